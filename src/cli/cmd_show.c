@@ -194,6 +194,8 @@ static void config_man(struct buf *b)
 		 "a library of that kind, found by its name; or none.\n"
 		 ".TP\n.B STOKER_START_LIMIT\nFor how many seconds the other processes are waited "
 		 "for (default 60; an MPI library has twice that).\n"
+		 ".TP\n.B STOKER_TREE_FROM\nFrom how many processes on barriers go over a tree of "
+		 "connections (default 65).\n"
 		 ".TP\n.B STOKER_INTERFACES\nThe network interfaces, networks or addresses of this "
 		 "host over which the others connect.\n");
 	workload_man(b);

@@ -244,6 +244,23 @@ static int check_numbers(const struct row *r, const struct launcher *l, struct e
 	return 0;
 }
 
+/* From how many processes on their connections are a tree. */
+static int set_tree(struct err *e)
+{
+	const char *v = getenv("STOKER_TREE_FROM");
+	int64_t from;
+
+	if (!v || !*v)
+		return 0;
+	if (!str_to_i64(v, &from) || from < 2 || from > UINT32_MAX)
+		return err_set(e, ERR_USAGE,
+			       "STOKER_TREE_FROM is '%s': it is from how many processes on "
+			       "barriers go over a tree of connections, 2 or more (default: %d)",
+			       v, NET_TREE_FROM);
+	net_set_tree_from((uint32_t)from);
+	return 0;
+}
+
 int launcher_way(struct launcher *l, struct err *e)
 {
 	static const char *const libraries[] = {"openmpi", "mpich", "standard"};
@@ -266,6 +283,8 @@ int launcher_way(struct launcher *l, struct err *e)
 			"STOKER_MPI is '%s': it is openmpi, mpich, standard, none, or the path "
 			"of an MPI library",
 			forced);
+	if (set_tree(e) < 0)
+		return e->code;
 	if (check_numbers(r, l, e) < 0)
 		return -ECONNREFUSED;
 	snprintf(l->rank, sizeof(l->rank), "%s=%s", r->rank,

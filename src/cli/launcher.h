@@ -27,8 +27,9 @@ void launcher_find(struct launcher *out);
 /* How the processes meet: fills `job` and `way`. Equal environments lead to the same way, because
  * all processes have to take it. STOKER_MPI asks for an MPI library: "openmpi", "mpich" or
  * "standard" instead of the launcher's kind, or the path of one; "none" for the ways without.
- * STOKER_START_LIMIT: for how many seconds the others are waited for. ERR_USAGE for other values;
- * -ECONNREFUSED for numbers that no launcher gives. */
+ * STOKER_START_LIMIT: for how many seconds the others are waited for. STOKER_TREE_FROM:
+ * net_set_tree_from. ERR_USAGE for other values; -ECONNREFUSED for numbers that no launcher gives.
+ */
 int launcher_way(struct launcher *l, struct err *e);
 
 /* Whether this process is the first of those that a launcher started, or there is no launcher. */

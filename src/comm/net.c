@@ -3,11 +3,10 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "comm/net_wire.h"
 
 #define POLL_MS 500
+#define EVENTS 64
 #define BEAT_NS NS_PER_S
 #define SILENCE_NS (NET_SILENCE_S * NS_PER_S)
 /* A loop this late was not running itself (the whole job was suspended): what it did not hear in
@@ -57,9 +57,9 @@ static struct net_peer *peer_of(const struct net *n, uint32_t process)
 	return process == 0 ? &n->peer[0] : NULL;
 }
 
-static uint32_t process_of(const struct net *n, const struct net_peer *p)
+uint64_t net_round_messages(const struct net *n)
 {
-	return n->process == 0 ? (uint32_t)(p - n->peer) : 0;
+	return atomic_load_explicit(&n->round_messages, memory_order_relaxed);
 }
 
 bool net_lives(const struct net *n, uint32_t process)
@@ -90,7 +90,65 @@ static void wake_waiters(struct net *n)
 	}
 }
 
-/* Sends one message whole. Any thread; -EPIPE when the peer is gone. */
+/* Sends what the socket takes of a message, from where `m` stands; all of it unless `wait` is
+ * false. -EPIPE when the peer is gone. */
+static int send_parts(struct net_peer *p, struct msghdr *m, bool wait)
+{
+	while (m->msg_iovlen > 0) {
+		ssize_t r = atomic_load_explicit(&p->lives, memory_order_acquire)
+				    ? sendmsg(p->fd, m, MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT))
+				    : (errno = EPIPE, -1);
+
+		if (r < 0 && errno == EAGAIN && !wait)
+			return 0;
+		if (r < 0 && errno != EINTR)
+			return -EPIPE;
+		while (r >= 0 && m->msg_iovlen > 0) {
+			size_t k =
+				(size_t)r < m->msg_iov->iov_len ? (size_t)r : m->msg_iov->iov_len;
+
+			m->msg_iov->iov_base = (char *)m->msg_iov->iov_base + k;
+			m->msg_iov->iov_len -= k;
+			r -= (ssize_t)k;
+			if (m->msg_iov->iov_len > 0)
+				break;
+			m->msg_iov++;
+			m->msg_iovlen--;
+		}
+	}
+	return 0;
+}
+
+/* What the thread is told of: input, and room for what is unsent. Under send_lock. */
+static void await_events(struct net *n, struct net_peer *p)
+{
+	struct epoll_event ev = {.events = EPOLLIN | (p->unsent.len ? (uint32_t)EPOLLOUT : 0),
+				 .data.ptr = p};
+
+	epoll_ctl(n->poll_fd, EPOLL_CTL_MOD, p->fd, &ev);
+}
+
+/* The thread: there is room again. */
+static void send_unsent(struct net *n, struct net_peer *p)
+{
+	struct iovec part;
+	struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
+
+	pthread_mutex_lock(&p->send_lock);
+	if (p->unsent.len) {
+		part = (struct iovec){p->unsent.data + p->sent, p->unsent.len - p->sent};
+		send_parts(p, &m, false);
+		p->sent = m.msg_iovlen ? p->unsent.len - part.iov_len : p->unsent.len;
+		if (p->sent == p->unsent.len) {
+			buf_release(&p->unsent);
+			p->sent = 0;
+			await_events(n, p);
+		}
+	}
+	pthread_mutex_unlock(&p->send_lock);
+}
+
+/* Sends one message whole, or leaves it to the thread. Any thread; -EPIPE when the peer is gone. */
 static int send_message(struct net *n, struct net_peer *p, enum net_message type, unsigned channel,
 			const void *body, size_t bytes)
 {
@@ -103,28 +161,23 @@ static int send_message(struct net *n, struct net_peer *p, enum net_message type
 	struct msghdr m = {.msg_iov = part, .msg_iovlen = bytes ? 2 : 1};
 	int rc = 0;
 
+	if (type == NET_MEET || type == NET_GIVE || type == NET_TAKE)
+		atomic_fetch_add_explicit(&n->round_messages, 1, memory_order_relaxed);
 	if (type == NET_BEAT ? pthread_mutex_trylock(&p->send_lock) != 0 : false)
 		return 0; /* something is being sent: that is as good */
 	if (type != NET_BEAT)
 		pthread_mutex_lock(&p->send_lock);
-	while (rc == 0 && m.msg_iovlen > 0) {
-		ssize_t r = atomic_load_explicit(&p->lives, memory_order_acquire)
-				    ? sendmsg(p->fd, &m, MSG_NOSIGNAL)
-				    : (errno = EPIPE, -1);
+	if (!p->queues) {
+		rc = send_parts(p, &m, true);
+	} else if (!(type == NET_BEAT && p->unsent.len)) {
+		bool first = p->unsent.len == 0;
 
-		if (r < 0 && errno != EINTR)
-			rc = -EPIPE;
-		while (r > 0 && m.msg_iovlen > 0) {
-			size_t k = (size_t)r < m.msg_iov->iov_len ? (size_t)r : m.msg_iov->iov_len;
-
-			m.msg_iov->iov_base = (char *)m.msg_iov->iov_base + k;
-			m.msg_iov->iov_len -= k;
-			r -= (ssize_t)k;
-			if (m.msg_iov->iov_len == 0) {
-				m.msg_iov++;
-				m.msg_iovlen--;
-			}
-		}
+		if (first)
+			rc = send_parts(p, &m, false);
+		for (size_t i = 0; rc == 0 && i < m.msg_iovlen; i++)
+			buf_append(&p->unsent, m.msg_iov[i].iov_base, m.msg_iov[i].iov_len);
+		if (first && p->unsent.len)
+			await_events(n, p);
 	}
 	pthread_mutex_unlock(&p->send_lock);
 	return rc;
@@ -137,6 +190,14 @@ static void send_to_all(struct net *n, enum net_message type, unsigned channel, 
 		if (n->peer[i].fd >= 0 &&
 		    atomic_load_explicit(&n->peer[i].lives, memory_order_acquire))
 			send_message(n, &n->peer[i], type, channel, body, bytes);
+}
+
+static void send_down(struct net *n, enum net_message type, unsigned channel, const void *body,
+		      size_t bytes)
+{
+	for (uint32_t i = 0; i < n->downs; i++)
+		if (n->down[i].fd >= 0)
+			send_message(n, &n->down[i], type, channel, body, bytes);
 }
 
 /* ---- causes ---- */
@@ -211,22 +272,22 @@ static void peer_lost(struct net *n, struct net_peer *p, const char *how)
 		wake_waiters(n);
 		return;
 	}
-	process_text(n, process_of(n, p), who, sizeof(who));
+	process_text(n, p->process, who, sizeof(who));
 	err_set(&e, -ECONNRESET, "%s %s", who, how);
 	net_stop(n, NET_CAUSE_DEATH, &e);
 }
 
 /* ---- rounds ---- */
 
-/* Everybody arrived at the barrier: tells all. `due`: process 0 said so; there it is found out. */
+/* Everybody arrived at the barrier: tells those below. `due`: process 0 said so; there it is found
+ * out. */
 static void all_met(struct net *n, unsigned channel, bool due)
 {
 	struct net_channel *c = &n->channel[channel];
 
-	if (n->process == 0) {
+	if (n->process == 0)
 		due = c->due_ns && clock_now_ns() >= c->due_ns;
-		send_to_all(n, NET_MEET, channel, "", due);
-	}
+	send_down(n, NET_MEET, channel, "", due);
 	/* the group may just be ending */
 	pthread_mutex_lock(&n->lock);
 	if (c->met)
@@ -234,54 +295,102 @@ static void all_met(struct net *n, unsigned channel, bool due)
 	pthread_mutex_unlock(&n->lock);
 }
 
-/* Process 0: process `from` is in the round, and gave `given` (or NULL: came to a barrier). True
- * when it was the last one. */
-static bool count_arrival(struct net *n, unsigned channel, uint32_t from, struct buf *given)
+/* This process, or one below with all that are below it, is in the round. True for the last one. */
+static bool count_arrival(struct net *n, struct net_channel *c)
 {
-	struct net_channel *c = &n->channel[channel];
+	assert(c->arrived < 1 + n->downs);
+	if (++c->arrived < 1 + n->downs)
+		return false;
+	c->arrived = 0;
+	return true;
+}
+
+/* At a barrier. */
+static int came_to_barrier(struct net *n, unsigned channel)
+{
 	bool last;
 
 	pthread_mutex_lock(&n->lock);
-	if (given) {
-		buf_release(&c->given[from]);
-		c->given[from] = *given;
-	}
-	assert(n->process == 0 && from < n->processes && c->arrived < n->processes);
-	last = ++c->arrived == n->processes;
-	if (last)
-		c->arrived = 0;
+	last = count_arrival(n, &n->channel[channel]);
 	pthread_mutex_unlock(&n->lock);
-	return last;
+	if (last && n->up)
+		return send_message(n, n->up, NET_MEET, channel, NULL, 0);
+	if (last)
+		all_met(n, channel, false);
+	return 0;
 }
 
-static void all_gave(struct net *n, unsigned channel)
+/* Process 0: parts of one or more processes. false: they are none. */
+static bool sort_parts(struct net *n, struct net_channel *c, const struct buf *parts)
 {
-	atomic_fetch_add_explicit(&n->channel[channel].gathered, 1, memory_order_release);
-	thread_wake(&n->channel[channel].gathered, -1);
+	for (size_t at = 0; at < parts->len;) {
+		struct net_part part;
+
+		if (parts->len - at < sizeof(part))
+			return false;
+		memcpy(&part, parts->data + at, sizeof(part));
+		at += sizeof(part);
+		if (part.process >= n->processes || parts->len - at < part.bytes)
+			return false;
+		buf_release(&c->given[part.process]);
+		buf_append(&c->given[part.process], parts->data + at, part.bytes);
+		at += part.bytes;
+	}
+	return true;
+}
+
+/* In an exchange, with the parts of this process or of those below. */
+static int gave_parts(struct net *n, unsigned channel, const struct buf *parts)
+{
+	struct net_channel *c = &n->channel[channel];
+	struct buf all = {0};
+	bool last, sound = true;
+	int rc = 0;
+
+	pthread_mutex_lock(&n->lock);
+	if (n->up)
+		buf_append(&c->bundle, parts->data, parts->len);
+	else
+		sound = sort_parts(n, c, parts);
+	last = count_arrival(n, c);
+	if (last) {
+		all = c->bundle;
+		c->bundle = (struct buf){0};
+	}
+	pthread_mutex_unlock(&n->lock);
+	assert(sound); /* the same program sent it */
+	if (last && n->up) {
+		rc = send_message(n, n->up, NET_GIVE, channel, all.data, all.len);
+	} else if (last) {
+		atomic_fetch_add_explicit(&c->gathered, 1, memory_order_release);
+		thread_wake(&c->gathered, -1);
+	}
+	buf_release(&all);
+	return rc;
 }
 
 /* ---- the thread ---- */
 
 static void take_body(struct net *n, struct net_peer *p, struct buf *body)
 {
-	uint32_t from = process_of(n, p);
 	unsigned channel = p->head.channel % NET_CHANNELS;
 	struct net_channel *c = &n->channel[channel];
 	struct net_stop_body stop;
 
+	if (p->head.type == NET_MEET || p->head.type == NET_GIVE || p->head.type == NET_TAKE)
+		atomic_fetch_add_explicit(&n->round_messages, 1, memory_order_relaxed);
 	switch (p->head.type) {
 	case NET_MEET:
-		if (n->process != 0 || count_arrival(n, channel, from, NULL))
+		if (p == n->up)
 			all_met(n, channel, body->len > 0);
+		else
+			came_to_barrier(n, channel);
 		break;
 	case NET_GIVE:
-		if (n->process == 0) {
-			if (count_arrival(n, channel, from, body))
-				all_gave(n, channel);
-			*body = (struct buf){0};
-		}
+		gave_parts(n, channel, body);
 		break;
 	case NET_TAKE:
+		send_down(n, NET_TAKE, channel, body->data, body->len);
 		buf_release(&c->answer);
 		c->answer = *body;
 		*body = (struct buf){0};
@@ -291,14 +400,14 @@ static void take_body(struct net *n, struct net_peer *p, struct buf *body)
 	case NET_STOP:
 		if (body->len == sizeof(stop)) {
 			memcpy(&stop, body->data, sizeof(stop));
-			heard_stop(n, from, &stop);
+			heard_stop(n, p->process, &stop);
 		}
 		break;
 	case NET_RESULT:
 		pthread_mutex_lock(&n->lock);
-		if (n->process == 0 && !n->has_result[from]) {
-			n->result[from] = *body;
-			n->has_result[from] = true;
+		if (n->process == 0 && !n->has_result[p->process]) {
+			n->result[p->process] = *body;
+			n->has_result[p->process] = true;
 			*body = (struct buf){0};
 		}
 		pthread_mutex_unlock(&n->lock);
@@ -375,15 +484,14 @@ static bool receive(struct net *n, struct net_peer *p, const char **how)
 	}
 }
 
-static void watch_peers(struct net *n, int64_t now)
+static void watch_some(struct net *n, struct net_peer *peer, uint32_t count, int64_t now,
+		       bool paused)
 {
-	bool paused = now - n->round_ns > OWN_PAUSE_NS;
 	char how[96];
 
-	n->round_ns = now;
 	snprintf(how, sizeof(how), "has not answered for %d s", NET_SILENCE_S);
-	for (uint32_t i = 0; i < n->peers; i++) {
-		struct net_peer *p = &n->peer[i];
+	for (uint32_t i = 0; i < count; i++) {
+		struct net_peer *p = &peer[i];
 
 		if (p->fd < 0 || !atomic_load_explicit(&p->lives, memory_order_acquire))
 			continue;
@@ -392,12 +500,23 @@ static void watch_peers(struct net *n, int64_t now)
 		else if (now - p->heard_ns > SILENCE_NS)
 			peer_lost(n, p, how);
 	}
+}
+
+static void watch_peers(struct net *n, int64_t now)
+{
+	bool paused = now - n->round_ns > OWN_PAUSE_NS;
+
+	n->round_ns = now;
+	watch_some(n, n->peer, n->peers, now, paused);
+	watch_some(n, n->tree, n->trees, now, paused);
 	if (now - n->beat_ns < BEAT_NS)
 		return;
 	n->beat_ns = now;
 	if (n->control >= 0)
 		send(n->control, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	send_to_all(n, NET_BEAT, 0, NULL, 0);
+	for (uint32_t i = 0; i < n->trees; i++)
+		send_message(n, &n->tree[i], NET_BEAT, 0, NULL, 0);
 }
 
 /* The launcher's process is gone, and with it the launcher's knowledge of this one. */
@@ -414,39 +533,64 @@ static void launcher_gone(struct net *n)
 	net_stop(n, NET_CAUSE_STOP, &e);
 }
 
+/* Of two marks, whose addresses tell them from peers. */
+static const char waking, controlling;
+
+static void poll_fd(struct net *n, int fd, const void *mark)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = (void *)(uintptr_t)mark};
+
+	if (fd >= 0)
+		epoll_ctl(n->poll_fd, EPOLL_CTL_ADD, fd, &ev);
+}
+
+void net_poll_peers(struct net *n)
+{
+	for (uint32_t i = 0; i < n->peers; i++)
+		poll_fd(n, n->peer[i].fd, &n->peer[i]);
+	for (uint32_t i = 0; i < n->trees; i++)
+		poll_fd(n, n->tree[i].fd, &n->tree[i]);
+}
+
+static void take_event(struct net *n, struct net_peer *p, uint32_t events)
+{
+	const char *how = "ended unexpectedly";
+
+	if (events & EPOLLOUT)
+		send_unsent(n, p);
+	if (events & ~(uint32_t)EPOLLOUT && !receive(n, p, &how)) {
+		peer_lost(n, p, how);
+		epoll_ctl(n->poll_fd, EPOLL_CTL_DEL, p->fd, NULL);
+	}
+}
+
 void *net_main(void *arg)
 {
 	struct net *n = arg;
-	struct pollfd *fds = xcalloc(n->peers + 2, sizeof(*fds));
+	struct epoll_event event[EVENTS];
 
 	n->round_ns = clock_now_ns();
 	n->beat_ns = n->round_ns - BEAT_NS;
 	for (uint32_t i = 0; i < n->peers; i++)
 		n->peer[i].heard_ns = n->round_ns;
+	for (uint32_t i = 0; i < n->trees; i++)
+		n->tree[i].heard_ns = n->round_ns;
+	poll_fd(n, n->wake_fd, &waking);
+	poll_fd(n, n->control, &controlling);
 	watch_peers(n, n->round_ns); /* the first beat at once */
 	while (!atomic_load_explicit(&n->quit, memory_order_acquire)) {
-		fds[0] = (struct pollfd){.fd = n->wake_fd, .events = POLLIN};
-		fds[1] = (struct pollfd){.fd = n->control, .events = POLLIN};
-		for (uint32_t i = 0; i < n->peers; i++) {
-			struct net_peer *p = &n->peer[i];
+		int events = epoll_wait(n->poll_fd, event, EVENTS, POLL_MS);
 
-			fds[i + 2] = (struct pollfd){
-				.fd = atomic_load_explicit(&p->lives, memory_order_acquire) ? p->fd
-											    : -1,
-				.events = POLLIN};
+		for (int i = 0; i < events; i++) {
+			if (event[i].data.ptr == &controlling) {
+				epoll_ctl(n->poll_fd, EPOLL_CTL_DEL, n->control, NULL);
+				launcher_gone(n);
+			} else if (event[i].data.ptr != &waking) {
+				take_event(n, event[i].data.ptr, event[i].events);
+			}
 		}
-		poll(fds, n->peers + 2, POLL_MS);
-		for (uint32_t i = 0; i < n->peers; i++) {
-			const char *how = "ended unexpectedly";
-
-			if (fds[i + 2].revents && !receive(n, &n->peer[i], &how))
-				peer_lost(n, &n->peer[i], how);
-		}
-		if (fds[1].revents)
-			launcher_gone(n);
 		watch_peers(n, clock_now_ns());
 	}
-	free(fds);
 	return NULL;
 }
 
@@ -454,11 +598,7 @@ void *net_main(void *arg)
 
 int net_arrive(struct net *n, unsigned channel)
 {
-	if (n->process != 0)
-		return send_message(n, &n->peer[0], NET_MEET, channel, NULL, 0);
-	if (count_arrival(n, channel, 0, NULL))
-		all_met(n, channel, false);
-	return 0;
+	return came_to_barrier(n, channel);
 }
 
 static int wait_for(struct net *n, _Atomic uint32_t *word, uint32_t seen,
@@ -478,13 +618,17 @@ int net_exchange(struct net *n, unsigned channel, const void *mine, size_t bytes
 		 bool for_all, struct buf *out, const struct stop_flag *stop)
 {
 	struct net_channel *c = &n->channel[channel];
+	const struct net_part part = {.process = n->process, .bytes = bytes};
 	struct buf own = {0};
 	uint32_t seen;
 	int rc;
 
+	buf_append(&own, &part, sizeof(part));
+	buf_append(&own, mine, bytes);
 	if (n->process != 0) {
 		seen = atomic_load_explicit(&c->taken, memory_order_acquire);
-		rc = send_message(n, &n->peer[0], NET_GIVE, channel, mine, bytes);
+		rc = gave_parts(n, channel, &own);
+		buf_release(&own);
 		if (rc == 0)
 			rc = wait_for(n, &c->taken, seen, stop);
 		if (rc < 0)
@@ -494,9 +638,8 @@ int net_exchange(struct net *n, unsigned channel, const void *mine, size_t bytes
 		return 0;
 	}
 	seen = atomic_load_explicit(&c->gathered, memory_order_acquire);
-	buf_append(&own, mine, bytes);
-	if (count_arrival(n, channel, 0, &own))
-		all_gave(n, channel);
+	gave_parts(n, channel, &own);
+	buf_release(&own);
 	rc = wait_for(n, &c->gathered, seen, stop);
 	if (rc < 0)
 		return rc;
@@ -511,7 +654,7 @@ int net_exchange(struct net *n, unsigned channel, const void *mine, size_t bytes
 		net_stop(n, NET_CAUSE_ERROR, &e);
 		return ERR_CANCELED;
 	}
-	send_to_all(n, NET_TAKE, channel, out->data, for_all ? out->len : 0);
+	send_down(n, NET_TAKE, channel, out->data, for_all ? out->len : 0);
 	return 0;
 }
 
@@ -618,6 +761,8 @@ void net_close(struct net *n)
 		return;
 	if (n->started) {
 		send_to_all(n, NET_BYE, 0, NULL, 0);
+		for (uint32_t i = 0; i < n->trees; i++)
+			send_message(n, &n->tree[i], NET_BYE, 0, NULL, 0);
 		atomic_store_explicit(&n->quit, 1, memory_order_release);
 		while (write(n->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
 			;
@@ -629,20 +774,30 @@ void net_close(struct net *n)
 		free(n->peer[i].body);
 		pthread_mutex_destroy(&n->peer[i].send_lock);
 	}
+	for (uint32_t i = 0; i < n->trees; i++) {
+		close(n->tree[i].fd);
+		free(n->tree[i].body);
+		buf_release(&n->tree[i].unsent);
+		pthread_mutex_destroy(&n->tree[i].send_lock);
+	}
 	for (int c = 0; c < NET_CHANNELS; c++) {
 		for (uint32_t p = 0; n->channel[c].given && p < n->processes; p++)
 			buf_release(&n->channel[c].given[p]);
 		free(n->channel[c].given);
 		buf_release(&n->channel[c].answer);
+		buf_release(&n->channel[c].bundle);
 	}
 	for (uint32_t p = 0; n->result && p < n->processes; p++)
 		buf_release(&n->result[p]);
 	if (n->wake_fd >= 0)
 		close(n->wake_fd);
+	if (n->poll_fd >= 0)
+		close(n->poll_fd);
 	pthread_mutex_destroy(&n->lock);
 	free(n->result);
 	free(n->has_result);
 	free(n->peer);
+	free(n->tree);
 	free(n->table);
 	free(n);
 }

@@ -3,6 +3,11 @@
  * The connections are stream sockets of our own, which wait in the kernel; how the processes found
  * each other (an MPI library, for example) is over when they exist.
  *
+ * Many processes have a second set of connections, a tree with process 0 at its root: barriers and
+ * exchanges go over it, so that no process handles more than 2 * NET_TREE_BELOW messages a barrier.
+ * All else, which has to work when a process in the middle is lost, stays with process 0:
+ * heartbeats, the end, results.
+ *
  * One thread a process reads the sockets. It answers heartbeats, and a process that ended or fell
  * silent, or a stop that any process asked for, becomes the cause (net_cause) in every process
  * within NET_SILENCE_S. */
@@ -16,6 +21,8 @@
 
 #define NET_SILENCE_S 6
 #define NET_HOST_MAX 128
+#define NET_TREE_BELOW 4 /* processes below each one of the tree, at most */
+#define NET_TREE_FROM 65 /* processes of a run that has a tree */
 
 /* What process 0 tells the others before there is a connection: where it listens, and a secret.
  * `version` is its build_id; a launcher may have started different programs, so the layout is that
@@ -75,6 +82,14 @@ int net_open(struct net **out, const struct net_invitation *inv, struct net_list
 	     uint32_t process, uint32_t processes, uint32_t ranks_each, int control, struct err *e);
 /* Says goodbye, so that the end of this process is no death to the others, and frees. */
 void net_close(struct net *n);
+
+/* Before net_open, in process 0: from how many processes on there is a tree, other than
+ * NET_TREE_FROM. */
+void net_set_tree_from(uint32_t processes);
+/* How far the furthest process is from process 0: 1 without a tree. */
+uint32_t net_depth(const struct net *n);
+/* Messages of barriers and exchanges that this process has sent and received so far. Any thread. */
+uint64_t net_round_messages(const struct net *n);
 
 uint32_t net_process_number(const struct net *n);
 uint32_t net_processes(const struct net *n);

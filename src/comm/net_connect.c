@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -23,21 +24,16 @@
 #include "base/clock.h"
 #include "comm/interface.h"
 #include "comm/net_guests.h"
+#include "comm/net_talk.h"
+#include "comm/net_tree.h"
 
 #define GATHER_S 60
-#define GREETING_NS (5 * NS_PER_S)
-#define CONNECT_NS (3 * NS_PER_S)
 #define ROUND_TRIPS 8
 
 /* More silent strangers than this, beside the processes to come, and the oldest goes. */
 #define STRANGERS_MAX 256
 
-#define TCP_MAX 16
-
-struct net_listener {
-	int fd[TCP_MAX + 1]; /* TCP, and a local one or -1 at the end */
-	unsigned fds;
-};
+static uint32_t tree_from = NET_TREE_FROM;
 
 static void describe_self(struct net_process *out)
 {
@@ -56,18 +52,6 @@ static void describe_self(struct net_process *out)
 static bool same_host(const struct net_process *a, const struct net_process *b)
 {
 	return strcmp(a->host, b->host) == 0 && strcmp(a->boot, b->boot) == 0;
-}
-
-/* A name that only processes of the same network namespace can see. */
-static socklen_t local_name(struct sockaddr_un *a, const unsigned char secret[16])
-{
-	char text[40] = "stoker-";
-
-	for (int i = 0; i < 8; i++)
-		snprintf(text + 7 + 2 * i, 3, "%02x", secret[i]);
-	*a = (struct sockaddr_un){.sun_family = AF_UNIX};
-	memcpy(a->sun_path + 1, text, 23);
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + 23);
 }
 
 static void add_address(struct net_invitation *inv, const struct sockaddr *a)
@@ -105,87 +89,19 @@ static void list_addresses(struct net_invitation *inv, const char *interfaces)
 	freeifaddrs(all);
 }
 
-/* A listening socket at an address; port 0: any. Negative: -errno. */
-static int listen_at(const struct sockaddr *a, socklen_t n, bool both)
-{
-	int fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), off = !both;
-
-	if (fd < 0)
-		return -errno;
-	if (a->sa_family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	if (bind(fd, a, n) != 0 || listen(fd, 1024) != 0) {
-		int errnum = errno;
-
-		close(fd);
-		return -errnum;
-	}
-	return fd;
-}
-
-static uint16_t port_of(int fd)
-{
-	struct sockaddr_in6 six; /* the port lies at the same place for both families */
-	socklen_t n = sizeof(six);
-
-	return getsockname(fd, (struct sockaddr *)&six, &n) == 0 ? ntohs(six.sin6_port) : 0;
-}
-
 static int listen_everywhere(struct net_listener *l, struct net_invitation *inv)
 {
 	struct sockaddr_in6 six = {.sin6_family = AF_INET6};
 	struct sockaddr_in four = {.sin_family = AF_INET};
-	int fd = listen_at((struct sockaddr *)&six, sizeof(six), true);
+	int fd = net_listen_at((struct sockaddr *)&six, sizeof(six), true);
 
 	if (fd < 0) /* a host without IPv6 */
-		fd = listen_at((struct sockaddr *)&four, sizeof(four), true);
+		fd = net_listen_at((struct sockaddr *)&four, sizeof(four), true);
 	if (fd < 0)
 		return fd;
 	l->fd[l->fds++] = fd;
-	inv->port = port_of(fd);
+	inv->port = net_port_of(fd);
 	return 0;
-}
-
-static int listen_text(const char *text, uint16_t port)
-{
-	struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(port)};
-	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
-
-	if (inet_pton(AF_INET, text, &four.sin_addr) == 1)
-		return listen_at((struct sockaddr *)&four, sizeof(four), false);
-	if (inet_pton(AF_INET6, text, &six.sin6_addr) == 1)
-		return listen_at((struct sockaddr *)&six, sizeof(six), false);
-	return -EINVAL;
-}
-
-static void close_all(struct net_listener *l)
-{
-	while (l->fds)
-		if (l->fd[--l->fds] >= 0)
-			close(l->fd[l->fds]);
-}
-
-/* At the addresses of the invitation alone, one port for all. */
-static int listen_there(struct net_listener *l, struct net_invitation *inv)
-{
-	int rc = -EADDRINUSE;
-
-	/* the port of the first may be taken at another address */
-	for (int attempt = 0; attempt < 8 && rc == -EADDRINUSE; attempt++) {
-		close_all(l);
-		rc = 0;
-		for (unsigned i = 0; rc == 0 && i < inv->addresses; i++) {
-			int fd = listen_text(inv->address[i], i ? inv->port : 0);
-
-			if (fd < 0) {
-				rc = fd;
-				break;
-			}
-			l->fd[l->fds++] = fd;
-			inv->port = port_of(fd);
-		}
-	}
-	return rc;
 }
 
 static int listen_tcp(struct net_listener *l, struct net_invitation *inv,
@@ -194,27 +110,18 @@ static int listen_tcp(struct net_listener *l, struct net_invitation *inv,
 	if (where->one_host) {
 		snprintf(inv->address[0], sizeof(inv->address[0]), "127.0.0.1");
 		inv->addresses = 1;
-		if (listen_there(l, inv) == 0)
+		if (net_listen_there(l, inv) == 0)
 			return 0;
 	}
 	inv->addresses = 0;
 	list_addresses(inv, where->interfaces);
-	if (where->interfaces && inv->addresses && listen_there(l, inv) == 0)
+	if (where->interfaces && inv->addresses && net_listen_there(l, inv) == 0)
 		return 0;
 	/* none is named, or what is named is not here */
-	close_all(l);
+	net_listener_stop(l);
 	inv->addresses = 0;
 	list_addresses(inv, NULL);
 	return listen_everywhere(l, inv);
-}
-
-/* Without it, TCP serves as well. */
-static int listen_local(const struct net_invitation *inv)
-{
-	struct sockaddr_un name;
-	socklen_t n = local_name(&name, inv->secret);
-
-	return listen_at((struct sockaddr *)&name, n, false);
 }
 
 int net_listen(struct net_listener **out, struct net_invitation *inv, const struct net_where *where,
@@ -237,7 +144,7 @@ int net_listen(struct net_listener **out, struct net_invitation *inv, const stru
 		net_listener_close(l);
 		return err_sys(e, -rc, "cannot open a TCP port for the other processes of the run");
 	}
-	l->fd[l->fds++] = listen_local(inv);
+	l->fd[l->fds++] = net_listen_local(inv, 0);
 	*out = l;
 	return 0;
 }
@@ -246,73 +153,8 @@ void net_listener_close(struct net_listener *l)
 {
 	if (!l)
 		return;
-	close_all(l);
+	net_listener_stop(l);
 	free(l);
-}
-
-/* ---- blocking messages with a deadline ---- */
-
-static bool ready(int fd, short events, int64_t deadline_ns)
-{
-	for (;;) {
-		int64_t left = deadline_ns - clock_now_ns();
-		struct pollfd p = {.fd = fd, .events = events};
-		int rc;
-
-		if (left <= 0)
-			return false;
-		rc = poll(&p, 1, (int)(left / 1000000) + 1);
-		if (rc > 0)
-			return true;
-		if (rc < 0 && errno != EINTR)
-			return false;
-	}
-}
-
-static int read_whole(int fd, void *to, size_t n, int64_t deadline_ns)
-{
-	for (size_t have = 0; have < n;) {
-		ssize_t r;
-
-		if (!ready(fd, POLLIN, deadline_ns))
-			return -ETIMEDOUT;
-		r = recv(fd, (char *)to + have, n - have, MSG_DONTWAIT);
-		if (r == 0)
-			return -EPIPE;
-		if (r < 0 && errno != EINTR && errno != EAGAIN)
-			return -errno;
-		have += r > 0 ? (size_t)r : 0;
-	}
-	return 0;
-}
-
-static int recv_fd(int fd, struct net_head *h, void *body, size_t capacity, int64_t deadline_ns)
-{
-	int rc = read_whole(fd, h, sizeof(*h), deadline_ns);
-
-	if (rc < 0)
-		return rc;
-	if (h->magic != NET_MAGIC || h->bytes > capacity)
-		return -EPROTO;
-	return read_whole(fd, body, h->bytes, deadline_ns);
-}
-
-static int send_fd(int fd, uint32_t process, enum net_message type, const void *body, size_t bytes)
-{
-	struct net_head h = {
-		.magic = NET_MAGIC, .type = (uint8_t)type, .process = process, .bytes = bytes};
-	const char *part[2] = {(const char *)&h, body};
-	size_t size[2] = {sizeof(h), bytes};
-
-	for (int i = 0; i < 2; i++)
-		for (size_t at = 0; at < size[i];) {
-			ssize_t r = send(fd, part[i] + at, size[i] - at, MSG_NOSIGNAL);
-
-			if (r < 0 && errno != EINTR)
-				return -errno;
-			at += r > 0 ? (size_t)r : 0;
-		}
-	return 0;
 }
 
 /* ---- process 0 ---- */
@@ -326,8 +168,8 @@ static void compare_clocks(int fd, struct net_process *them)
 	for (int i = 0; i < ROUND_TRIPS; i++) {
 		int64_t wall = clock_wall_ns(), mono = clock_now_ns(), rtt;
 
-		if (send_fd(fd, 0, NET_PING, NULL, 0) < 0 ||
-		    recv_fd(fd, &h, &pong, sizeof(pong), mono + GREETING_NS) < 0 ||
+		if (net_send_fd(fd, 0, NET_PING, NULL, 0) < 0 ||
+		    net_recv_fd(fd, &h, &pong, sizeof(pong), mono + NET_GREETING_NS) < 0 ||
 		    h.type != NET_PONG)
 			break;
 		rtt = clock_now_ns() - mono;
@@ -385,7 +227,7 @@ static int receive_guest(struct net *n, const struct net_invitation *inv, int fd
 			       h->process, hello.self.host, hello.ranks_each, hello.processes,
 			       inv->host, n->ranks_each, n->processes);
 	memcpy(mine.secret, inv->secret, sizeof(mine.secret));
-	if (send_fd(fd, 0, NET_HELLO, &mine, sizeof(mine)) < 0)
+	if (net_send_fd(fd, 0, NET_HELLO, &mine, sizeof(mine)) < 0)
 		return 1;
 	n->table[h->process] = hello.self;
 	n->peer[h->process].fd = fd;
@@ -408,14 +250,6 @@ static void number_nodes(struct net *n)
 	}
 }
 
-static void set_no_delay(int fd)
-{
-	int one = 1;
-
-	/* messages are small and waited for; on a local socket this fails and is not needed */
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-}
-
 /* Those who came are to end as process 0 does. */
 static void end_all(struct net *n, int code, const struct err *e)
 {
@@ -425,7 +259,7 @@ static void end_all(struct net *n, int code, const struct err *e)
 		snprintf(stop.text, sizeof(stop.text), "%s", e->text);
 	for (uint32_t p = 1; p < n->processes; p++)
 		if (n->peer[p].fd >= 0)
-			send_fd(n->peer[p].fd, 0, NET_STOP, &stop, sizeof(stop));
+			net_send_fd(n->peer[p].fd, 0, NET_STOP, &stop, sizeof(stop));
 }
 
 static int receive_all(struct net *n, const struct net_invitation *inv, struct net_listener *l,
@@ -437,6 +271,7 @@ static int receive_all(struct net *n, const struct net_invitation *inv, struct n
 	uint32_t come = 1, refused = 0;
 	char said[NET_HELLO_MAX];
 	struct net_head h;
+	bool tree;
 	int why = 0;
 
 	describe_self(&n->table[0]);
@@ -447,12 +282,12 @@ static int receive_all(struct net *n, const struct net_invitation *inv, struct n
 
 		if (!net_guests_next(guests, deadline, &fd, &h, said))
 			break;
-		set_no_delay(fd);
+		net_set_no_delay(fd);
 		rc = receive_guest(n, inv, fd, &h, said, refused ? NULL : e);
 		if (rc != 0)
 			close(fd);
 		if (rc < 0 && refused++ == 0) {
-			deadline = clock_now_ns() + GREETING_NS;
+			deadline = clock_now_ns() + NET_GREETING_NS;
 			why = rc;
 		}
 		come += rc == 0;
@@ -470,9 +305,11 @@ static int receive_all(struct net *n, const struct net_invitation *inv, struct n
 	for (uint32_t p = 1; p < n->processes; p++)
 		compare_clocks(n->peer[p].fd, &n->table[p]);
 	number_nodes(n);
+	tree = n->processes >= tree_from && n->processes > 1 && net_tree_lead(n, inv, l);
+	net_tree_settle(n, tree);
 	for (uint32_t p = 1; p < n->processes; p++)
-		if (send_fd(n->peer[p].fd, 0, NET_WELCOME, n->table,
-			    n->processes * sizeof(*n->table)) < 0)
+		if (net_send_fd(n->peer[p].fd, 0, tree ? NET_WELCOME_TREE : NET_WELCOME, n->table,
+				n->processes * sizeof(*n->table)) < 0)
 			return err_set(e, -EPIPE,
 				       "process %u on host '%s' closed its connection at the start",
 				       p, n->table[p].host);
@@ -480,41 +317,6 @@ static int receive_all(struct net *n, const struct net_invitation *inv, struct n
 }
 
 /* ---- the others ---- */
-
-static int connect_to(const struct sockaddr *a, socklen_t n)
-{
-	int fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int errnum = 0;
-	socklen_t size = sizeof(errnum);
-
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, a, n) != 0) {
-		if (errno == EINPROGRESS && ready(fd, POLLOUT, clock_now_ns() + CONNECT_NS))
-			getsockopt(fd, SOL_SOCKET, SO_ERROR, &errnum, &size);
-		else
-			errnum = errno == EINPROGRESS ? ETIMEDOUT : errno;
-	}
-	if (errnum) {
-		close(fd);
-		return -errnum;
-	}
-	fcntl(fd, F_SETFL, 0);
-	set_no_delay(fd);
-	return fd;
-}
-
-static int connect_text(const char *text, uint16_t port)
-{
-	struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(port)};
-	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
-
-	if (inet_pton(AF_INET, text, &four.sin_addr) == 1)
-		return connect_to((struct sockaddr *)&four, sizeof(four));
-	if (inet_pton(AF_INET6, text, &six.sin6_addr) == 1)
-		return connect_to((struct sockaddr *)&six, sizeof(six));
-	return -EINVAL;
-}
 
 /* Introduces this process; false when who answers is not process 0 of this run. */
 static bool greet(struct net *n, const struct net_invitation *inv, int fd)
@@ -525,8 +327,9 @@ static bool greet(struct net *n, const struct net_invitation *inv, int fd)
 	memcpy(mine.secret, inv->secret, sizeof(mine.secret));
 	snprintf(mine.version, sizeof(mine.version), "%s", build_id);
 	describe_self(&mine.self);
-	return send_fd(fd, n->process, NET_HELLO, &mine, sizeof(mine)) == 0 &&
-	       recv_fd(fd, &h, &theirs, sizeof(theirs), clock_now_ns() + 2 * GREETING_NS) == 0 &&
+	return net_send_fd(fd, n->process, NET_HELLO, &mine, sizeof(mine)) == 0 &&
+	       net_recv_fd(fd, &h, &theirs, sizeof(theirs), clock_now_ns() + 2 * NET_GREETING_NS) ==
+		       0 &&
 	       h.type == NET_HELLO && memcmp(theirs.secret, inv->secret, 16) == 0;
 }
 
@@ -540,9 +343,8 @@ static int refuse_own_version(const struct net_invitation *inv, struct err *e)
 
 static int find_process_0(struct net *n, const struct net_invitation *inv, struct err *e)
 {
-	struct sockaddr_un name;
 	struct buf tried = {0};
-	int fd = connect_to((struct sockaddr *)&name, local_name(&name, inv->secret));
+	int fd = net_connect_local(inv->secret, 0);
 
 	bool other = strcmp(inv->version, build_id) != 0;
 
@@ -557,7 +359,7 @@ static int find_process_0(struct net *n, const struct net_invitation *inv, struc
 		/* alone on a host without a network, or in another namespace of it */
 		const char *text = i < inv->addresses ? inv->address[i] : "127.0.0.1";
 
-		fd = connect_text(text, inv->port);
+		fd = net_connect_text(text, inv->port);
 		if (fd >= 0 && greet(n, inv, fd)) {
 			buf_release(&tried);
 			return fd;
@@ -579,46 +381,87 @@ static int find_process_0(struct net *n, const struct net_invitation *inv, struc
 	return e->code;
 }
 
+/* What process 0 says until all are there: 1 when they are. */
+static int take_message(struct net *n, const struct net_invitation *inv, int fd,
+			const struct net_head *h, const char *body, struct net_listener **door,
+			struct err *e)
+{
+	struct net_pong pong = {clock_wall_ns(), clock_now_ns()};
+	struct net_tree_place place;
+	struct net_stop_body stop;
+
+	switch (h->type) {
+	case NET_PING:
+		return net_send_fd(fd, n->process, NET_PONG, &pong, sizeof(pong));
+	case NET_OPEN_DOOR:
+		return net_tree_open_door(n, inv, fd, door);
+	case NET_PLACE:
+		if (h->bytes != sizeof(place))
+			return -EPROTO;
+		memcpy(&place, body, sizeof(place));
+		return net_tree_take_place(n, inv, fd, &place, door);
+	case NET_STOP:
+		if (h->bytes != sizeof(stop))
+			return -EPROTO;
+		memcpy(&stop, body, sizeof(stop));
+		stop.text[sizeof(stop.text) - 1] = '\0';
+		return err_set(e, stop.code, "%s", stop.text);
+	case NET_WELCOME:
+	case NET_WELCOME_TREE:
+		if (h->bytes != n->processes * sizeof(*n->table))
+			return -EPROTO;
+		memcpy(n->table, body, h->bytes);
+		for (uint32_t p = 0; p < n->processes; p++)
+			if (n->table[p].node >= n->nodes)
+				n->nodes = n->table[p].node + 1;
+		net_tree_settle(n, h->type == NET_WELCOME_TREE);
+		return 1;
+	default:
+		return 0;
+	}
+}
+
 static int join_process_0(struct net *n, const struct net_invitation *inv, struct err *e)
 {
 	int64_t deadline = clock_now_ns() + 2 * GATHER_S * NS_PER_S;
-	size_t table = n->processes * sizeof(*n->table), capacity = table;
-	struct net_stop_body stop;
+	size_t capacity = n->processes * sizeof(*n->table);
+	struct net_listener *door = NULL;
+	struct net_head h = {0};
 	char *body;
 	int rc = 0, fd = find_process_0(n, inv, e);
 
 	if (fd < 0)
 		return fd;
-	if (capacity < sizeof(stop))
-		capacity = sizeof(stop);
+	if (capacity < sizeof(struct net_stop_body))
+		capacity = sizeof(struct net_stop_body);
+	if (capacity < sizeof(struct net_tree_place))
+		capacity = sizeof(struct net_tree_place);
 	body = xcalloc(1, capacity);
 	n->peer[0].fd = fd;
 	atomic_store_explicit(&n->peer[0].lives, 1, memory_order_release);
 	while (rc == 0) {
-		struct net_head h;
-
-		rc = recv_fd(fd, &h, body, capacity, deadline);
-		if (rc == 0 && h.type == NET_PING) {
-			struct net_pong pong = {clock_wall_ns(), clock_now_ns()};
-
-			rc = send_fd(fd, n->process, NET_PONG, &pong, sizeof(pong));
-		} else if (rc == 0 && h.type == NET_STOP && h.bytes == sizeof(stop)) {
-			memcpy(&stop, body, sizeof(stop));
-			stop.text[sizeof(stop.text) - 1] = '\0';
-			rc = err_set(e, stop.code, "%s", stop.text);
-			free(body);
-			return rc;
-		} else if (rc == 0 && h.type == NET_WELCOME && h.bytes == table) {
-			memcpy(n->table, body, table);
-			for (uint32_t p = 0; p < n->processes; p++)
-				if (n->table[p].node >= n->nodes)
-					n->nodes = n->table[p].node + 1;
-			free(body);
-			return 0;
-		}
+		rc = net_recv_fd(fd, &h, body, capacity, deadline);
+		if (rc == 0)
+			rc = take_message(n, inv, fd, &h, body, &door, e);
 	}
+	net_tree_close_door(&door);
 	free(body);
-	return err_set(e, rc, "process 0 on host '%s' ended the run before it began", inv->host);
+	if (rc > 0)
+		return 0;
+	return h.type == NET_STOP
+		       ? rc
+		       : err_set(e, rc, "process 0 on host '%s' ended the run before it began",
+				 inv->host);
+}
+
+void net_set_tree_from(uint32_t processes)
+{
+	tree_from = processes;
+}
+
+uint32_t net_depth(const struct net *n)
+{
+	return n->depth;
 }
 
 int net_open(struct net **out, const struct net_invitation *inv, struct net_listener *l,
@@ -632,7 +475,8 @@ int net_open(struct net **out, const struct net_invitation *inv, struct net_list
 	n->ranks_each = ranks_each;
 	n->control = control;
 	n->peers = process == 0 ? processes : 1;
-	n->wake_fd = eventfd(0, EFD_CLOEXEC);
+	n->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	n->poll_fd = epoll_create1(EPOLL_CLOEXEC);
 	pthread_mutex_init(&n->lock, NULL);
 	n->table = xcalloc(processes, sizeof(*n->table));
 	n->peer = xcalloc(n->peers, sizeof(*n->peer));
@@ -642,13 +486,16 @@ int net_open(struct net **out, const struct net_invitation *inv, struct net_list
 		n->channel[c].given = xcalloc(processes, sizeof(struct buf));
 	for (uint32_t i = 0; i < n->peers; i++) {
 		n->peer[i].fd = -1;
+		n->peer[i].process = i;
 		pthread_mutex_init(&n->peer[i].send_lock, NULL);
 	}
-	if (n->wake_fd < 0)
+	if (n->wake_fd < 0 || n->poll_fd < 0)
 		rc = err_sys(e, errno, "cannot create an event counter");
 	else
 		rc = process == 0 ? receive_all(n, inv, l, e) : join_process_0(n, inv, e);
 	net_listener_close(l);
+	if (rc == 0)
+		net_poll_peers(n);
 	if (rc == 0)
 		rc = thread_start(&n->thread, net_main, n, 0, "net", e);
 	n->started = rc == 0;

@@ -10,15 +10,21 @@ enum net_message {
 	NET_PING,      /* process 0 asks for the clocks */
 	NET_PONG,
 	NET_WELCOME, /* the table of processes: the connection is in use from here on */
-	NET_MEET,    /* a process has arrived at a barrier; process 0: all have, and with a body of
-		      * one byte: due_ns had come */
-	NET_GIVE,    /* a process's part of an exchange */
-	NET_TAKE,    /* process 0's answer to an exchange */
+	NET_MEET,    /* upwards: a process and all below it have arrived at a barrier; downwards:
+		      * all have, and with a body of one byte: due_ns had come */
+	NET_GIVE,    /* upwards: the parts of an exchange of a process and all below it, each after
+		      * a struct net_part */
+	NET_TAKE,    /* downwards: process 0's answer to an exchange */
 	NET_STOP,
 	NET_BEAT,
 	NET_RESULT, /* net_collect */
 	NET_END,    /* net_conclude */
 	NET_BYE,
+	NET_OPEN_DOOR,    /* process 0: listen for those below you in a tree; answered with */
+	NET_DOOR,         /* where: struct net_invitation, or nothing */
+	NET_PLACE,        /* process 0: struct net_tree_place */
+	NET_PLACED,       /* one byte: whether all connections of that place were made */
+	NET_WELCOME_TREE, /* NET_WELCOME, and the connections of the tree are in use, too */
 	NET_MESSAGES
 };
 
@@ -41,6 +47,11 @@ struct net_hello {
 	uint32_t processes, ranks_each;
 };
 
+struct net_part {
+	uint32_t process, zero;
+	uint64_t bytes; /* that follow */
+};
+
 struct net_pong {
 	int64_t wall_ns, mono_ns;
 };
@@ -53,7 +64,13 @@ struct net_stop_body {
 };
 
 struct net_peer {
-	int fd; /* -1: none */
+	int fd;           /* -1: none */
+	uint32_t process; /* at the other end */
+	/* Of the tree: what cannot be sent at once is sent by the thread, so that no process waits
+	 * for another one's. Under send_lock, as `unsent`. */
+	bool queues;
+	struct buf unsent;
+	size_t sent; /* of that */
 	pthread_mutex_t send_lock;
 	/* release/acquire: whoever sees it set also sees fd and the row of the table */
 	_Atomic int lives;
@@ -71,8 +88,9 @@ struct net_peer {
 struct net_channel {
 	_Atomic uint32_t gathered; /* process 0: exchanges to which all gave */
 	_Atomic uint32_t taken;    /* others: answers that came */
-	uint32_t arrived;          /* process 0, in the round under way */
+	uint32_t arrived;          /* in the round under way: this process and those below */
 	struct buf *given;         /* process 0: one a process */
+	struct buf bundle;         /* others: parts of those below, and this one's */
 	struct buf answer;         /* others */
 	/* all processes arrived at the barrier; the thread calls it */
 	void (*met)(void *arg, bool due);
@@ -85,7 +103,13 @@ struct net {
 	struct net_process *table;
 	struct net_peer *peer; /* process 0: one a process; others: peer[0] alone */
 	uint32_t peers;
-	int control, wake_fd;
+	struct net_peer *tree; /* with a tree: those below this process, then the one above */
+	uint32_t trees;
+	/* What the rounds of channels go over: connections of the tree, or `peer` */
+	struct net_peer *up, *down; /* up NULL: process 0 */
+	uint32_t downs, depth;
+	_Atomic uint64_t round_messages; /* sent and received by this process */
+	int control, wake_fd, poll_fd;
 	pthread_t thread;
 	bool started;
 	_Atomic uint32_t quit;
@@ -101,6 +125,8 @@ struct net {
 	int64_t beat_ns, round_ns;
 };
 
+/* The thread is to hear of these connections; before it begins. */
+void net_poll_peers(struct net *n);
 /* The loop of the thread (net.c); connections are made in net_connect.c. */
 void *net_main(void *arg);
 

@@ -1,6 +1,7 @@
-/* What a barrier between processes costs: net_bench PROCESSES RANKS_EACH BARRIERS WORK_US prints
- * the time of one barrier in microseconds, less the wait of WORK_US before each, and the CPU time
- * of all processes per barrier. */
+/* What a barrier between processes costs: net_bench PROCESSES RANKS_EACH BARRIERS WORK_US
+ * [TREE_FROM] prints the time of one barrier in microseconds, less the wait of WORK_US before each,
+ * how many messages process 0 handles for it, the depth of the connections, and the CPU time of all
+ * processes per barrier. TREE_FROM: from how many processes on there is a tree. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -39,12 +40,14 @@ static int process(uint32_t me, uint32_t all, uint32_t each, long barriers, long
 	struct net *net;
 	struct err e;
 	int64_t begin, used;
+	uint64_t messages;
 
 	if (net_open(&net, inv, l, me, all, each, -1, &e) < 0) {
 		fprintf(stderr, "%s\n", e.text);
 		return 1;
 	}
 	g = comm_create(comms, each, net, COMM_RANKS, &stop);
+	messages = net_round_messages(net);
 	begin = clock_now_ns();
 	for (uint32_t k = 0; k < each; k++) {
 		rank[k] = (struct rank){.comm = comms[k], .barriers = barriers, .work_us = work_us};
@@ -54,8 +57,10 @@ static int process(uint32_t me, uint32_t all, uint32_t each, long barriers, long
 		pthread_join(rank[k].thread, NULL);
 	used = clock_now_ns() - begin;
 	if (me == 0)
-		printf("%.1f us a barrier, ",
-		       (double)used / 1e3 / (double)barriers - (double)work_us);
+		printf("%.1f us a barrier, %.1f messages, depth %u, ",
+		       (double)used / 1e3 / (double)barriers - (double)work_us,
+		       (double)(net_round_messages(net) - messages) / (double)barriers,
+		       net_depth(net));
 	fflush(stdout);
 	net_close(net);
 	comm_local_destroy(g);
@@ -77,6 +82,8 @@ int main(int argc, char **argv)
 	each = (uint32_t)strtol(argv[2], NULL, 10);
 	barriers = strtol(argv[3], NULL, 10);
 	work_us = strtol(argv[4], NULL, 10);
+	if (argc > 5)
+		net_set_tree_from((uint32_t)strtol(argv[5], NULL, 10));
 	if (net_listen(&l, &inv, &(struct net_where){.one_host = true}, NULL) < 0)
 		return 1;
 	for (uint32_t p = 0; p < all; p++) {
