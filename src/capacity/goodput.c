@@ -103,22 +103,31 @@ static void find_two_levels(const struct goodput_input *in, struct goodput *out)
 	out->two_level_share = fmax(0, 1 - loss);
 }
 
+/* The best share that a rate of writing allows. */
+static double best_share(const struct goodput_input *in, double b, double m)
+{
+	struct cost x = cost_of(in, b);
+
+	return share_at(in, b, fmax(x.least, goodput_best(x.c, m)), m);
+}
+
 static void find_needed(const struct goodput_input *in, struct goodput *out)
 {
-	double m = out->mtbf_s, left, c;
+	double m = out->mtbf_s, low = log(1.0), high = log(1e24);
 
-	/* reading the checkpoint takes time that depends on the rate, too: its part is in the
-	 * restart where the rate of reading is known */
-	out->restart_loss =
-		(in->restart_s + (isnan(in->read_rate) ? 0 : in->bytes / in->read_rate)) / m;
-	left = in->loss - out->restart_loss;
-	if (isnan(in->loss) || left <= 0)
+	/* with a rate of writing that is no limit */
+	out->restart_loss = 1 - best_share(in, 1e24, m);
+	if (isnan(in->loss) || out->restart_loss > in->loss)
 		return;
-	c = goodput_pause_for(left, m);
-	if (isnan(in->pause_s))
-		out->needed_rate = in->bytes / c;
-	else if (in->pause_s <= c)
-		out->needed_rate = in->bytes / goodput_young(in->pause_s, m);
+	for (int i = 0; i < 100; i++) {
+		double middle = (low + high) / 2;
+
+		if (best_share(in, exp(middle), m) < 1 - in->loss)
+			low = middle;
+		else
+			high = middle;
+	}
+	out->needed_rate = exp(high);
 }
 
 void goodput_find(const struct goodput_input *in, struct goodput *out)

@@ -74,9 +74,12 @@ struct goodput {
 	bool best_is_bound;      /* best.interval_s is that */
 	bool asked_waits;        /* the T that is asked about is shorter */
 	double read_demand;      /* bytes/s that the write takes beside reading, at best: S / T */
-	/* For the target; NAN without one, or where the restarts alone lose more. */
-	double needed_rate;  /* bytes/s: S / C, or for an asynchronous one S / T of Young */
-	double restart_loss; /* R / M: no rate of writing changes it */
+	/* The least rate of writing with which the best interval loses no more than the target, of
+	 * the exact share; first order, without restarts, S / C with C = loss^2 M / 2. NAN without
+	 * a target, and where none is enough: then `restart_loss` is more, what is lost with any
+	 * rate (and with the pause of an asynchronous checkpoint). */
+	double needed_rate;
+	double restart_loss;
 	/* Two levels, each at Young's interval; NAN without. */
 	double local_interval_s, shared_interval_s, two_level_share;
 };

@@ -277,6 +277,15 @@ static void put_palette(struct buf *out, bool dark)
 		buf_printf(out, " --m%zu: %s;", i, dark ? palette[i].dark : palette[i].light);
 }
 
+void page_put_palette(struct buf *out)
+{
+	buf_puts(out, ":root {");
+	put_palette(out, false);
+	buf_puts(out, " }\n@media screen and (prefers-color-scheme: dark) { :root {");
+	put_palette(out, true);
+	buf_puts(out, " } }\n");
+}
+
 static void put_part(struct buf *out, const char *name, size_t n, const char *title,
 		     const char *json, bool packed)
 {
@@ -289,11 +298,7 @@ static void put_part(struct buf *out, const char *name, size_t n, const char *ti
 	} else if (n == 6 && memcmp(name, "SCRIPT", n) == 0) {
 		put_script(out, packed);
 	} else if (n == 7 && memcmp(name, "PALETTE", n) == 0) {
-		buf_puts(out, ":root {");
-		put_palette(out, false);
-		buf_puts(out, " }\n@media screen and (prefers-color-scheme: dark) { :root {");
-		put_palette(out, true);
-		buf_puts(out, " } }\n");
+		page_put_palette(out);
 	}
 }
 

@@ -1,0 +1,97 @@
+#pragma once
+/* What measured points say of hosts and storage, with how sure it is: many sets of parameters, each
+ * of which agrees with the points as well as they were measured.
+ *
+ * For N accelerators on H hosts that take batches of B samples of b bytes and compute C seconds:
+ *
+ *   X     = min(H c_host, c_store) / cost(b)     samples/s that can be had (operational bounds)
+ *   D     = N B / X                              s a step takes at least, for all ranks together
+ *   w     = s (1 - t + t G(N) / G(n))            s of exposed wait in a step, barrier included
+ *   T     = max(C + w, D), rounded at the corner AU as DLIO defines it = C / T
+ *   T + g                                        share by rate = C / (T + g)
+ *
+ * G is the expected maximum over N ranks of waits with a generalised Pareto tail (capacity/tail.h),
+ * t the part of the wait that is of single ranks, n the smallest number among the points; s and g,
+ * which is the part of an epoch that AU leaves out, are for a batch that costs as much as the
+ * plan's. cost(b) = 1 - f + f b / b_plan: so much a sample and so much a byte.
+ *
+ * A point has no distribution of waits. Its shape is taken from a range that published results
+ * span, the same for all (assumed, not measured): xi from 0 to 0.5, waits in 5 to 100 % of the
+ * steps, t from 0.5 to 1. The other parameters are of every size. Points narrow all of them: a
+ * Metropolis walk over the parameters, the same for the same points. */
+#include "capacity/point.h"
+
+#define FIT_SHAPE_MAX 0.5
+#define FIT_RARE 0.05
+#define FIT_COMMON 0.5
+
+enum fit_param {
+	FIT_SHAPE, /* xi */
+	FIT_RARITY,
+	FIT_ALONE, /* t */
+	FIT_WAIT,  /* s */
+	FIT_GAP,   /* g */
+	FIT_HOST,  /* c_host, in samples/s of the plan */
+	FIT_STORE, /* c_store */
+	FIT_SIZE,  /* f */
+	FIT_PARAMS
+};
+
+/* One set: values, not their logarithms. */
+struct fit_draw {
+	double v[FIT_PARAMS];
+	double other[3]; /* standard normal: how another accelerator, another size of samples, and
+			  * another measurement differ */
+};
+
+struct tail_table;
+
+struct point_fit {
+	struct fit_draw *draw; /* heap */
+	size_t draws;
+	struct duty plan;
+	double smallest, largest;       /* accelerators of the points */
+	double hosts_most, a_host_most; /* hosts; accelerators on one */
+	/* Whether the points saw the end of what a host, and what the storage, gives; else only
+	 * how much it gave at least. */
+	bool host_seen, store_seen;
+	bool one_host_count; /* all points have the same number of hosts: which of both it was is
+			      * not known */
+	bool grows;          /* the storage of the plan has as much more as hosts */
+	bool other_accelerator, other_size; /* than any point */
+	double worst; /* largest relative difference between a point and the best set */
+	size_t worst_point;
+	const struct point *point; /* borrowed */
+	size_t points;
+	struct tail_table *table;
+};
+
+/* ERR_USAGE when the points cannot be of one system: no set comes within 15 % of all of them.
+ * Release in any case. */
+int point_fit_find(struct point_fit *f, const struct point *p, size_t n, const struct duty *plan,
+		   bool grows, struct err *e);
+void point_fit_release(struct point_fit *f);
+
+/* What is taken where the end of a cap was not seen. */
+enum fit_unseen {
+	FIT_AT_LEAST, /* no more than was measured */
+	FIT_OPEN,     /* no end */
+};
+
+enum fit_limit { FIT_LIMIT_NONE, FIT_LIMIT_WAITS, FIT_LIMIT_HOST, FIT_LIMIT_STORE, FIT_LIMITS };
+
+struct fit_result {
+	double au;    /* as DLIO defines it, 0 to 1 */
+	double share; /* by rate */
+	double samples_per_s;
+	enum fit_limit limit;
+};
+
+/* The plan's workload on `n` accelerators and `hosts` hosts, by set `i`. `noise`: with what differs
+ * from one measurement to another. */
+struct fit_result point_fit_at(const struct point_fit *f, size_t i, double n, double hosts,
+			       enum fit_unseen unseen, bool noise);
+/* The most accelerators whose AU reaches `target`, at most `most` on a host; with FIT_OPEN as many
+ * on each host. 0: not even one on each. */
+double point_fit_most(const struct point_fit *f, size_t i, double hosts, double target, double most,
+		      enum fit_unseen unseen);

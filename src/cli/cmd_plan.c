@@ -1,0 +1,626 @@
+/* stoker plan: what so many accelerators need, and whether what was measured is enough. */
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/named_output.h"
+#include "base/place.h"
+#include "base/say.h"
+#include "base/str.h"
+#include "capacity/sizing.h"
+#include "cli/cli.h"
+#include "cli/flags.h"
+#include "cli/result_args.h"
+#include "cli/terminal.h"
+#include "conf/quantity.h"
+#include "page/plan_page.h"
+#include "readback/audit.h"
+#include "result/json_out.h"
+
+#define ACCELERATORS_MAX 10000000
+#define HOSTS_MAX 1000000
+#define POINTS_MAX 256
+
+struct plan_args {
+	struct str_list from, point;
+	const char *accelerators, *model, *json, *page;
+	int64_t hosts;
+	double target;
+	bool grows, despite;
+	/* checkpoints */
+	const char *checkpoint, *write_rate, *read_rate, *interval, *pause, *restart, *local_rate;
+	double parameters, loss, mtbf, local_share;
+};
+
+/* ---- numbers of accelerators ---- */
+
+static int parse_accelerators(const char *text, double *n, size_t *count, struct err *e)
+{
+	AUTO_FREE char *copy = xstrdup(text);
+	char *at = copy;
+
+	for (*count = 0; at;) {
+		char *next = strchr(at, ',');
+		int64_t v;
+
+		if (next)
+			*next++ = '\0';
+		if (!str_to_i64(at, &v) || v < 1 || v > ACCELERATORS_MAX)
+			return err_set(e, ERR_USAGE,
+				       "--accelerators: '%.40s' is not a whole number from 1 to %d",
+				       at, ACCELERATORS_MAX);
+		if (*count == SIZING_ROWS_MAX)
+			return err_set(e, ERR_USAGE, "--accelerators: more than %d numbers",
+				       SIZING_ROWS_MAX);
+		for (size_t i = 0; i < *count; i++)
+			if (n[i] == (double)v)
+				return err_set(e, ERR_USAGE, "--accelerators: %lld is given twice",
+					       (long long)v);
+		n[(*count)++] = (double)v;
+		at = next;
+	}
+	return 0;
+}
+
+/* ---- what is known ---- */
+
+struct known {
+	struct point *point; /* heap */
+	size_t points;
+	/* of results, by their place in the list */
+	struct point *result;
+	struct err *why; /* code 0: it is a point */
+	size_t results;
+	struct str_list *failed; /* of each: its checks that failed */
+	struct str_list notes;
+};
+
+static void begin_results(void *arg, size_t n)
+{
+	struct known *k = arg;
+
+	k->results = n;
+	k->result = xcalloc(n + 1, sizeof(*k->result));
+	k->why = xcalloc(n + 1, sizeof(*k->why));
+	k->failed = xcalloc(n + 1, sizeof(*k->failed));
+}
+
+static void look_at_result(void *arg, size_t i, struct run_record *r)
+{
+	struct known *k = arg;
+
+	if (r->broken) {
+		err_set(&k->why[i], ERR_DATA, "%s", r->broken);
+		return;
+	}
+	audit_alone(r);
+	for (size_t n = 0; n < r->alone.failed.n; n++)
+		str_list_add(&k->failed[i], xstrdup(r->alone.failed.v[n]));
+	if (r->damage.n)
+		err_set(&k->why[i], ERR_DATA, "%s", r->damage.v[0]);
+	else
+		point_of_record(&k->result[i], r, &k->why[i]);
+}
+
+static void known_release(struct known *k)
+{
+	for (size_t i = 0; i < k->results; i++)
+		str_list_release(&k->failed[i]);
+	free(k->failed);
+	free(k->why);
+	free(k->result);
+	free(k->point);
+	str_list_release(&k->notes);
+}
+
+static int refuse_failed(const struct known *k, size_t i, struct err *e)
+{
+	struct buf names = {0};
+
+	for (size_t n = 0; n < k->failed[i].n; n++)
+		buf_say(&names, "%s%s", n ? ", " : "", k->failed[i].v[n]);
+	err_set(e, ERR_DATA,
+		"'%s' has failed checks (%s), so a plan from it would be wrong: measure again "
+		"('stoker audit' says what to do), or accept it with --despite-verdicts",
+		k->result[i].from, names.data);
+	buf_release(&names);
+	return e->code;
+}
+
+/* Results that are not of one workload on one storage. */
+static int refuse_mixed(const struct point *a, const struct point *b, struct err *e)
+{
+	char bytes[2][32];
+
+	if (!duty_same(&a->of, &b->of))
+		return err_set(
+			e, ERR_USAGE,
+			"results of different workloads: '%.200s' has batches of %.0f samples of "
+			"%s in %.4g s, '%.200s' of %.0f of %s in %.4g s; plan from one workload",
+			a->from, a->of.batch, str_bytes(a->of.sample_bytes, bytes[0], 32),
+			a->of.step_s, b->from, b->of.batch,
+			str_bytes(b->of.sample_bytes, bytes[1], 32), b->of.step_s);
+	if (strcmp(a->store, b->store) != 0)
+		return err_set(e, ERR_USAGE,
+			       "results of different storage: '%.200s' was measured with %s, "
+			       "'%.200s' with %s; plan from one",
+			       a->from, a->store[0] ? a->store : "a storage system", b->from,
+			       b->store[0] ? b->store : "a storage system");
+	return 0;
+}
+
+static int take_results(const struct plan_args *a, struct known *k, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < k->results; i++) {
+		if (k->why[i].code) {
+			*e = k->why[i];
+			return e->code;
+		}
+		if (k->failed[i].n && !a->despite)
+			return refuse_failed(k, i, e);
+		if (k->failed[i].n)
+			str_list_add(&k->notes,
+				     xasprintf("'%s' has failed checks, which were to be ignored",
+					       k->result[i].from));
+		if (k->points == POINTS_MAX)
+			return err_set(e, ERR_USAGE, "more than %d results and points", POINTS_MAX);
+		rc = i ? refuse_mixed(&k->result[0], &k->result[i], e) : 0;
+		if (rc == 0)
+			rc = point_check(&k->result[i], e);
+		k->point[k->points++] = k->result[i];
+	}
+	if (rc == 0 && k->results && k->result[0].store[0])
+		str_list_add(&k->notes,
+			     xasprintf("measured with the store '%s' of this program, which is no "
+				       "storage system",
+				       k->result[0].store));
+	return rc;
+}
+
+static int load_results(const struct plan_args *a, struct known *k, struct err *e)
+{
+	const struct record_visit visit = {
+		.arg = k, .begin = begin_results, .look = look_at_result};
+	const char **path = xcalloc(a->from.n + 1, sizeof(*path));
+	struct records all = {0};
+	int rc;
+
+	for (size_t i = 0; i < a->from.n; i++)
+		path[i] = a->from.v[i];
+	rc = records_visit(&all, path, a->from.n, &visit, e);
+	if (rc == 0 && all.unread.n)
+		rc = err_set(e, ERR_DATA, "%s", all.unread.v[0]);
+	if (rc == 0) {
+		result_tell_running(&all);
+		rc = take_results(a, k, e);
+	}
+	records_release(&all);
+	free(path);
+	return rc;
+}
+
+/* The workload of the plan where none is named: the one of all points. */
+static int common_duty(const struct known *k, struct duty *out, struct err *e)
+{
+	*out = k->point[0].of;
+	for (size_t i = 1; i < k->points; i++)
+		if (!duty_same(out, &k->point[i].of))
+			return err_set(e, ERR_USAGE,
+				       "%s is of '%s', %s of '%s': name the workload that is "
+				       "planned (--model)",
+				       k->point[0].from, out->name, k->point[i].from,
+				       k->point[i].of.name);
+	return 0;
+}
+
+static int load_known(const struct plan_args *a, struct known *k, struct duty *plan, struct err *e)
+{
+	int rc = 0;
+
+	k->point = xcalloc(POINTS_MAX, sizeof(*k->point));
+	if (a->from.n == 0 && a->point.n == 0)
+		return err_set(e, ERR_USAGE,
+			       "there is nothing to plan from: name results (--from RESULT), or "
+			       "points (--point hosts=1,accelerators=8,samples_per_s=160,au=93.1)");
+	if (a->model)
+		rc = duty_load(plan, a->model, NULL, e);
+	if (rc == 0 && a->from.n)
+		rc = load_results(a, k, e);
+	for (size_t i = 0; rc == 0 && i < a->point.n; i++) {
+		struct point *p = &k->point[k->points];
+
+		if (k->points == POINTS_MAX)
+			return err_set(e, ERR_USAGE, "more than %d results and points", POINTS_MAX);
+		rc = point_parse(p, a->point.v[i], i + 1,
+				 a->model    ? plan
+				 : k->points ? &k->point[0].of
+					     : NULL,
+				 e);
+		if (rc == 0)
+			rc = point_check(p, e);
+		k->points++;
+	}
+	if (rc == 0 && !a->model)
+		rc = common_duty(k, plan, e);
+	if (rc == 0 && !isnan(a->target))
+		plan->target = a->target / 100;
+	return rc;
+}
+
+/* ---- checkpoints ---- */
+
+static int read_unit(const char *option, const char *text, const char *unit, double *out,
+		     struct err *e)
+{
+	char why[QUANTITY_WHY_MAX];
+	long double v = 0;
+	bool is;
+
+	if (!text)
+		return 0;
+	is = str_to_f64(text, out);
+	if (!is && quantity_read(text, unit, &v, why) == 1) {
+		is = true;
+		*out = (double)v;
+	}
+	if (is && isfinite(*out) && *out > 0 && *out <= 1e18)
+		return 0;
+	return err_set(e, ERR_USAGE, "%s: '%.40s' is not a number of %s above 0%s", option, text,
+		       strcmp(unit, "s") == 0 ? "seconds" : unit, quantity_example(unit));
+}
+
+static int read_checkpoint(const struct plan_args *a, struct goodput_input *in, struct err *e)
+{
+	int rc;
+
+	*in = (struct goodput_input){.write_rate = NAN,
+				     .read_rate = NAN,
+				     .pause_s = NAN,
+				     .interval_s = NAN,
+				     .loss = a->loss / 100,
+				     .restart_s = GOODPUT_RESTART_S,
+				     .mtbf_one_s =
+					     (isnan(a->mtbf) ? GOODPUT_MTBF_HOURS : a->mtbf) * 3600,
+				     .local_rate = NAN,
+				     .local_share = a->local_share / 100};
+	rc = read_unit("--checkpoint", a->checkpoint, "bytes", &in->bytes, e);
+	if (!a->checkpoint)
+		in->bytes = a->parameters * GOODPUT_PARAMETER_BYTES;
+	if (rc == 0)
+		rc = read_unit("--write-rate", a->write_rate, "bytes/s", &in->write_rate, e);
+	if (rc == 0)
+		rc = read_unit("--read-rate", a->read_rate, "bytes/s", &in->read_rate, e);
+	if (rc == 0)
+		rc = read_unit("--interval", a->interval, "s", &in->interval_s, e);
+	if (rc == 0)
+		rc = read_unit("--pause", a->pause, "s", &in->pause_s, e);
+	if (rc == 0)
+		rc = read_unit("--restart", a->restart, "s", &in->restart_s, e);
+	if (rc == 0)
+		rc = read_unit("--local-rate", a->local_rate, "bytes/s", &in->local_rate, e);
+	return rc;
+}
+
+static int check_checkpoint(const struct plan_args *a, struct err *e)
+{
+	bool others = a->write_rate || a->read_rate || a->interval || a->pause || a->restart ||
+		      a->local_rate || !isnan(a->loss) || !isnan(a->mtbf) || !isnan(a->local_share);
+
+	if (a->checkpoint && !isnan(a->parameters))
+		return err_set(e, ERR_USAGE,
+			       "--checkpoint and --parameters both give the size of a checkpoint: "
+			       "name one");
+	if (!a->checkpoint && isnan(a->parameters) && others)
+		return err_set(e, ERR_USAGE,
+			       "options of checkpoints need the size of one: --checkpoint SIZE, or "
+			       "--parameters X");
+	if (!isnan(a->loss) && (a->loss <= 0 || a->loss >= 100))
+		return err_set(e, ERR_USAGE, "--loss: %.4g is not a percentage between 0 and 100",
+			       a->loss);
+	if (!a->local_rate != isnan(a->local_share))
+		return err_set(e, ERR_USAGE,
+			       "two levels need both --local-rate and --local-share, the failures "
+			       "that leave the first level whole");
+	if (!isnan(a->local_share) && (a->local_share <= 0 || a->local_share >= 100))
+		return err_set(e, ERR_USAGE,
+			       "--local-share: %.4g is not a percentage between 0 and 100",
+			       a->local_share);
+	if (!isnan(a->mtbf) && a->mtbf <= 0)
+		return err_set(e, ERR_USAGE, "--mtbf-hours: give a number above 0");
+	return 0;
+}
+
+static int find_checkpoint(const struct plan_args *a, struct sizing *s, struct err *e)
+{
+	int rc;
+
+	if (!a->checkpoint && isnan(a->parameters))
+		return 0;
+	rc = read_checkpoint(a, &s->checkpoint, e);
+	if (rc < 0)
+		return rc;
+	s->checkpoint.accelerators = s->row[0].accelerators;
+	s->has_goodput = true;
+	s->mtbf_given = !isnan(a->mtbf);
+	s->restart_given = a->restart != NULL;
+	goodput_find(&s->checkpoint, &s->goodput);
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+static int write_json(const struct sizing *s, const char *path, struct err *e)
+{
+	struct buf text = {0};
+	json_t *root = sizing_json(s);
+	int rc;
+
+	json_put_dump(&text, root, JSON_INDENT(4), JSON_EXACT);
+	json_decref(root);
+	if (text.len == 0)
+		out_of_memory();
+	buf_putc(&text, '\n');
+	rc = file_write(path, text.data, text.len, e);
+	buf_release(&text);
+	return rc;
+}
+
+static int write_page(const struct sizing *s, const char *path, struct err *e)
+{
+	struct buf page = {0};
+	json_t *root = sizing_json(s);
+	int rc;
+
+	plan_page_render(root, &page);
+	json_decref(root);
+	rc = file_write(path, page.data, page.len, e);
+	buf_release(&page);
+	return rc;
+}
+
+static int write_plan(const struct sizing *s, const struct plan_args *a, struct err *e)
+{
+	bool mixed = (a->json && place_named_descriptor(a->json) == STDOUT_FILENO) ||
+		     (a->page && place_named_descriptor(a->page) == STDOUT_FILENO);
+	struct buf text = {0};
+	int rc = 0;
+
+	if (a->json)
+		rc = write_json(s, a->json, e);
+	if (rc == 0 && a->page)
+		rc = write_page(s, a->page, e);
+	if (rc == 0) {
+		sizing_text(s, (size_t)terminal_width(mixed ? STDERR_FILENO : STDOUT_FILENO),
+			    &text);
+		if (a->page)
+			buf_say(&text, "\npage: %s\n", a->page);
+		say_text(mixed ? stderr : stdout, &text);
+		fflush(mixed ? stderr : stdout);
+		buf_release(&text);
+	}
+	return rc;
+}
+
+static int plan(const struct plan_args *a, struct err *e)
+{
+	double accelerators[SIZING_ROWS_MAX];
+	struct duty duty = {0};
+	struct known known = {0};
+	struct sizing s = {0};
+	struct sizing_question q = {.plan = &duty,
+				    .accelerators = accelerators,
+				    .hosts = (double)a->hosts,
+				    .grows = a->grows};
+	int rc = parse_accelerators(a->accelerators, accelerators, &q.count, e);
+
+	if (rc == 0)
+		rc = check_checkpoint(a, e);
+	if (rc == 0)
+		rc = load_known(a, &known, &duty, e);
+	if (rc == 0)
+		rc = sizing_find(&s, &q, known.point, known.points, e);
+	if (rc == 0)
+		rc = find_checkpoint(a, &s, e);
+	if (rc == 0) {
+		s.notes = known.notes;
+		known.notes = (struct str_list){0};
+		rc = write_plan(&s, a, e);
+	}
+	sizing_release(&s);
+	known_release(&known);
+	return rc;
+}
+
+static int take_result(void *args, const char *word, struct err *e)
+{
+	struct plan_args *a = args;
+
+	(void)e;
+	str_list_add(&a->from, xstrdup(word));
+	return 0;
+}
+
+static int plan_main(const struct command *c, int argc, char **argv)
+{
+	struct plan_args a = {
+		.parameters = NAN, .loss = NAN, .mtbf = NAN, .local_share = NAN, .target = NAN};
+	struct err e = {0};
+	int rc = flags_parse(c, &a, argc, argv, take_result, &e);
+
+	if (rc == 0 && !a.accelerators)
+		rc = err_set(&e, ERR_USAGE,
+			     "'plan' needs to know for how many accelerators: --accelerators N");
+	if (rc == 0 && a.json)
+		rc = named_output_add(a.json, &e);
+	if (rc == 0 && a.page)
+		rc = named_output_add(a.page, &e);
+	if (rc == 0)
+		rc = plan(&a, &e);
+	str_list_release(&a.from);
+	str_list_release(&a.point);
+	return rc < 0 ? cli_fail(&e) : 0;
+}
+
+#define FIELD(member) .offset = offsetof(struct plan_args, member)
+
+static const struct flag rows[] = {
+	{.name = "RESULT",
+	 .help = "the folder of a run, or one that holds such folders, as with --from"},
+	{.name = "--from",
+	 .value = "RESULT",
+	 .kind = FLAG_LIST,
+	 FIELD(from),
+	 .help = "plan from what this run measured; further results may follow, all of one "
+		 "workload"},
+	{.name = "--point",
+	 .value = "KEY=VALUE,...",
+	 .kind = FLAG_LIST,
+	 FIELD(point),
+	 .help = "plan from a published result: hosts=, accelerators=, samples_per_s=, au= "
+		 "(percent), and where they differ from --model: model=, accelerator=, "
+		 "sample_bytes=, batch_size=, computation_time=; spread= (percent), target= "
+		 "(percent), largest=yes: one more accelerator a host misses the target. May be "
+		 "repeated"},
+	{.name = "--accelerators",
+	 .letter = "-n",
+	 .value = "N,...",
+	 .kind = FLAG_TEXT,
+	 FIELD(accelerators),
+	 .help = "for so many accelerators; several numbers make a table"},
+	{.name = "--hosts",
+	 .value = "N",
+	 .kind = FLAG_COUNT,
+	 FIELD(hosts),
+	 .min = 1,
+	 .max = HOSTS_MAX,
+	 .help = "on so many hosts (default: each has as many accelerators as where it was "
+		 "measured)"},
+	{.name = "--model",
+	 .value = "WORKLOAD",
+	 .kind = FLAG_TEXT,
+	 FIELD(model),
+	 .help = "plan this workload: one that is built in, or a YAML file (default: the one that "
+		 "was measured)"},
+	{.name = "--storage-grows",
+	 .kind = FLAG_SET,
+	 FIELD(grows),
+	 .help = "the storage of the plan has as much more as hosts (default: it is the one that "
+		 "was measured)"},
+	{.name = "--target",
+	 .value = "PERCENT",
+	 .kind = FLAG_REAL,
+	 FIELD(target),
+	 .min = 1,
+	 .max = 100,
+	 .help = "AU that is to be reached (default: metric.au of the workload)"},
+	{.name = "--despite-verdicts",
+	 .kind = FLAG_SET,
+	 FIELD(despite),
+	 .help = "plan from results whose checks failed, too"},
+	{.name = "--json",
+	 .value = "FILE",
+	 .kind = FLAG_TEXT,
+	 FIELD(json),
+	 .help = "also write the plan as JSON"},
+	{.name = "--output",
+	 .letter = "-o",
+	 .value = "FILE",
+	 .kind = FLAG_TEXT,
+	 FIELD(page),
+	 .help = "also write a page with the curve"},
+	{.name = "--checkpoint",
+	 .value = "SIZE",
+	 .kind = FLAG_TEXT,
+	 FIELD(checkpoint),
+	 .help = "bytes of a checkpoint: how often to write one, and what share of time trains"},
+	{.name = "--parameters",
+	 .value = "X",
+	 .kind = FLAG_REAL,
+	 FIELD(parameters),
+	 .min = 1,
+	 .max = 1000000000000000,
+	 .help = "the same from the parameters of the model, 14 bytes each (405e9)"},
+	{.name = "--write-rate",
+	 .value = "RATE",
+	 .kind = FLAG_TEXT,
+	 FIELD(write_rate),
+	 .help = "at which a checkpoint is written"},
+	{.name = "--read-rate",
+	 .value = "RATE",
+	 .kind = FLAG_TEXT,
+	 FIELD(read_rate),
+	 .help = "at which it is read after a failure (default: as it is written)"},
+	{.name = "--interval",
+	 .value = "TIME",
+	 .kind = FLAG_TEXT,
+	 FIELD(interval),
+	 .help = "training between two checkpoints (default: only the best)"},
+	{.name = "--pause",
+	 .value = "TIME",
+	 .kind = FLAG_TEXT,
+	 FIELD(pause),
+	 .help = "checkpoints are asynchronous: training stands still for so long, while they are "
+		 "copied to memory"},
+	{.name = "--loss",
+	 .value = "PERCENT",
+	 .kind = FLAG_REAL,
+	 FIELD(loss),
+	 .min = 0,
+	 .max = 100,
+	 .help = "of time to be lost at most: what rate of writing that takes"},
+	{.name = "--restart",
+	 .value = "TIME",
+	 .kind = FLAG_TEXT,
+	 FIELD(restart),
+	 .help = "from a failure until the checkpoint is read (default: 5min, an assumption)"},
+	{.name = "--mtbf-hours",
+	 .value = "X",
+	 .kind = FLAG_REAL,
+	 FIELD(mtbf),
+	 .min = 0,
+	 .max = 1000000000,
+	 .help = "mean time between failures of one accelerator (default: 50000, MLCommons' "
+		 "figure)"},
+	{.name = "--local-rate",
+	 .value = "RATE",
+	 .kind = FLAG_TEXT,
+	 FIELD(local_rate),
+	 .help = "of a first level, such as local NVMe: all of it"},
+	{.name = "--local-share",
+	 .value = "PERCENT",
+	 .kind = FLAG_REAL,
+	 FIELD(local_share),
+	 .min = 0,
+	 .max = 100,
+	 .help = "of failures that leave the first level whole"},
+};
+#define ROW(i) &rows[i]
+static const struct flag *const flags[] = {ROW(0),  ROW(1),  ROW(2),  ROW(3),  ROW(4),  ROW(5),
+					   ROW(6),  ROW(7),  ROW(8),  ROW(9),  ROW(10), ROW(11),
+					   ROW(12), ROW(13), ROW(14), ROW(15), ROW(16), ROW(17),
+					   ROW(18), ROW(19), ROW(20), ROW(21), NULL};
+
+const struct command command_plan = {
+	.name = "plan",
+	.operands = "[RESULT ...]",
+	.help = "Say whether a storage is enough for N accelerators, from measured results.",
+	.about =
+		"AU as DLIO defines it says whether it passes, the rate whether it is enough. What "
+		"no measurement has seen the end of is 'at least' so much. Intervals hold 90 % of "
+		"what agrees with the points. docs/plan.md has the method.\n"
+		"With the size of a checkpoint, it also says how often to write one.",
+	.flags = flags,
+	.alone = true,
+	.examples = {"stoker plan --point hosts=1,accelerators=8,samples_per_s=160,au=93.1 --model "
+		     "unet3d_h100 --accelerators 8,16,32",
+		     "stoker plan --from before --accelerators 4,8 --despite-verdicts -o plan.html "
+		     "--checkpoint 5TB --write-rate 50GB/s"},
+	.carry_out = plan_main,
+};
