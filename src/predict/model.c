@@ -1,7 +1,5 @@
-/* Events: a worker's delay, transfer or computing ends; a batch reaches the rank that waits for
- * it; a rank's computation ends; a rank has had the processor for what it does itself. Those at a
- * shared thing end in the order of what each of them had to get, so one heap by that is enough
- * (virtual time). */
+/* Events: a worker's delay ends; a batch reaches the rank that waits for it; a rank's computation
+ * ends; something shared (bytes, processors) may have served one of those at it. */
 #include "predict/model.h"
 
 #include <assert.h>
@@ -10,25 +8,31 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "predict/shared_server.h"
 
 #define EVENTS_MAX 150000
 #define PARTS_LEAST 2
 #define TURNS_MAX 8
+#define LOOKS 0xffffffu /* 24 bits beside an event's kind */
 
 /* Of a rank against a reader that computes: who has slept goes first. */
 static const double RANK_FIRST = 4;
 
-enum state { ABSENT, BEGINNING, REST, OPENING, DELAY, QUEUED, TRANSFER, COMPUTING };
+enum state { ABSENT, BEGINNING, REST, OPENING, DELAY, QUEUED, TRANSFER, HELD, COMPUTING };
 /* What a rank has a processor for. */
 enum own { FORKING, TAKING, ENDING };
+enum event { AT_DELAY, AT_RANK, AT_SERVER };
+/* Servers of a host; the store's own is host 0's where all share it. */
+enum server { BYTES, PROCESSORS, OWN, SERVERS };
 
 struct reader {
 	enum state state;
 	uint64_t run; /* of all batches, numbered through */
 	uint32_t part;
-	double factor; /* of this run */
-	double size;   /* factor of this part */
-	double begun;
+	double factor;      /* of this run */
+	double size;        /* factor of this part */
+	double begun, came; /* this run; at the store */
+	double fluid;       /* not before that its bytes are there */
 };
 
 struct side {
@@ -40,29 +44,13 @@ struct side {
 	double computed, computing_s;
 };
 
-struct heap {
-	struct entry {
-		double key;
-		uint64_t seq;
-		uint32_t who;
-	} * entry;
-	uint32_t n;
-};
-
-/* What readers share: each gets `station_rate(n)` of it a second. */
-struct station {
-	struct heap heap; /* by the v at which it is done */
-	double each, all; /* at most for one; of all; INFINITY: no limit */
-	double v;         /* what one that was there all the time has got */
-};
-
-/* What waits in turn: the ends are known when one comes. */
-struct line {
+/* Requests of one kind. */
+struct way {
+	struct line store;
+	struct line *host; /* `hosts` of them; NULL: no pace of theirs */
 	const struct model_queue *q;
-	double *free;     /* `servers`: when each of them is */
-	double *released; /* ring of `burst` */
-	uint64_t releases;
-	double carry; /* requests that a part leaves over */
+	const struct model_drawn *drawn;
+	bool waits; /* in a line */
 };
 
 struct sim {
@@ -70,71 +58,46 @@ struct sim {
 	struct reader *reader; /* ranks * width */
 	struct side *side;
 	uint32_t *done; /* ranks * window: runs of batch k that are, at k % window */
-	uint32_t width, parts, runs;
-	uint32_t meeting; /* ranks at the barrier */
-	uint64_t window, steps, made, seq;
-	uint64_t turn;                  /* which of the runs */
-	double stages;                  /* of a part */
-	struct heap delay, rank;        /* by their times */
-	struct station store, cpu, own; /* own: the ranks' CPU time */
-	struct line opens, reads;
+	uint32_t width, parts, runs, hosts;
+	uint32_t meeting;  /* ranks at the barrier */
+	uint32_t at_store; /* readers there */
+	bool of_hosts;     /* bytes are shared on each host, else at the store */
+	uint64_t window, steps, made;
+	uint64_t turn; /* which of the runs */
+	double stages; /* of a part */
+	struct moments events;
+	struct shared_server *server; /* hosts * SERVERS */
+	struct way open, read;
+	struct line *fluid; /* of bytes, where they are not shared: hosts, or the store; NULL */
+	struct model_seen *seen; /* NULL: nobody asks */
+	double asked, slowest;
 	double service, square;
 	uint64_t served;
 	double now;
 };
 
-static bool entry_before(const struct entry *a, const struct entry *b)
+static uint32_t host_of(const struct sim *s, uint32_t rank)
 {
-	return a->key < b->key || (!(b->key < a->key) && a->seq < b->seq);
+	return s->hosts == 1 ? 0 : (uint32_t)((uint64_t)rank * s->hosts / s->m->ranks);
 }
 
-static void heap_push(struct sim *s, struct heap *h, double key, uint32_t who)
+static struct shared_server *server_of(struct sim *s, uint32_t host, enum server what)
 {
-	const struct entry e = {key, s->seq++, who};
-	uint32_t i = h->n++;
-
-	for (; i > 0 && entry_before(&e, &h->entry[(i - 1) / 2]); i = (i - 1) / 2)
-		h->entry[i] = h->entry[(i - 1) / 2];
-	h->entry[i] = e;
+	return &s->server[host * SERVERS + what];
 }
 
-static uint32_t heap_pop(struct heap *h)
+/* Looks at a server when the first of those at it is done: again if that has come nearer; a look
+ * that is too early costs no more than itself. */
+static void look_later(struct sim *s, uint32_t number)
 {
-	uint32_t who = h->entry[0].who, i = 0, child;
-	const struct entry last = h->entry[--h->n];
+	struct shared_server *t = &s->server[number];
+	double due = server_due(t);
 
-	for (; (child = 2 * i + 1) < h->n; i = child) {
-		if (child + 1 < h->n && entry_before(&h->entry[child + 1], &h->entry[child]))
-			child++;
-		if (!entry_before(&h->entry[child], &last))
-			break;
-		h->entry[i] = h->entry[child];
-	}
-	h->entry[i] = last;
-	return who;
-}
-
-static double station_rate(const struct station *t)
-{
-	return t->heap.n ? fmin(t->each, t->all / t->heap.n) : 0;
-}
-
-/* When the first of them is done. */
-static double station_next(const struct sim *s, const struct station *t)
-{
-	double left;
-
-	if (t->heap.n == 0)
-		return INFINITY;
-	left = t->heap.entry[0].key - t->v;
-	return left > 0 ? s->now + left / station_rate(t) : s->now;
-}
-
-static void station_enter(struct sim *s, struct station *t, double amount, uint32_t who)
-{
-	if (t->heap.n == 0)
-		t->v = 0;
-	heap_push(s, &t->heap, t->v + amount, who);
+	if (!(due < t->due))
+		return;
+	t->due = due;
+	t->looks = (t->looks + 1) & LOOKS;
+	moments_push(&s->events, due, number, AT_SERVER | t->looks << 8);
 }
 
 static double factor_of(const struct sim *s, uint32_t rank, uint64_t run_number)
@@ -177,50 +140,63 @@ static double part_of(const struct sim *s, const struct reader *r)
 	return (double)n / (double)samples / s->parts;
 }
 
-static double line_release(struct line *l, double now, double requests)
+/* So much longer do requests take with as many readers at the store as are. */
+static double level_of(const struct sim *s)
 {
-	const struct model_queue *q = l->q;
-	double at = now;
+	const struct fleet_level *l = s->m->level;
+	uint32_t n = s->m->levels, i;
+	double at = s->at_store, part;
 
-	for (l->carry += requests; l->carry >= 1; l->carry--) {
-		double *slot = &l->released[l->releases % q->burst];
-
-		if (l->releases++ >= q->burst)
-			at = fmax(at, *slot + q->burst * q->pace_s);
-		*slot = at;
-	}
-	return at;
+	if (n == 0)
+		return 1;
+	for (i = 0; i < n && l[i].in_flight <= at;)
+		i++;
+	if (i == 0 || i == n)
+		return l[i ? n - 1 : 0].by;
+	part = (at - l[i - 1].in_flight) / (l[i].in_flight - l[i - 1].in_flight);
+	return l[i - 1].by + part * (l[i].by - l[i - 1].by);
 }
 
-static double line_serve(struct line *l, double now, double demand)
+/* The times of the requests of a part, summed; a part of a request is that part of its time. */
+static double drawn_sum(const struct sim *s, uint32_t i, const struct way *w, double part)
 {
-	uint32_t first = 0;
+	const struct reader *r = &s->reader[i];
+	double n = w->drawn->requests * part, sum = 0;
+	uint64_t key;
 
-	for (uint32_t i = 1; i < l->q->servers; i++)
-		first = l->free[i] < l->free[first] ? i : first;
-	l->free[first] = fmax(now, l->free[first]) + demand;
-	return l->free[first];
+	if (!(n > 0))
+		return 0;
+	key = rng_key(s->m->seed + (w == &s->open), i / s->width | s->turn << 32,
+		      r->run * s->parts + r->part);
+	for (uint64_t k = 0; (double)k < n; k++)
+		sum += drawn_value(w->drawn->of, rng_word(key, k)) * fmin(1, n - (double)k);
+	return sum * level_of(s);
 }
 
-/* When a part of a batch, `part` of it, is through, that comes now. */
-static double line_pass(struct sim *s, struct line *l, double part, double size)
+/* When the requests of a part are served, that come now. */
+static double way_pass(struct sim *s, struct way *w, uint32_t i, double part, double size)
 {
-	const struct model_queue *q = l->q;
-	double at = s->now;
+	const struct model_queue *q = w->q;
+	double requests = (w->drawn->requests > 0 ? w->drawn->requests : q->requests) * part;
+	double at = s->now, demand = part * (q->serve_s + size * q->serve_sized_s);
 
-	if (q->burst)
-		at = line_release(l, at, q->requests * part);
-	if (q->servers)
-		at = line_serve(l, at, part * (q->serve_s + size * q->serve_sized_s));
-	return at;
+	if (w->host)
+		at = line_pace(&w->host[host_of(s, i / s->width)], at, requests);
+	at = line_pace(&w->store, at, requests);
+	return line_serve(&w->store, at, demand + drawn_sum(s, i, w, part));
 }
 
 static void begin_delay(struct sim *s, uint32_t i)
 {
 	struct reader *r = &s->reader[i];
+	double part = part_of(s, r), delay = s->m->delay_s * part * r->factor;
 
 	r->state = DELAY;
-	heap_push(s, &s->delay, s->now + s->m->delay_s * part_of(s, r) * r->factor, i);
+	if (!s->open.waits)
+		delay += drawn_sum(s, i, &s->open, part);
+	if (!s->read.waits)
+		delay += drawn_sum(s, i, &s->read, part);
+	moments_push(&s->events, s->now + delay, i, AT_DELAY);
 }
 
 static void begin_part(struct sim *s, uint32_t i)
@@ -228,12 +204,14 @@ static void begin_part(struct sim *s, uint32_t i)
 	struct reader *r = &s->reader[i];
 
 	r->size = size_of(s, i / s->width, r->run, r->part);
-	if (!s->m->open.servers && !s->m->open.burst) {
+	r->came = s->now;
+	s->at_store++;
+	if (!s->open.waits) {
 		begin_delay(s, i);
 		return;
 	}
 	r->state = OPENING;
-	heap_push(s, &s->delay, line_pass(s, &s->opens, part_of(s, r), 1), i);
+	moments_push(&s->events, way_pass(s, &s->open, i, part_of(s, r), 1), i, AT_DELAY);
 }
 
 static bool may_take_run(const struct sim *s, uint32_t k, uint32_t w, uint64_t *run)
@@ -289,7 +267,7 @@ static void rank_take_batch(struct sim *s, uint32_t k, bool waited)
 	side->coming = true;
 	side->computing_s = s->m->compute[(uint64_t)(k % s->m->lists) * s->m->computes +
 					  side->handed % s->m->computes];
-	heap_push(s, &s->rank, s->now + (waited ? s->m->hand_s : 0), k);
+	moments_push(&s->events, s->now + (waited ? s->m->hand_s : 0), k, AT_RANK);
 }
 
 static void run_finished(struct sim *s, uint32_t i)
@@ -314,6 +292,28 @@ static void run_finished(struct sim *s, uint32_t i)
 	readers_feed(s, k);
 }
 
+static void note_wait(struct sim *s)
+{
+	double wait = s->now - s->asked;
+
+	s->slowest = fmax(s->slowest, wait);
+	if (!s->seen)
+		return;
+	s->seen->wait_s += wait;
+	hist_add(&s->seen->wait_ns, (uint64_t)(wait * 1e9 + 0.5));
+}
+
+static void note_step(struct sim *s)
+{
+	if (s->seen) {
+		s->seen->slowest_s += s->slowest;
+		if (s->made == 1)
+			s->seen->first_s = s->now;
+	}
+	s->slowest = 0;
+	s->asked = s->now;
+}
+
 static void ranks_meet(struct sim *s, uint32_t k)
 {
 	uint32_t ranks = s->m->ranks;
@@ -324,6 +324,7 @@ static void ranks_meet(struct sim *s, uint32_t k)
 		return;
 	s->meeting = 0;
 	s->made++;
+	note_step(s);
 	for (uint32_t i = 0; i < ranks; i++)
 		s->side[i].met = false;
 	for (uint32_t i = 0; i < ranks; i++) {
@@ -358,27 +359,63 @@ static void rank_has_batch(struct sim *s, uint32_t k)
 	side->computing = true;
 	side->handed++;
 	side->computed += side->computing_s;
-	heap_push(s, &s->rank, s->now + side->computing_s + s->m->step_s + stall_after(s, side), k);
+	if (s->seen && side->handed > 1)
+		s->seen->computed_later_s += side->computing_s / s->m->ranks;
+	note_wait(s);
+	moments_push(&s->events, s->now + side->computing_s + s->m->step_s + stall_after(s, side),
+		     k, AT_RANK);
 	readers_feed(s, k);
 }
 
 /* What follows when the rank's own work, for which it needs a processor, is done. */
 static void end_own(struct sim *s, uint32_t k);
 
+/* Ranks get RANK_FIRST times the part of a reader, but no more than one each. */
+static void share_processors(struct sim *s, uint32_t host)
+{
+	struct shared_server *own = server_of(s, host, OWN), *cpu = server_of(s, host, PROCESSORS);
+	double cpus = s->m->cpus > 0 ? s->m->cpus : INFINITY;
+	double ranks = own->heap.n, readers = cpu->heap.n;
+	double part = RANK_FIRST * ranks / fmax(1, RANK_FIRST * ranks + readers);
+
+	own->all = cpu->all = cpus;
+	if (ranks > 0 && ranks + readers > cpus) {
+		own->all = fmax(cpus - readers, fmin(ranks, cpus * part));
+		cpu->all = cpus - fmin(ranks, own->all);
+	}
+	look_later(s, host * SERVERS + OWN);
+	look_later(s, host * SERVERS + PROCESSORS);
+}
+
+/* Both, as what one of them gets depends on who is at the other. */
+static void touch_processors(struct sim *s, uint32_t host)
+{
+	server_touch(server_of(s, host, OWN), s->now);
+	server_touch(server_of(s, host, PROCESSORS), s->now);
+}
+
+static void use_processor(struct sim *s, uint32_t host, enum server what, double cpu_s,
+			  uint32_t who)
+{
+	touch_processors(s, host);
+	server_enter(server_of(s, host, what), s->now, cpu_s, who);
+	if (s->seen)
+		s->seen->cpu_s += cpu_s;
+	share_processors(s, host);
+}
+
 static void begin_own(struct sim *s, uint32_t k, enum own own, double cpu_s)
 {
 	s->side[k].own = own;
 	if (cpu_s > 0)
-		station_enter(s, &s->own, cpu_s, k);
+		use_processor(s, host_of(s, k), OWN, cpu_s, k);
 	else
 		end_own(s, k);
 }
 
 /* A batch has reached its rank, or the computation with it is over. */
-static void rank_event(struct sim *s)
+static void rank_event(struct sim *s, uint32_t k)
 {
-	uint32_t k = heap_pop(&s->rank);
-
 	if (s->side[k].coming)
 		begin_own(s, k, TAKING, s->m->take_s);
 	else
@@ -392,7 +429,7 @@ static void hire(struct sim *s, uint32_t k)
 
 	if (s->m->workers && s->m->begin_s > 0) {
 		s->reader[i].state = BEGINNING;
-		station_enter(s, &s->cpu, s->m->begin_s, i);
+		use_processor(s, host_of(s, k), PROCESSORS, s->m->begin_s, i);
 	} else {
 		s->reader[i].state = REST;
 	}
@@ -450,25 +487,58 @@ static void begin_computing(struct sim *s, uint32_t i)
 {
 	struct reader *r = &s->reader[i];
 
+	s->at_store--;
+	if (s->seen)
+		s->seen->at_store_s += s->now - r->came;
 	if (!(s->m->cpu_s > 0)) {
 		end_part(s, i);
 		return;
 	}
 	assert(r->state > REST && r->state != COMPUTING);
 	r->state = COMPUTING;
-	station_enter(s, &s->cpu, s->m->cpu_s * part_of(s, r) * r->size, i);
+	use_processor(s, host_of(s, i / s->width), PROCESSORS,
+		      s->m->cpu_s * part_of(s, r) * r->size, i);
+}
+
+/* Where both hosts and the store have a bandwidth, bytes are shared where less is left for each,
+ * and the other one lets none through before its time. */
+static double fluid_pass(struct sim *s, uint32_t i, double bytes)
+{
+	struct line *l;
+
+	if (!s->fluid)
+		return s->now;
+	l = &s->fluid[s->of_hosts ? 0 : host_of(s, i / s->width)];
+	return line_serve(l, s->now, bytes * l->pace_s);
 }
 
 static void begin_transfer(struct sim *s, uint32_t i)
 {
 	struct reader *r = &s->reader[i];
+	uint32_t host = s->of_hosts ? host_of(s, i / s->width) : 0;
+	double bytes = s->m->bytes * part_of(s, r) * r->size;
 
-	if (!(s->m->bytes > 0) || (!(s->m->stream > 0) && !(s->m->shared > 0))) {
+	if (!(bytes > 0) ||
+	    (!(s->m->stream > 0) && !(s->m->shared > 0) && !(s->m->host_shared > 0))) {
 		begin_computing(s, i);
 		return;
 	}
 	r->state = TRANSFER;
-	station_enter(s, &s->store, s->m->bytes * part_of(s, r) * r->size, i);
+	r->fluid = fluid_pass(s, i, bytes);
+	server_enter(server_of(s, host, BYTES), s->now, bytes, i);
+	look_later(s, host * SERVERS + BYTES);
+}
+
+static void end_transfer(struct sim *s, uint32_t i)
+{
+	struct reader *r = &s->reader[i];
+
+	if (r->fluid > s->now) {
+		r->state = HELD;
+		moments_push(&s->events, r->fluid, i, AT_DELAY);
+	} else {
+		begin_computing(s, i);
+	}
 }
 
 /* A delay has passed, or the wait of a queue. */
@@ -478,71 +548,66 @@ static void end_delay(struct sim *s, uint32_t i)
 
 	if (r->state == OPENING) {
 		begin_delay(s, i);
-	} else if (r->state == DELAY && (s->m->read.servers || s->m->read.burst)) {
+	} else if (r->state == HELD) {
+		begin_computing(s, i);
+	} else if (r->state == DELAY && s->read.waits) {
 		r->state = QUEUED;
-		heap_push(s, &s->delay, line_pass(s, &s->reads, part_of(s, r), r->size), i);
+		moments_push(&s->events, way_pass(s, &s->read, i, part_of(s, r), r->size), i,
+			     AT_DELAY);
 	} else {
 		begin_transfer(s, i);
 	}
 }
 
-static void station_advance(struct station *t, double time)
+/* One of those at a server may be done: somebody came since this moment was foreseen if not. */
+static void server_event(struct sim *s, const struct moment *e)
 {
-	if (t->heap.n)
-		t->v += time * station_rate(t);
-}
+	struct shared_server *t = &s->server[e->who];
+	uint32_t host = e->who / SERVERS, who;
+	enum server what = e->who % SERVERS;
 
-/* Ranks get RANK_FIRST times the part of a reader, but no more than one each. */
-static void share_processors(struct sim *s)
-{
-	double cpus = s->m->cpus > 0 ? s->m->cpus : INFINITY;
-	double ranks = s->own.heap.n, readers = s->cpu.heap.n;
-	double part = RANK_FIRST * ranks / fmax(1, RANK_FIRST * ranks + readers);
-
-	s->own.all = s->cpu.all = cpus;
-	if (ranks > 0 && ranks + readers > cpus) {
-		s->own.all = fmax(cpus - readers, fmin(ranks, cpus * part));
-		s->cpu.all = cpus - fmin(ranks, s->own.all);
+	if (t->looks != e->what >> 8)
+		return;
+	t->due = INFINITY;
+	if (what == BYTES)
+		server_touch(t, s->now);
+	else
+		touch_processors(s, host);
+	if (server_due(t) > s->now) {
+		look_later(s, e->who);
+		return;
 	}
+	who = server_leave(t, s->now);
+	if (what == BYTES)
+		look_later(s, e->who);
+	else
+		share_processors(s, host);
+	if (what == BYTES)
+		end_transfer(s, who);
+	else if (what == PROCESSORS)
+		end_computing(s, who);
+	else
+		end_own(s, who);
 }
 
 /* False when nothing is under way. */
 static bool next_event(struct sim *s)
 {
-	double at[5];
-	int who = 0;
+	struct moment e;
 
-	share_processors(s);
-	at[0] = s->delay.n ? s->delay.entry[0].key : INFINITY;
-	at[1] = station_next(s, &s->store);
-	at[2] = station_next(s, &s->cpu);
-	at[3] = s->rank.n ? s->rank.entry[0].key : INFINITY;
-	at[4] = station_next(s, &s->own);
-	for (int i = 1; i < 5; i++)
-		who = at[i] < at[who] ? i : who;
-	if (!isfinite(at[who]))
+	if (s->events.n == 0)
 		return false;
-	if (at[who] > s->now) {
-		station_advance(&s->store, at[who] - s->now);
-		station_advance(&s->cpu, at[who] - s->now);
-		station_advance(&s->own, at[who] - s->now);
-		s->now = at[who];
-	}
-	switch (who) {
-	case 0:
-		end_delay(s, heap_pop(&s->delay));
+	e = moments_pop(&s->events);
+	s->now = fmax(s->now, e.key);
+	switch ((enum event)(e.what & 0xff)) {
+	case AT_DELAY:
+		end_delay(s, e.who);
 		break;
-	case 1:
-		begin_computing(s, heap_pop(&s->store.heap));
+	case AT_RANK:
+		rank_event(s, e.who);
 		break;
-	case 2:
-		end_computing(s, heap_pop(&s->cpu.heap));
-		break;
-	case 3:
-		rank_event(s);
-		break;
-	default:
-		end_own(s, heap_pop(&s->own.heap));
+	case AT_SERVER:
+		server_event(s, &e);
 	}
 	return true;
 }
@@ -554,26 +619,37 @@ static uint64_t window_of(const struct model *m)
 	return m->window > m->workers ? m->window : m->workers;
 }
 
+static uint32_t hosts_of(const struct model *m)
+{
+	return m->hosts == 0 ? 1 : m->hosts < m->ranks ? m->hosts : m->ranks;
+}
+
+static bool way_waits(const struct model_queue *q, const struct model_drawn *d)
+{
+	return q->servers || q->burst || d->pace_s > 0;
+}
+
 /* Events of a part. */
 static double stages_of(const struct model *m)
 {
-	return 3 + (m->open.servers || m->open.burst) + (m->read.servers || m->read.burst);
+	return 3 + way_waits(&m->open, &m->drawn_open) + way_waits(&m->read, &m->drawn_read);
 }
 
 /* Fewer parts first. */
-static void limit_events(struct sim *s)
+static void limit_events(struct sim *s, double events_max)
 {
 	const struct model *m = s->m;
-	uint64_t least = 4 * (s->window + 4), most;
+	uint64_t least = 4 * (s->window + 4);
+	double most;
 
 	s->parts = m->parts;
 	s->steps = m->steps;
 	while (s->parts > PARTS_LEAST &&
-	       (double)s->steps * m->ranks * s->runs * (s->stages * s->parts + 2) > EVENTS_MAX)
+	       (double)s->steps * m->ranks * s->runs * (s->stages * s->parts + 2) > events_max)
 		s->parts--;
-	most = (uint64_t)(EVENTS_MAX / ((s->stages * s->parts + 2) * m->ranks * s->runs));
-	most = most > least ? most : least;
-	s->steps = s->steps < most ? s->steps : most;
+	most = fmax((double)least, events_max / ((s->stages * s->parts + 2) * m->ranks * s->runs));
+	if (most < (double)s->steps)
+		s->steps = (uint64_t)most;
 }
 
 static void simulate(struct sim *s, struct modeled *out)
@@ -596,28 +672,58 @@ static void simulate(struct sim *s, struct modeled *out)
 	out->service_dev_s = sqrt(fmax(0, s->square / (double)s->served - mean * mean));
 }
 
-static void line_reserve(struct line *l, const struct model_queue *q)
+static void way_reserve(struct sim *s, struct way *w, const struct model_queue *q,
+			const struct model_drawn *d)
 {
-	l->q = q;
-	l->free = xcalloc(q->servers ? q->servers : 1, sizeof(double));
-	l->released = xcalloc(q->burst ? q->burst : 1, sizeof(double));
+	*w = (struct way){.q = q, .drawn = d, .waits = way_waits(q, d)};
+	line_reserve(&w->store, q->servers, q->burst, q->pace_s);
+	if (!(d->pace_s > 0))
+		return;
+	w->host = xcalloc(s->hosts, sizeof(*w->host));
+	for (uint32_t h = 0; h < s->hosts; h++)
+		line_reserve(&w->host[h], 0, 1, d->pace_s);
 }
 
-static void line_release_memory(struct line *l)
+static void lines_release(struct line *l, uint32_t n)
 {
-	free(l->free);
-	free(l->released);
+	for (uint32_t i = 0; l && i < n; i++)
+		line_release(&l[i]);
+	free(l);
+}
+
+/* Where bytes are shared, and where they just pass. */
+static void bytes_reserve(struct sim *s)
+{
+	const struct model *m = s->m;
+	double stream = m->stream > 0 ? m->stream : INFINITY;
+	double shared = m->shared > 0 ? m->shared : INFINITY;
+	double host = m->host_shared > 0 ? m->host_shared : INFINITY;
+	uint32_t lines;
+
+	s->of_hosts = host * s->hosts < shared;
+	for (uint32_t h = 0; h < s->hosts; h++) {
+		struct shared_server *t = server_of(s, h, BYTES);
+
+		t->each = fmin(stream, fmin(host, shared));
+		t->all = s->of_hosts ? host : shared;
+	}
+	if (isinf(s->of_hosts ? shared : host))
+		return;
+	lines = s->of_hosts ? 1 : s->hosts;
+	s->fluid = xcalloc(lines, sizeof(*s->fluid));
+	for (uint32_t i = 0; i < lines; i++)
+		line_reserve(&s->fluid[i], 1, 0, 1 / (s->of_hosts ? shared : host));
 }
 
 static void sim_reserve(struct sim *s, uint64_t readers)
 {
-	s->delay.entry = xcalloc(readers, sizeof(struct entry));
-	s->store.heap.entry = xcalloc(readers, sizeof(struct entry));
-	s->cpu.heap.entry = xcalloc(readers, sizeof(struct entry));
-	s->rank.entry = xcalloc(s->m->ranks, sizeof(struct entry));
-	s->own.heap.entry = xcalloc(s->m->ranks, sizeof(struct entry));
-	line_reserve(&s->opens, &s->m->open);
-	line_reserve(&s->reads, &s->m->read);
+	s->server = xcalloc((uint64_t)s->hosts * SERVERS, sizeof(*s->server));
+	for (uint32_t i = 0; i < s->hosts * SERVERS; i++)
+		s->server[i] = (struct shared_server){.each = 1, .all = INFINITY, .due = INFINITY};
+	moments_reserve(&s->events, (uint32_t)readers + s->m->ranks);
+	way_reserve(s, &s->open, &s->m->open, &s->m->drawn_open);
+	way_reserve(s, &s->read, &s->m->read, &s->m->drawn_read);
+	bytes_reserve(s);
 	s->reader = xcalloc(readers, sizeof(*s->reader));
 	s->side = xcalloc(s->m->ranks, sizeof(*s->side));
 	s->done = xcalloc(s->m->ranks, s->window * sizeof(*s->done));
@@ -625,33 +731,64 @@ static void sim_reserve(struct sim *s, uint64_t readers)
 		s->reader[i].run = UINT64_MAX;
 }
 
-static struct modeled simulate_turn(const struct model *m, uint64_t turn)
+static void sim_release(struct sim *s)
+{
+	for (uint32_t i = 0; i < s->hosts * SERVERS; i++)
+		moments_release(&s->server[i].heap);
+	free(s->server);
+	moments_release(&s->events);
+	lines_release(s->open.host, s->hosts);
+	lines_release(s->read.host, s->hosts);
+	line_release(&s->open.store);
+	line_release(&s->read.store);
+	lines_release(s->fluid, s->of_hosts ? 1 : s->hosts);
+	free(s->reader);
+	free(s->side);
+	free(s->done);
+}
+
+static bool possible(const struct model *m)
+{
+	return m->ranks && m->steps && m->computes && m->parts && m->lists &&
+	       window_of(m) <= 100000 && (uint64_t)m->ranks * m->workers <= 1000000;
+}
+
+uint64_t model_memory(const struct model *m)
+{
+	uint64_t readers = (uint64_t)m->ranks * (m->workers ? m->workers : 1);
+
+	/* each reader is in the heap of events and in that of one server, which grow by doubling */
+	return readers * (sizeof(struct reader) + 4 * sizeof(struct moment)) +
+	       m->ranks * (sizeof(struct side) + 4 * sizeof(struct moment) +
+			   window_of(m) * sizeof(uint32_t)) +
+	       hosts_of(m) * (SERVERS * sizeof(struct shared_server) + 3 * sizeof(struct line)) +
+	       sizeof(double) * ((uint64_t)m->open.servers + m->open.burst + m->read.servers +
+				 m->read.burst);
+}
+
+struct modeled model_once(const struct model *m, uint64_t turn, double events_max,
+			  struct model_seen *seen)
 {
 	struct sim s = {.m = m,
 			.width = m->workers ? m->workers : 1,
 			.runs = m->runs ? m->runs : 1,
+			.hosts = hosts_of(m),
 			.stages = stages_of(m),
+			.seen = seen,
 			.turn = turn};
-	uint64_t readers = (uint64_t)m->ranks * s.width;
 	struct modeled out = {.au = NAN};
 
+	if (!possible(m))
+		return out;
 	s.window = window_of(m);
-	limit_events(&s);
-	s.store.each = m->stream > 0 ? m->stream : INFINITY;
-	s.store.all = m->shared > 0 ? m->shared : INFINITY;
-	s.cpu.each = s.own.each = 1;
-	sim_reserve(&s, readers);
+	limit_events(&s, events_max);
+	if (seen) {
+		*seen = (struct model_seen){.steps = s.steps};
+		hist_init(&seen->wait_ns);
+	}
+	sim_reserve(&s, (uint64_t)m->ranks * s.width);
 	simulate(&s, &out);
-	free(s.delay.entry);
-	free(s.store.heap.entry);
-	free(s.cpu.heap.entry);
-	free(s.rank.entry);
-	free(s.own.heap.entry);
-	line_release_memory(&s.opens);
-	line_release_memory(&s.reads);
-	free(s.reader);
-	free(s.side);
-	free(s.done);
+	sim_release(&s);
 	return out;
 }
 
@@ -660,8 +797,7 @@ struct modeled model_run(const struct model *m)
 	struct modeled sum = {.au = NAN};
 	uint64_t turns;
 
-	if (m->ranks == 0 || m->steps == 0 || m->computes == 0 || m->parts == 0 || m->lists == 0 ||
-	    window_of(m) > 100000 || (uint64_t)m->ranks * m->workers > 1000000)
+	if (!possible(m))
 		return sum;
 	assert(m->compute && (m->spread || m->spreads == 0) && (m->size || m->sizes == 0));
 	turns = (uint64_t)(EVENTS_MAX / ((double)m->steps * m->ranks * (m->runs ? m->runs : 1) *
@@ -671,7 +807,7 @@ struct modeled model_run(const struct model *m)
 		turns = 1;
 	sum.au = 0;
 	for (uint64_t i = 0; i < turns; i++) {
-		struct modeled one = simulate_turn(m, i);
+		struct modeled one = model_once(m, i, EVENTS_MAX, NULL);
 
 		sum.au += one.au / (double)turns;
 		sum.wall_s += one.wall_s / (double)turns;

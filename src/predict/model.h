@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/hist.h"
+#include "result/basis.h"
+
 /* Where requests wait for each other. */
 struct model_queue {
 	uint32_t servers;     /* at once, first come, first served; 0: no queue */
@@ -18,8 +21,16 @@ struct model_queue {
 	double pace_s;
 };
 
+/* Times of requests that are drawn, each by itself; 0 of them: none are. */
+struct model_drawn {
+	const struct drawn *of;
+	double requests; /* of a batch */
+	double pace_s;   /* of all requests of a host: at least so long from one to the next */
+};
+
 struct model {
 	uint32_t ranks, workers; /* workers 0: the rank reads */
+	uint32_t hosts;          /* ranks are spread equally over them; 0: 1 */
 	uint64_t window;         /* batches that may exist beyond the one in use */
 	bool in_order;           /* true where runs > 1 */
 	/* That a batch is cut into, each read by the next worker; 0: 1. Of whole samples where
@@ -32,11 +43,19 @@ struct model {
 	struct model_queue open;
 	double delay_s; /* of a batch, whatever else is read */
 	struct model_queue read;
-	double bytes;   /* of a batch, */
-	double stream;  /* bytes/s of one transfer at most; 0: no limit */
-	double shared;  /* bytes/s of all; 0: no limit */
-	double cpu_s;   /* CPU time of a batch, */
-	double cpus;    /* and processors for it; 0: no limit */
+	double bytes;       /* of a batch, */
+	double stream;      /* bytes/s of one transfer at most; 0: no limit */
+	double shared;      /* bytes/s of all; 0: no limit */
+	double host_shared; /* bytes/s of all on a host; 0: no limit */
+	double cpu_s;       /* CPU time of a batch, */
+	double cpus;        /* and processors of a host for it; 0: no limit */
+	/* Beside what is above: times at the server of a queue where there is one, else delays. */
+	struct model_drawn drawn_open, drawn_read;
+	/* They are `by` times as long with so many readers at the store, in proportion between two;
+	 * in the order of in_flight. */
+	uint32_t levels;
+	const struct fleet_level *level;
+	uint64_t seed;  /* of all that is drawn */
 	double start_s; /* before the first batch is begun */
 	double hand_s;  /* from the end of a batch to a rank that waits for it */
 	double step_s;  /* of a step, beside waiting and computing */
@@ -62,12 +81,30 @@ struct model {
 	double samples;       /* of a batch */
 };
 
+/* What happened to ranks; filled where the caller asks for it. */
+struct model_seen {
+	struct hist wait_ns;     /* of each rank in each step, for its batch */
+	double wait_s;           /* the sum of these */
+	double slowest_s;        /* the longest wait of each step, summed over steps */
+	double first_s;          /* when the first step was over */
+	double computed_later_s; /* mean over ranks: in all steps but the first */
+	double at_store_s;       /* of readers: at opens and requests */
+	double cpu_s;            /* of all, of the steps that were made */
+	uint64_t steps;          /* made */
+};
+
 struct modeled {
 	double wall_s;
 	double au;                       /* compute time / wall time, percent; NAN: too large */
 	double service_s, service_dev_s; /* a run from begun to done: mean, standard deviation */
 };
 
+/* One simulation of at most so many events: fewer parts, then fewer steps, are simulated where that
+ * would take more; at least 4 (window + 4) steps. *seen may be NULL. */
+struct modeled model_once(const struct model *m, uint64_t turn, double events_max,
+			  struct model_seen *seen);
+/* Memory of that, bytes. */
+uint64_t model_memory(const struct model *m);
 /* At most some 1e5 events: fewer parts, then fewer steps, are simulated where that would take more;
  * where it takes less, the mean of up to eight runs that draw other sizes. */
 struct modeled model_run(const struct model *m);
