@@ -46,6 +46,7 @@ enum time_kind {
 	TIME_GAMMA,       /* a = shape, b = scale */
 	TIME_EXPONENTIAL, /* a = scale */
 	TIME_POISSON,     /* a = lam */
+	TIME_PARETO,      /* a = shape, b = min: P(> x) = (min / x)^shape; shape > 1 */
 };
 
 struct time_dist {

@@ -21,6 +21,7 @@ static const struct shape shapes[] = {
 	{"gamma", TIME_GAMMA, "shape", "scale", false, false},
 	{"exponential", TIME_EXPONENTIAL, "scale", NULL, false, false},
 	{"poisson", TIME_POISSON, "lam", NULL, false, false},
+	{"pareto", TIME_PARETO, "shape", "min", false, false},
 };
 
 static const char *const field_names[] = {"type", "mean",  "stdev", "min",
@@ -49,7 +50,7 @@ static int dist_number(const struct node *v, const char *key, const char *field,
 		       double *out, struct err *e)
 {
 	char q[NODE_QUOTE_MAX], why[QUANTITY_WHY_MAX];
-	bool pure = field && strcmp(field, "shape") == 0; /* of the gamma distribution: no time */
+	bool pure = field && strcmp(field, "shape") == 0; /* no time */
 	long double value;
 	struct node number;
 	int rc = v->kind == NODE_STR ? quantity_read(v->s, pure ? NULL : "s", &value, why) : 0;
@@ -94,6 +95,11 @@ static int set_shape(struct time_dist *d, const struct node *map, const struct s
 
 	if (rc == 0 && s->b)
 		rc = field(map, key, s->b, s->b_signed, &t.b, e);
+	if (rc == 0 && t.kind == TIME_PARETO && !(t.a > 1))
+		return node_refuse(node_get(map, s->a), key, e,
+				   "the shape of a Pareto distribution is %g; it must be above 1, "
+				   "or there is no mean",
+				   t.a);
 	if (rc == 0)
 		*d = t;
 	return rc;
@@ -110,7 +116,8 @@ static int set_typed(struct time_dist *d, const struct node *map, const struct n
 	}
 	return node_refuse(
 		type, key, e,
-		"%s is not a distribution (normal, uniform, gamma, exponential, poisson)",
+		"%s is not a distribution (normal, uniform, gamma, exponential, poisson, "
+		"pareto)",
 		node_quote(type, q, sizeof(q)));
 }
 
@@ -202,6 +209,8 @@ double time_dist_mean(const struct time_dist *d)
 		return (d->a + d->b) / 2;
 	case TIME_GAMMA:
 		return d->a * d->b;
+	case TIME_PARETO:
+		return d->b * d->a / (d->a - 1);
 	default:
 		return d->a;
 	}

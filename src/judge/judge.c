@@ -68,7 +68,7 @@ int judge_result(struct result *r, const struct run_metrics *m, struct err *e)
 	if (rc == 0)
 		measured_find(r, verdict_table, &r->judged.measured);
 	if (rc == 0 && r->trained)
-		limit_find(r, m, &r->judged.limit, &r->judged.outlook);
+		limit_find(r, m, &r->judged.limit, &r->judged.outlook, &r->judged.basis);
 	if (rc == 0 && r->only_evaluated)
 		limit_of_evaluation(r, m, &r->judged.limit);
 	return rc;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/str.h"
 #include "judge/limit_cpu.h"
 #include "judge/limit_io.h"
@@ -253,17 +254,19 @@ static struct framework_costs *builtin_costs(const struct workload *w)
 }
 
 /* Where the run has spent no costs, what it would have been with those built in. */
-static void look_ahead(struct limit_view *v, struct outlook *out)
+static void look_ahead(struct limit_view *v, struct outlook *out, struct basis **basis)
 {
 	const struct workload *w = v->r->workload;
 	struct framework_costs *builtin = w->costs ? NULL : builtin_costs(w);
 
-	outlook_compute(v->r, v->m->epochs, &v->law, w->costs ? w->costs : builtin, out);
+	*basis = xcalloc(1, sizeof(**basis));
+	outlook_compute(v->r, v->m->epochs, &v->law, w->costs ? w->costs : builtin, out, *basis);
+	(*basis)->au = v->m->train_au.mean;
 	costs_release(builtin);
 }
 
 void limit_find(const struct result *r, const struct run_metrics *m, struct limit *limit,
-		struct outlook *outlook)
+		struct outlook *outlook, struct basis **basis)
 {
 	struct limit_view v = {
 		.r = r, .m = m, .limit = limit, .outlook = outlook, .d = &r->judged.time};
@@ -274,7 +277,7 @@ void limit_find(const struct result *r, const struct run_metrics *m, struct limi
 	if (!(v.d->wall_s > 0) || v.d->steps == 0)
 		return;
 	view_fill(&v);
-	look_ahead(&v, outlook);
+	look_ahead(&v, outlook, basis);
 	/* what a run of two halves would predict is true for neither */
 	if (limit_no_forecast(r, v.loss, why, sizeof(why))) {
 		*outlook = (struct outlook){0};

@@ -3,7 +3,7 @@
 #include "result/metrics.h"
 #include "result/result.h"
 
-/* From the finished epochs, with r->judged.time and .epoch filled; leaves both empty where nothing
- * can be said. */
+/* From the finished epochs, with r->judged.time and .epoch filled; leaves all empty where nothing
+ * can be said. *basis is allocated: judgement_release. */
 void limit_find(const struct result *r, const struct run_metrics *m, struct limit *limit,
-		struct outlook *outlook);
+		struct outlook *outlook, struct basis **basis);

@@ -129,7 +129,8 @@ static double quantile_of(const double *v, size_t n, double p)
 struct drawn drawn_of(double *v, size_t n)
 {
 	struct drawn d = {.tail = 0};
-	size_t above = (size_t)(DRAWN_TAIL_PART * (double)n), body;
+	double part = fmax(DRAWN_TAIL_PART, fmin(DRAWN_TAIL_MOST, DRAWN_TAIL_WANTED / (double)n));
+	size_t above = (size_t)(part * (double)n), body;
 	double threshold;
 
 	assert(n > 0);

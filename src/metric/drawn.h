@@ -5,10 +5,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DRAWN_POINTS 41
-/* A tail is fitted to this part of the values, where it has as many as that. */
+#define DRAWN_POINTS 33
+/* A tail is fitted to this part of the values, or to more where they are few: to so many, but not
+ * beyond the other part. */
 #define DRAWN_TAIL_PART 0.1
-#define DRAWN_TAIL_LEAST 40
+#define DRAWN_TAIL_WANTED 50
+#define DRAWN_TAIL_MOST 0.25
+#define DRAWN_TAIL_LEAST 20
 /* The shape of a tail is at most this: with 1 there would be no mean. */
 #define DRAWN_SHAPE_MAX 0.9
 

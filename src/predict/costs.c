@@ -10,13 +10,13 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "metric/read_fit.h"
+#include "predict/fleet.h"
 
 #define RANKS_SIMULATED 32
 #define LISTS_MAX 64
 #define COMPUTES_MAX 1024
 #define PARTS_MAX 16
 #define SIZES 512
-#define GENERATOR_AHEAD 3 /* batches, as tf.data's loader keeps them */
 
 static const uint64_t STEPS_LEAST = 4; /* of an epoch, for a model of another run than this one */
 static const double BUSY = 0.1;        /* of the processors, or of a batch: less is not looked at */
@@ -70,9 +70,8 @@ static void set_means(const struct result *r, bool opens, struct read_law *law)
 	read_law_prefer(law, 0);
 }
 
-/* Of the ranks on the host of the first one: they share its clock. Released with free(). */
-static struct read_seen *reads_of_run(const struct result *r, bool opens, struct read_set *set,
-				      double *times)
+struct read_seen *costs_reads(const struct result *r, bool opens, struct read_set *set,
+			      double *times)
 {
 	const struct read_log **logs = xcalloc(r->ranks ? r->ranks : 1, sizeof(*logs));
 	struct read_seen *seen;
@@ -161,7 +160,7 @@ static struct read_law law_of(const struct result *r, bool opens, bool *probed)
 	struct read_set set[1 + PROBE_POINTS_MAX + PROBE_SIZED_MAX] = {{0}};
 	struct read_law law = {0};
 	double times;
-	struct read_seen *seen = reads_of_run(r, opens, &set[0], &times);
+	struct read_seen *seen = costs_reads(r, opens, &set[0], &times);
 	size_t sets = 1;
 
 	for (uint32_t k = 0; k < probe_points(&r->probe) && probe_counts(r, times); k++) {

@@ -82,6 +82,11 @@ struct variants {
 };
 
 struct store_law costs_store_law(const struct result *r);
+/* Reads, or opens, of training that the ranks on the host of the first one have kept: they share
+ * its clock. `times` as many readers share the store. Released with free(); NULL: there are none.
+ */
+struct read_seen *costs_reads(const struct result *r, bool opens, struct read_set *set,
+			      double *times);
 /* Whether the run tells what more readers would get: a queue or a ceiling, or that there is none
  * far beyond `rate` requests/s. Else why not, a clause without a full stop. */
 bool costs_law_told(const struct read_law *law, double rate, const char *what, char *why,

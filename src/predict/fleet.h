@@ -13,6 +13,7 @@
 #include "result/basis.h"
 #include "workload/backend.h"
 
+#define GENERATOR_AHEAD 3 /* batches, as tf.data's loader keeps them */
 #define FLEET_WAITS 8
 
 enum fleet_limit {
@@ -52,12 +53,11 @@ struct fleet_result {
 	uint64_t steps;                      /* simulated, all epochs */
 };
 
-/* Memory that fleet_run takes, bytes: about 200 a reader, and 200 a rank. */
+/* Memory that fleet_run takes at most, bytes: about 200 a reader, and 200 a rank. */
 uint64_t fleet_memory(const struct fleet *f);
-/* The same seed gives the same result. Steps beyond what `events_max` allows are not simulated, but
- * at least 20 of an epoch (or all it has); 0: all are. 10,000 ranks make 1,000 steps in some 20 s.
- */
-struct fleet_result fleet_run(const struct fleet *f, uint64_t seed, uint64_t events_max);
+/* The same seed gives the same result. Where all steps would take more than `events_max` events,
+ * fewer are simulated, but at least 4 (window + 4) of an epoch; 0: all are. */
+struct fleet_result fleet_run(const struct fleet *f, uint64_t seed, double events_max);
 /* The window and runs of a loader by its rule; `prefetch` is of a worker (RULE_PYTORCH) or of all.
  */
 void fleet_rule(struct fleet *f, enum loader_rule rule, uint32_t workers, double prefetch);

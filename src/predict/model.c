@@ -249,6 +249,16 @@ static void readers_feed(struct sim *s, uint32_t k)
 	}
 }
 
+static double computing_of(const struct sim *s, uint32_t k, uint64_t step)
+{
+	const struct model *m = s->m;
+
+	if (m->compute_drawn)
+		return drawn_value(m->compute_drawn,
+				   rng_word(rng_key(m->seed + 2, k | s->turn << 32, step), 0));
+	return m->compute[(uint64_t)(k % m->lists) * m->computes + step % m->computes];
+}
+
 /* Takes a batch if one is ready, after the way to it if it was waited for, and computes. */
 static void rank_take_batch(struct sim *s, uint32_t k, bool waited)
 {
@@ -265,8 +275,7 @@ static void rank_take_batch(struct sim *s, uint32_t k, bool waited)
 		return;
 	done[at] = 0;
 	side->coming = true;
-	side->computing_s = s->m->compute[(uint64_t)(k % s->m->lists) * s->m->computes +
-					  side->handed % s->m->computes];
+	side->computing_s = computing_of(s, k, side->handed);
 	moments_push(&s->events, s->now + (waited ? s->m->hand_s : 0), k, AT_RANK);
 }
 
@@ -749,7 +758,7 @@ static void sim_release(struct sim *s)
 
 static bool possible(const struct model *m)
 {
-	return m->ranks && m->steps && m->computes && m->parts && m->lists &&
+	return m->ranks && m->steps && (m->computes || m->compute_drawn) && m->parts && m->lists &&
 	       window_of(m) <= 100000 && (uint64_t)m->ranks * m->workers <= 1000000;
 }
 
@@ -799,7 +808,8 @@ struct modeled model_run(const struct model *m)
 
 	if (!possible(m))
 		return sum;
-	assert(m->compute && (m->spread || m->spreads == 0) && (m->size || m->sizes == 0));
+	assert((m->compute || m->compute_drawn) && (m->spread || m->spreads == 0) &&
+	       (m->size || m->sizes == 0));
 	turns = (uint64_t)(EVENTS_MAX / ((double)m->steps * m->ranks * (m->runs ? m->runs : 1) *
 					 (stages_of(m) * m->parts + 2)));
 	turns = turns < 1 ? 1 : turns > TURNS_MAX ? TURNS_MAX : turns;

@@ -71,7 +71,9 @@ struct model {
 	/* Lists, one after another: rank k uses list k mod `lists`, ranks that share one begin
 	 * apart. Used in turn from the first entry again. */
 	uint32_t lists;
-	const double *compute; /* s, of steps; `computes` in each list */
+	const struct drawn
+		*compute_drawn; /* of each rank and step by itself; NULL: from the lists */
+	const double *compute;  /* s, of steps; `computes` in each list */
 	uint32_t computes;
 	const double *spread; /* factors of the times of batches, near 1; `spreads` in each list */
 	uint32_t spreads;     /* 0: none */

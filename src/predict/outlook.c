@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "predict/basis_of.h"
 #include "predict/cadence.h"
 #include "predict/costs.h"
 #include "predict/own_work.h"
@@ -832,7 +833,7 @@ static bool drop_misfits(struct variants *v, struct outlook *out)
 }
 
 void outlook_compute(const struct result *r, uint32_t epochs, const struct store_law *law,
-		     const struct framework_costs *f, struct outlook *out)
+		     const struct framework_costs *f, struct outlook *out, struct basis *basis)
 {
 	const struct decomposition *d = &r->judged.time;
 	struct variants v;
@@ -842,6 +843,12 @@ void outlook_compute(const struct result *r, uint32_t epochs, const struct store
 	out->known = variants_make(&v, r, epochs, law, out);
 	out->measured_au = d->wall_s > 0 ? 100 * d->mean_s[TIME_COMPUTE] / d->wall_s : 0;
 	out->known = out->known && drop_misfits(&v, out);
+	if (basis) {
+		*basis = (struct basis){.known = false};
+		snprintf(basis->why, sizeof(basis->why), "%s", out->why);
+	}
+	if (basis && out->known)
+		basis_of(r, epochs, &v, basis);
 	if (out->known)
 		try_framework(out, &v, r, epochs, f);
 	if (out->known && v.few_steps) {

@@ -68,9 +68,28 @@ struct basis {
 	uint32_t count, explanations;
 	struct fleet one[BASIS_MAX];
 	double modeled[BASIS_MAX]; /* au_rate of the run itself by each of them */
-	double most_in_flight;     /* requests and opens under way at once, the most seen */
+	double most_in_flight;     /* requests under way at once, the most seen */
 	bool probed;               /* with more readers than the run's */
+	bool untold;               /* no ceiling was seen, and none beyond that could have been */
 	/* The shape of the tail of requests' times, and its 90 % interval; no tail was fitted where
 	 * low > high. */
 	double shape, shape_low, shape_high;
 };
+
+/* The members of struct fleet, by which result.json has them. */
+struct fleet_field {
+	const char *name;
+	enum {
+		FIELD_REAL,
+		FIELD_COUNT,
+		FIELD_LONG,
+		FIELD_FLAG,
+		FIELD_DRAWN
+	} kind; /* double, uint32_t, uint64_t, bool, struct drawn */
+	size_t offset;
+	double max;  /* of a number that is read back */
+	bool varies; /* between the fleets of one basis; the others are those of one[0] */
+};
+
+extern const struct fleet_field fleet_fields[];
+extern const size_t fleet_field_count;

@@ -80,5 +80,6 @@ void judgement_release(struct judgement *j)
 {
 	free(j->verdict);
 	free(j->epoch);
+	free(j->basis);
 	*j = (struct judgement){0};
 }

@@ -5,6 +5,7 @@
 
 #include "metric/slow_samples.h"
 #include "metric/split.h"
+#include "result/basis.h"
 
 /* ---- where the wall time of training went: disjoint parts that sum to it ---- */
 
@@ -304,6 +305,7 @@ struct judgement {
 	struct measured measured;
 	struct limit limit;
 	struct outlook outlook;
+	struct basis *basis; /* owned; NULL: nothing is told of larger runs */
 };
 
 void judgement_release(struct judgement *j);

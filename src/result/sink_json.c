@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/build_id.h"
 #include "base/file.h"
+#include "result/json_basis.h"
 #include "result/json_out.h"
 #include "result/json_result.h"
 #include "result/seal.h"
@@ -311,6 +312,8 @@ static void put_run(json_t *o, const struct result *r)
 		json_put(o, "limit", json_limit(&r->judged.limit));
 	if (r->judged.outlook.known || r->judged.outlook.why[0])
 		json_put(o, "what_if", json_what_if(&r->judged.outlook));
+	if (r->judged.basis)
+		json_put(o, "fleet", json_basis(r->judged.basis));
 	if (r->probe.asked)
 		json_put(o, "probe", json_probe(&r->probe));
 }

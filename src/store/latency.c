@@ -103,6 +103,9 @@ int64_t latency_draw_ns(const struct time_dist *d, uint64_t key, uint64_t number
 	case TIME_EXPONENTIAL:
 		s = -log(uniform(&at)) * d->a;
 		break;
+	case TIME_PARETO:
+		s = d->b * pow(uniform(&at), -1 / d->a);
+		break;
 	case TIME_POISSON:
 		s = poisson(&at, d->a);
 		break;

@@ -139,6 +139,9 @@ static void put_time(const struct time_dist *t, double factor, struct buf *out)
 	case TIME_POISSON:
 		buf_printf(out, "{type: poisson, lam: %.15g}", a);
 		break;
+	case TIME_PARETO: /* nor has its */
+		buf_printf(out, "{type: pareto, shape: %.15g, min: %.15g}", t->a, b);
+		break;
 	}
 }
 

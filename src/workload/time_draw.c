@@ -21,6 +21,8 @@ static double draw_seconds(const struct time_dist *d, struct rng_np *r)
 		return d->a >= 0 && d->b >= 0 ? rng_np_gamma(r, d->a, d->b) : 0;
 	case TIME_EXPONENTIAL:
 		return d->a >= 0 ? rng_np_exponential(r, d->a) : 0;
+	case TIME_PARETO:
+		return d->b * pow(1 - rng_np_double(r), -1 / d->a);
 	case TIME_POISSON:
 		return d->a >= 0 && d->a < POISSON_LAM_MAX ? (double)rng_np_poisson(r, d->a) : 0;
 	}

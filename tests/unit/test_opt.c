@@ -400,6 +400,8 @@ static void distributions(void **state)
 		{"{type: exponential, scale: 2}", TIME_EXPONENTIAL, 2, 0,
 		 "{'type': 'exponential', 'scale': 2}"},
 		{"{type: poisson, lam: 3}", TIME_POISSON, 3, 0, "{'type': 'poisson', 'lam': 3}"},
+		{"{type: pareto, shape: 2, min: 3}", TIME_PARETO, 2, 3,
+		 "{'type': 'pareto', 'shape': 2, 'min': 3}"},
 		{"{}", TIME_NONE, 0, 0, "{}"},
 		{"null", TIME_NONE, 0, 0, "{}"},
 	};

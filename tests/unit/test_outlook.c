@@ -74,7 +74,7 @@ static const struct outlook *look_below(struct synth *s, double plateau)
 	decompose(&s->r, 0, 1, &s->r.judged.time);
 	law = costs_store_law(&s->r);
 	law.plateau = plateau;
-	outlook_compute(&s->r, 1, &law, NULL, &s->r.judged.outlook);
+	outlook_compute(&s->r, 1, &law, NULL, &s->r.judged.outlook, NULL);
 	return &s->r.judged.outlook;
 }
 
@@ -250,7 +250,7 @@ static const struct costs_effect *effect(struct synth *s, const char *laws)
 
 	decompose(&s->r, 0, 1, &s->r.judged.time);
 	law = costs_store_law(&s->r);
-	outlook_compute(&s->r, 1, &law, f, &s->r.judged.outlook);
+	outlook_compute(&s->r, 1, &law, f, &s->r.judged.outlook, NULL);
 	costs_release(f);
 	return &s->r.judged.outlook.costs;
 }
@@ -262,7 +262,7 @@ static const struct costs_effect *spent(struct synth *s)
 
 	decompose(&s->r, 0, 1, &s->r.judged.time);
 	law = costs_store_law(&s->r);
-	outlook_compute(&s->r, 1, &law, s->w.costs, &s->r.judged.outlook);
+	outlook_compute(&s->r, 1, &law, s->w.costs, &s->r.judged.outlook, NULL);
 	return &s->r.judged.outlook.costs;
 }
 

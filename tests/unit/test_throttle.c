@@ -330,7 +330,8 @@ static void own_ends(void **state)
 	share_init(&s, &(struct share_limits){.stream_bandwidth = 1e9, .slots = 4}, 700);
 	for (int i = 0; i < 30; i++) {
 		said[i] = 0;
-		share_submit(&s, &r[i], 700 + i * 900, i % 7 * (int64_t)1000, (uint64_t)(i % 5) * 1000);
+		share_submit(&s, &r[i], 700 + i * 900, i % 7 * (int64_t)1000,
+			     (uint64_t)(i % 5) * 1000);
 		for (int k = 0; k <= i; k++)
 			if (share_own_end(&s, &r[k], &at)) {
 				assert_true(said[k] == 0 || llabs(at - said[k]) <= 1);
@@ -536,6 +537,7 @@ static void distributions(void **state)
 	check_moments((struct time_dist){TIME_GAMMA, 0.2, 1}, 0.2, sqrt(0.2));
 	check_moments((struct time_dist){TIME_EXPONENTIAL, 0.2, 0}, 0.2, 0.2);
 	check_moments((struct time_dist){TIME_POISSON, 3, 0}, 3, sqrt(3));
+	check_moments((struct time_dist){TIME_PARETO, 5, 0.4}, 0.5, 0.5 / sqrt(15));
 	check_moments((struct time_dist){TIME_POISSON, 100, 0}, 100, 10);
 	assert_int_equal(latency_draw_ns(&d, 1, 7), latency_draw_ns(&d, 1, 7));
 	assert_int_not_equal(latency_draw_ns(&d, 1, 7), latency_draw_ns(&d, 1, 8));

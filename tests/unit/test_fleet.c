@@ -1,0 +1,193 @@
+/* Fleets against formulas: what is not put in must come out. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "predict/fleet.h"
+
+#define VALUES 200000
+
+/* Of a quantile function: as good as measured. */
+static struct drawn measured(double (*value)(double))
+{
+	static double v[VALUES];
+
+	for (int i = 0; i < VALUES; i++)
+		v[i] = value((i + 0.5) / VALUES);
+	return drawn_of(v, VALUES);
+}
+
+static double exponential(double p)
+{
+	return -0.1 * log(1 - p);
+}
+
+/* Of index 2: the mean is 0.1. */
+static double pareto(double p)
+{
+	return 0.05 * pow(1 - p, -0.5);
+}
+
+/* Nothing is read ahead: ranks wait for each batch. */
+static struct fleet base(uint32_t ranks)
+{
+	return (struct fleet){.ranks = ranks,
+			      .hosts = 1,
+			      .steps = 400,
+			      .epochs = 1,
+			      .in_order = true,
+			      .samples = 1,
+			      .requests = 1,
+			      .bytes = 1,
+			      .compute = drawn_constant(1)};
+}
+
+static double slowest(struct fleet *f, uint32_t ranks)
+{
+	struct fleet_result r;
+
+	f->ranks = ranks;
+	r = fleet_run(f, 7, 0);
+	assert_true(r.known);
+	return r.wait_of_slowest_s;
+}
+
+/* The mean of the greatest of N is H_N for exponential times, and N B(N, 1/2) / 2 of the least one
+ * for a Pareto distribution of index 2, which goes with the square root of N. */
+static void tails(void **state)
+{
+	struct fleet f = base(1);
+	double w[3];
+
+	(void)state;
+	f.request = measured(exponential);
+	assert_float_equal(f.request.shape, 0, 0.03);
+	w[0] = slowest(&f, 16);
+	w[1] = slowest(&f, 256);
+	w[2] = slowest(&f, 4096);
+	assert_float_equal(w[0], 0.338, 0.02);
+	assert_float_equal(w[1], 0.612, 0.03);
+	assert_float_equal(w[2], 0.890, 0.04);
+	f.request = measured(pareto);
+	assert_float_equal(f.request.shape, 0.5, 0.03);
+	f.steps = 4000;
+	w[0] = slowest(&f, 16);
+	w[1] = slowest(&f, 256);
+	assert_float_equal((float)(w[1] / w[0]), 4, 0.6);
+	assert_float_equal(w[0], 0.354, 0.04);
+}
+
+static void ceilings(void **state)
+{
+	struct fleet f = base(64);
+	struct fleet_result r;
+
+	(void)state;
+	f.workers = 2;
+	f.window = 4;
+	f.cpus = 4;
+	f.request = drawn_constant(0.01);
+	r = fleet_run(&f, 1, 0);
+	assert_true(r.known && r.limit == FLEET_COMPUTE);
+	assert_float_equal(r.au, 100, 0.1);
+	assert_float_equal(r.au_rate, 100, 0.1);
+	/* 64 batches/s are needed */
+	f.servers = 1; /* 100/s, then 50/s */
+	assert_float_equal(fleet_run(&f, 1, 0).au_rate, 100, 0.5);
+	drawn_scale(&f.request, 4);
+	r = fleet_run(&f, 1, 0);
+	assert_float_equal(r.au_rate, 100 / (64 * 0.04), 0.5);
+	assert_true(r.limit == FLEET_STORE_REQUESTS && r.used[FLEET_STORE_REQUESTS] > 0.98);
+	f.servers = 0;
+	f.host.requests_per_s = 8;
+	f.hosts = 4;
+	r = fleet_run(&f, 1, 0);
+	assert_float_equal(r.au_rate, 50, 0.5);
+	assert_int_equal(r.limit, FLEET_HOST_REQUESTS);
+	f.host.requests_per_s = 0;
+	f.bytes = 100;
+	f.host.bytes_per_s = 800;
+	r = fleet_run(&f, 1, 0);
+	assert_float_equal(r.au_rate, 50, 1);
+	assert_int_equal(r.limit, FLEET_HOST_BYTES);
+	f.store.bytes_per_s = 1600;
+	r = fleet_run(&f, 1, 0);
+	assert_float_equal(r.au_rate, 25, 0.5);
+	assert_int_equal(r.limit, FLEET_STORE_BYTES);
+	/* both pass as many */
+	f.store.bytes_per_s = 3200;
+	assert_float_equal(fleet_run(&f, 1, 0).au_rate, 50, 1);
+	f.store.bytes_per_s = f.host.bytes_per_s = 0;
+	f.opens = 1;
+	f.store.opens_per_s = 16;
+	r = fleet_run(&f, 1, 0);
+	assert_float_equal(r.au_rate, 25, 0.5);
+	assert_int_equal(r.limit, FLEET_STORE_OPENS);
+	f.opens = 0;
+	f.cpu_s = 0.5; /* 16 ranks a host: 8 s of 4 processors */
+	r = fleet_run(&f, 1, 0);
+	assert_float_equal(r.au_rate, 50, 1);
+	assert_int_equal(r.limit, FLEET_CPU);
+}
+
+/* What is read ahead hides the first steps; DLIO leaves the first one out. */
+static void definitions(void **state)
+{
+	struct fleet f = base(4);
+	struct fleet_result r;
+
+	(void)state;
+	f.steps = 10;
+	f.epochs = 3;
+	f.request = drawn_constant(1);
+	r = fleet_run(&f, 1, 0); /* reads, computes: 2 s a step */
+	assert_float_equal(r.au_rate, 50, 0.01);
+	assert_float_equal(r.au, 50, 0.01);
+	assert_float_equal(r.wall_s, 60, 0.01);
+	f.start_s = 10;
+	r = fleet_run(&f, 1, 0); /* waits for 10 s more, of which DLIO sees nothing */
+	assert_float_equal(r.au_rate, 100.0 / 3, 0.01);
+	assert_float_equal(r.au, 50, 0.01);
+	assert_float_equal(r.samples_per_s, 40.0 / 30, 0.01);
+	f.ranks = 0;
+	assert_false(fleet_run(&f, 1, 0).known);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tails),
+		cmocka_unit_test(ceilings),
+		cmocka_unit_test(definitions),
+	};
+
+	/* test_fleet RANKS STEPS: how long such a simulation takes */
+	if (argc == 3) {
+		struct fleet f = base((uint32_t)atoi(argv[1]));
+		int64_t begin = clock_now_ns();
+		struct fleet_result r;
+
+		f.steps = (uint64_t)atoi(argv[2]);
+		f.workers = 4;
+		f.window = 8;
+		f.requests = 8;
+		f.cpus = 64;
+		f.hosts = (f.ranks + 7) / 8;
+		f.cpu_s = 0.01;
+		f.request = measured(exponential);
+		r = fleet_run(&f, 1, 0);
+		printf("AU %.2f %%, slowest %.3f s; %.1f s, at most %.0f MiB\n", r.au_rate,
+		       r.wait_of_slowest_s, (double)(clock_now_ns() - begin) / 1e9,
+		       (double)fleet_memory(&f) / 0x1p20);
+		return 0;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
