@@ -9,18 +9,9 @@ import tempfile
 import time
 
 from slow_fs import SlowFs
-from util import STOKER, tiny
+from util import STOKER, tiny, wait_for
 
 WATCHDOG_S, LIMIT_S = 1, 10
-
-
-def wait_for(what, seconds):
-    end = time.monotonic() + seconds
-    while not (found := what()):
-        if time.monotonic() > end:
-            return None
-        time.sleep(0.02)
-    return found
 
 
 def has_ended(pid):

@@ -35,7 +35,14 @@ DIED = re.compile(r"Sanitizer|runtime error: |[Aa]ssertion [`'].* failed|Asserti
                   r"|SIG(SEGV|ABRT|BUS|ILL|FPE|SYS|KILL)|core dumped|Segmentation fault|double free|stack smashing"
                   r"|crash: |\bhangs\b|TimeoutExpired")
 QUIET_SECONDS = 30
+CALM_SECONDS = 45  # at most so long is waited for other work on the machine to pass
 CASE = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] (\w+)")
+
+
+def default_signals():
+    """What started the tests (nohup, a background job of a script) may ignore signals, which programs inherit."""
+    for sig in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(sig, signal.SIG_DFL)
 
 
 class Test:
@@ -81,7 +88,7 @@ class Test:
         with open(self.log, "wb") as out:
             self.process = subprocess.Popen(self.command, cwd=self.folder, env={**os.environ, **self.env},
                                             stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
-                                            start_new_session=True)
+                                            start_new_session=True, preexec_fn=default_signals)
         self.began = time.monotonic()
         self.late = self.by_signal = False
 
@@ -219,6 +226,23 @@ def certain(test):
     return f"its output says '{found.group(0).strip()}'" if found else None
 
 
+def busy_share(seconds):
+    """Of all processors, what other programs and the hypervisor took in these seconds."""
+    def ticks():
+        t = [int(x) for x in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+        return sum(t) - t[3] - t[4], sum(t)
+    before = ticks()
+    time.sleep(seconds)
+    after = ticks()
+    return (after[0] - before[0]) / max(1, after[1] - before[1])
+
+
+def wait_calm():
+    end = time.monotonic() + CALM_SECONDS
+    while busy_share(0.5) > 0.2 and time.monotonic() < end:
+        pass
+
+
 def second_chances(tests, logs):
     """Tests that failed, once more and alone: other work on the machine passes, a wrong program fails twice. All of them
     or, where too many failed or one whose failure is certain, none. One that had repeated its own cases already must
@@ -235,6 +259,7 @@ def second_chances(tests, logs):
         print(f"failed, once more alone: {test.name}: {test.why}\n{test.output.rstrip()}\n=== end of the first failure of "
               f"{test.name}", flush=True)
         first, repeated = test.output, test.lines("attempts: ")
+        wait_calm()
         run([test], 1, logs)
         if test.state == "passed" and repeated and test.lines("attempts: "):
             test.state, test.why = "failed", "it needed repetitions again"

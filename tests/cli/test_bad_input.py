@@ -10,7 +10,7 @@ import time
 import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from util import STOKER, left_out, load, stoker, tiny  # noqa: E402
+from util import STOKER, left_out, load, logged, stoker, tiny, wait_for  # noqa: E402
 
 ROOT = os.geteuid() == 0
 count = 0
@@ -188,12 +188,13 @@ def kill_and_resume(tmp):
 
 
 def stop_by_signal(tmp):
-    out = tmp / "stopped"
-    args = tiny(tmp / "data2", out, files=64, train__computation_time=0.2, train__epochs=5)
     for sig in (signal.SIGINT, signal.SIGTERM):
+        out = tmp / f"stopped-{sig.name}"
+        args = tiny(tmp / "data2", out, files=64, train__computation_time=0.2, train__epochs=5)
         p = subprocess.Popen([STOKER, "run", *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True)
-        time.sleep(1.5)
+        assert wait_for(lambda: logged(out, "Starting epoch 1"), 30)
+        time.sleep(0.5)
         begin = time.monotonic()
         p.send_signal(sig)
         stdout, stderr = p.communicate(timeout=20)
@@ -211,11 +212,12 @@ def stop_while_computing(tmp):
     args = tiny(tmp / "data2", out, files=64, train__computation_time=60)
     p = subprocess.Popen([STOKER, "run", "-n", "4", *map(str, args)], stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, text=True)
-    time.sleep(2)
+    assert wait_for(lambda: logged(out, "Starting epoch 1"), 30)
+    time.sleep(1)
     begin = time.monotonic()
     p.send_signal(signal.SIGINT)
-    stdout, stderr = p.communicate(timeout=30)
-    assert time.monotonic() - begin < 5, "the ranks slept on"
+    stdout, stderr = p.communicate(timeout=50)
+    assert time.monotonic() - begin < 30, "the ranks slept on"
     assert p.returncode == 1 and "stuck" not in stderr, stderr
     assert "stopped by a signal" in stderr, stderr
 

@@ -8,7 +8,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from util import STOKER, load, stoker, tiny  # noqa: E402
+from util import STOKER, load, logged, stoker, tiny, wait_for  # noqa: E402
 
 WAITS = ["start_up", "starved", "queueing", "open_metadata", "data", "decode", "preprocess", "transport",
          "no_processor", "unknown_wait"]
@@ -121,7 +121,8 @@ def interrupted(tmp):
                                                storage__throttle__latency=0.004, train__epochs=4,
                                                dataset__num_files_train=160)],
                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    time.sleep(2.5)
+    assert wait_for(lambda: logged(out, "Starting epoch 2"), 60)
+    time.sleep(0.1)
     p.send_signal(signal.SIGINT)
     p.wait(30)
     check("interrupted", load(out))

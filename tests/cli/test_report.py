@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "truth"))
 from browser import BROWSER, Page  # noqa: E402
 from told import told  # noqa: E402
-from util import SOURCE, left_out, stoker, tiny  # noqa: E402
+from util import SOURCE, left_out, stoker, tiny, undisturbed  # noqa: E402
 
 # What a person would do and see.
 PROBE = """(function () {
@@ -128,7 +128,11 @@ def ranking(tmp):
                 reader__batch_size=1, dataset__record_length_bytes=40000)
 
     def run(name, **keys):
-        stoker("run", *map(str, tiny(tmp / "rank-data", tmp / "rank" / name, **{**base, **keys})))
+        def once(_):
+            shutil.rmtree(tmp / "rank" / name, ignore_errors=True)
+            stoker("run", *map(str, tiny(tmp / "rank-data", tmp / "rank" / name, **{**base, **keys})))
+            return tmp / "rank" / name
+        undisturbed(once)
 
     def best(situation, *words, absent=()):
         text = stoker("report", "rank", "-o", "rank.html", cwd=tmp).stdout

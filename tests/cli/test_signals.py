@@ -10,8 +10,8 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from hung_store import result_in, wait_for  # noqa: E402
-from util import STOKER, stoker, tiny  # noqa: E402
+from hung_store import result_in  # noqa: E402
+from util import STOKER, logged, stoker, tiny, wait_for  # noqa: E402
 
 INT, TERM, QUIT, USR1 = signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGUSR1
 ENDS = [INT, TERM, signal.SIGHUP, QUIT, USR1, signal.SIGUSR2, signal.SIGXCPU]
@@ -21,11 +21,6 @@ ENDLESS = dict(fmt="npy", train__epochs=100000, train__computation_time=0.02)
 def started(tmp, *arguments, **kw):
     return subprocess.Popen([STOKER, *map(str, arguments)], stdout=kw.get("stdout", subprocess.DEVNULL),
                             stderr=subprocess.PIPE, text=True, cwd=tmp)
-
-
-def logged(out, text):
-    log = pathlib.Path(out, "dlio.log")
-    return log.exists() and text in log.read_text()
 
 
 def signalled(name, signals, again_after=0):

@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "truth"))
 from reclaimed import Watch  # noqa: E402
 from told import told  # noqa: E402
-from util import STOKER, attempts, left_out, load, stoker, tiny  # noqa: E402
+from util import STOKER, attempts, left_out, load, stoker, tiny, wait_for  # noqa: E402
 
 SIZE = 360000
 KEYS = dict(files=40, fmt="npy", dataset__record_length_bytes=SIZE, reader__batch_size=1, train__computation_time=0.002)
@@ -138,7 +138,8 @@ def command(tmp):
     assert "nosuchworkload" in e, e
     process = subprocess.Popen([STOKER, "run", "--truth-table", *map(str, tiny(tmp / "i", tmp / "int", **{**KEYS, "train__computation_time": 0.5}))],
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    time.sleep(1)
+    assert wait_for(lambda: (tmp / "i" / "truth_table").exists(), 30)
+    time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     _, e = process.communicate(timeout=30)
     assert process.returncode == 1 and "interrupted" in e, (process.returncode, e)

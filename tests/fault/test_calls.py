@@ -34,7 +34,7 @@ from util import SANITIZED, STOKER, skip, stoker, tiny  # noqa: E402
 
 LIBRARY = pathlib.Path(os.environ.get("STOKER_TOOLS", "build/tests"), "libfail_call.so").absolute()
 PROGRAM = os.path.realpath(STOKER)
-HANGS = 20
+HANGS = 60
 UNSUPPORTED = 97  # status with which the library ends a program where the kernel cannot do it
 
 # ---- what can happen to a call ----

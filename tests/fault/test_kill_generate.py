@@ -89,6 +89,23 @@ def command(data, fmt, keys, processes):
     return [*launcher(processes), STOKER, "generate", *map(str, tiny(data, None, fmt=fmt, **keys))]
 
 
+def entries(folder):
+    """Files and folders there, without a look at each."""
+    return sum(len(dirs) + len(names) for _, dirs, names in os.walk(folder))
+
+
+def wait_moment(process, data, whole, took, rng):
+    """A random moment of the command: once some share of what is missing is there, or after some time, also one before it
+    writes. How long it takes varies with what else the machine does."""
+    if rng.random() < 0.3:
+        time.sleep(rng.uniform(0, took))
+        return
+    there = entries(data)
+    until = there + rng.random() * max(0, whole - there)
+    while process.poll() is None and entries(data) < until:
+        time.sleep(0.002)
+
+
 def stat_of(pid):
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text()
@@ -125,7 +142,7 @@ def main():
                 processes = sizes[i % 2] if len(sizes) > 1 and i % 4 == 1 else 1
                 p = subprocess.Popen(command(data, fmt, keys, processes), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=env,
                                      start_new_session=True)
-                time.sleep(rng.uniform(0, took[processes]))
+                wait_moment(p, data, len(want), took[processes], rng)
                 if p.poll() is None:
                     kill_all(p)
                     killed += 1

@@ -21,7 +21,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from util import SANITIZED, STOKER, left_out, stoker, tiny  # noqa: E402
 
-HANGS = 5 if not SANITIZED else 60
+HANGS = 20 if not SANITIZED else 60
 NOBODY = 65534
 ROOT = os.getuid() == 0
 CUTS = 20

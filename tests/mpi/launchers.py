@@ -1,5 +1,6 @@
 """What the tests of several processes share: launching, looking at processes, and the rigs."""
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -33,11 +34,11 @@ def need_mpi():
 def mpirun(library, processes, *options):
     """The start of a command line; a run that hangs is ended from outside."""
     slots = ["--oversubscribe"] if library == "openmpi" else []
-    return ["timeout", "-k", "5", "60", f"mpirun.{library}", *slots, "-np", str(processes), *options,
+    return ["timeout", "-k", "5", "120", f"mpirun.{library}", *slots, "-np", str(processes), *options,
             os.path.abspath(STOKER), "run"]
 
 
-def run(command, status=0, timeout=90, env=None, **kw):
+def run(command, status=0, timeout=180, env=None, **kw):
     done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=timeout, env=env or ENV, **kw)
     assert status is None or done.returncode == status, (
         f"{command}: status {done.returncode}\nstdout: {done.stdout[-2000:]}\nstderr: {done.stderr[-2000:]}")
@@ -65,6 +66,17 @@ def contents(folder):
     return out
 
 
+def at_work(mark):
+    """Whether a process has this in its command line."""
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if mark.encode() in path.read_bytes():
+                return True
+        except OSError:
+            pass
+    return False
+
+
 def worker_pid(rank, mark):
     """The process that does the work of a rank: the child of the one that the launcher started."""
     for entry in pathlib.Path("/proc").iterdir():
@@ -89,7 +101,7 @@ def wait_for(what, seconds, why):
         time.sleep(0.05)
 
 
-def wait_epoch(out, epoch, seconds=30):
+def wait_epoch(out, epoch, seconds=60):
     log = pathlib.Path(out, "dlio.log")
     wait_for(lambda: log.exists() and f"Starting epoch {epoch}:" in log.read_text(), seconds,
              f"epoch {epoch} did not begin in {seconds} s")
@@ -117,18 +129,27 @@ def need_hosts():
 
 
 @contextlib.contextmanager
+def hosts_to_oneself():
+    """The names and addresses of the hosts are those of this machine: one test at a time has them."""
+    with open("/run/lock/stoker-hosts" if os.path.isdir("/run/lock") else "/tmp/stoker-hosts", "w") as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.contextmanager
 def hosts(n):
     """Hosts node1..nodeN, each a network namespace; see tests/rigs/hosts.sh."""
     need_hosts()
     script = str(RIGS / "hosts.sh")
-    subprocess.run([script, "down", str(n)], check=True, capture_output=True)
-    up = subprocess.run([script, "up", str(n)], capture_output=True, text=True)
-    try:
-        if up.returncode:
-            skip(f"hosts cannot be made here: {up.stderr.strip().splitlines()[-1:]}")
-        yield
-    finally:
+    with hosts_to_oneself():
         subprocess.run([script, "down", str(n)], check=True, capture_output=True)
+        up = subprocess.run([script, "up", str(n)], capture_output=True, text=True)
+        try:
+            if up.returncode:
+                skip(f"hosts cannot be made here: {up.stderr.strip().splitlines()[-1:]}")
+            yield
+        finally:
+            subprocess.run([script, "down", str(n)], check=True, capture_output=True)
 
 
 def on_hosts(library, n, each):

@@ -9,12 +9,15 @@ import subprocess
 import sys
 import tempfile
 
-from launchers import ENV, LIBRARIES, mpirun, need_mpi, tiny, wait_epoch
+from launchers import ENV, LIBRARIES, at_work, mpirun, need_mpi, tiny, wait_epoch
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from hung_store import LIMIT_S, HungRun, result_in, wait_for  # noqa: E402
 from loop_device import Unavailable  # noqa: E402
 from util import left_out  # noqa: E402
+
+
+ENDS_S = 30  # where nothing hangs, only a process that stays is told from one that ends
 
 
 def hung(library, name, requests, says, **keys):
@@ -36,17 +39,6 @@ def hung(library, name, requests, says, **keys):
               flush=True)
 
 
-def running(mark):
-    """Whether a process has this in its command line."""
-    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if mark.encode() in path.read_bytes():
-                return True
-        except OSError:
-            pass
-    return False
-
-
 def signalled(library, sig):
     """To the launcher. Some it passes on; of others it dies, and the processes notice."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
@@ -59,15 +51,15 @@ def signalled(library, sig):
         try:
             wait_epoch(out, 3)
             launcher.send_signal(sig)
-            assert wait_for(lambda: result_in(out), LIMIT_S), f"{library} {sig.name}: no results"
-            launcher.wait(timeout=LIMIT_S)
+            assert wait_for(lambda: result_in(out), ENDS_S), f"{library} {sig.name}: no results"
+            launcher.wait(timeout=ENDS_S)
         finally:
             if launcher.poll() is None:
                 os.killpg(launcher.pid, signal.SIGKILL)
                 launcher.wait()
         result = result_in(out)
         # processes that lost their launcher may still write the other files
-        assert wait_for(lambda: not running(str(out)), LIMIT_S), f"{library} {sig.name}: processes stay"
+        assert wait_for(lambda: not at_work(str(out)), ENDS_S), f"{library} {sig.name}: processes stay"
         assert result["status"] == "interrupted" and result["training"]["epochs_done"] >= 2, (library, sig.name, result["reason"])
         assert not any(k.get("lost") for k in result["ranks"]), (library, sig.name)
 

@@ -31,7 +31,7 @@ def fake(folder, kind, name="libfake.so"):
 def launch(library, program, arguments, n=2, env=(), before=()):
     """mpirun of a program; `env`: variables of its processes alone; `before`: words in front of it."""
     slots = ["--oversubscribe"] if library == "openmpi" else []
-    return run(["timeout", "-k", "5", "60", f"mpirun.{library}", *slots, "-n", n, "env", *env, *before, program, "run", *arguments],
+    return run(["timeout", "-k", "5", "120", f"mpirun.{library}", *slots, "-n", n, "env", *env, *before, program, "run", *arguments],
                status=None)
 
 
@@ -116,7 +116,7 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
 
         if library == "mpich":
             # the launcher is met at a port, and only there says how many there are
-            whole(run(["timeout", "-k", "5", "60", "mpirun.mpich", "-pmi-port", "-n", 3, program, "run", *tiny(
+            whole(run(["timeout", "-k", "5", "120", "mpirun.mpich", "-pmi-port", "-n", 3, program, "run", *tiny(
                 tmp / "data", out, files=8, reader__batch_size=1)], status=None), out, 3)
 
         # a library of each interface
@@ -150,7 +150,7 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
                                        ("no limit", ["STOKER_START_LIMIT is 'soon'"], 2, "STOKER_START_LIMIT=soon")):
         wrong.append((name, words, code, [f"mpirun.{library}", *slots, "-n", 2, "env", setting, program, "run", *arguments]))
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
-        all_done = pool.map(lambda w: run(["timeout", "-k", "5", "60", *w[3]], status=None), wrong)
+        all_done = pool.map(lambda w: run(["timeout", "-k", "5", "120", *w[3]], status=None), wrong)
         for (name, words, code, _), done in zip(wrong, all_done):
             refused(done, words, code, name)
     assert not out.exists(), "a refused run left a result"

@@ -6,7 +6,7 @@ import signal
 import tempfile
 import time
 
-from launchers import LIBRARIES, audited, load, mpirun, need_mpi, sentences, started, tiny, wait_epoch, wait_for, worker_pid
+from launchers import LIBRARIES, at_work, audited, load, mpirun, need_mpi, sentences, started, tiny, wait_epoch, wait_for, worker_pid
 
 need_mpi()
 LIMIT_S = 10
@@ -34,6 +34,8 @@ def lose(library, tmp, name, victim, sig, processes=3, epoch=4):
             os.kill(pid, signal.SIGKILL)
     assert took < LIMIT_S, f"{library} {name}: {took:.1f} s"
     said = sentences(text)
+    # who lost the launcher may still write the other files
+    wait_for(lambda: not at_work(out), 30, f"{name}: processes stay")
     result = load(out)
     audited(out)
     spoken.append(len(said))

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-from launchers import (ENV, LIBRARIES, RIGS, SOURCE, STOKER, load, need, need_hosts, need_mpi, run, sentences, started, tiny,
+from launchers import (ENV, LIBRARIES, RIGS, SOURCE, STOKER, hosts_to_oneself, load, need, need_hosts, need_mpi, run, sentences, started, tiny,
                        wait_epoch, wait_for, worker_pid)
 import recipes  # beside util.py, whose folder launchers.py adds to the path
 
@@ -23,7 +23,7 @@ PROGRAM = os.path.abspath(STOKER)
 
 def srun(mpi, nodes, tasks):
     # srun waits for ever for nodes that do not come
-    return ["timeout", "-k", "5", "60", "srun", f"--mpi={mpi}", f"-N{nodes}", f"-n{tasks}", PROGRAM, "run"]
+    return ["timeout", "-k", "5", "120", "srun", f"--mpi={mpi}", f"-N{nodes}", f"-n{tasks}", PROGRAM, "run"]
 
 
 def check(out, names, ranks):
@@ -42,22 +42,22 @@ def howto(folder):
         if what == "writes":
             (folder / name).write_text(text)
         for command in recipes.commands(text) if (what, name) == ("with", "slurm") else ():
-            done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=60,
+            done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=120,
                                   env={**os.environ, **ENV})
             assert done.returncode == 0, (command, done.stdout, done.stderr)
             ran.append(command)
     assert len(ran) == 2, ran
-    wait_for(lambda: (folder / "slurm.csv").read_text().count(",Y") == 2, 90,
+    wait_for(lambda: (folder / "slurm.csv").read_text().count(",Y") == 2, 180,
              "\n".join(p.read_text()[-2000:] for p in folder.glob("slurm-*.out")))
 
 
-with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
+with hosts_to_oneself(), tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
     os.chmod(tmp, 0o755)
     cluster = f"{tmp}/slurm"
     subprocess.run([RIGS / "slurm.sh", "down", cluster], capture_output=True)
     try:
         pathlib.Path(cluster, "mnt", "fs").mkdir(parents=True)
-        up = subprocess.run([RIGS / "slurm.sh", "up", cluster], capture_output=True, text=True, timeout=60)
+        up = subprocess.run([RIGS / "slurm.sh", "up", cluster], capture_output=True, text=True, timeout=120)
         if up.returncode:
             logs = "".join(p.read_text()[-300:] for p in pathlib.Path(cluster, "log").glob("*.out"))
             need([(False, f"Slurm does not start here: {(up.stderr + logs).strip()[-400:]!r}")])
@@ -78,7 +78,7 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
                 launcher = "srun --mpi=pmi2 -n 4"
             line = " ".join([PROGRAM, "run", *tiny(f"{tmp}/data", f"{out}-batch", files=16)])
             script.write_text(f"#!/bin/bash\n{launcher} {line}\n")
-            done = run(["timeout", "-k", "5", "60", "sbatch", "-W", "-N2", "--ntasks-per-node=2", "-o",
+            done = run(["timeout", "-k", "5", "120", "sbatch", "-W", "-N2", "--ntasks-per-node=2", "-o",
                         f"{tmp}/{library}.log", script], status=None)
             assert done.returncode == 0, done.stderr + pathlib.Path(tmp, f"{library}.log").read_text()
             check(f"{out}-batch", ["node1", "node2"], 4)
@@ -100,7 +100,7 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
              "1", "--tasks", "2", "--module", "gcc/12", f"--launcher-arg=--mpi={MPI[LIBRARIES[0]]}", "-o",
              f"{tmp}/study.sh"])
         for _ in range(2):
-            done = run(["timeout", "-k", "5", "90", "sbatch", "-W", "-o", f"{tmp}/study.log", f"{tmp}/study.sh"], status=None)
+            done = run(["timeout", "-k", "5", "150", "sbatch", "-W", "-o", f"{tmp}/study.log", f"{tmp}/study.sh"], status=None)
             assert done.returncode == 0, done.stderr + pathlib.Path(tmp, "study.log").read_text()
             assert design.read_text().count(",Y") == 2, design.read_text()
         for n in (1, 2):
@@ -119,7 +119,7 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
             wait_epoch(out, 3)
             begin = time.monotonic()
             os.kill(worker_pid(1, out)[0], signal.SIGKILL)
-            text = job.communicate(timeout=60)[0]
+            text = job.communicate(timeout=120)[0]
             took = time.monotonic() - begin
         wait_for(lambda: os.path.exists(f"{out}/result.json"), 10, f"no result\n{text}")
         said, r = sentences(text), load(out)
@@ -140,10 +140,10 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
             steps.append(subprocess.Popen([*srun(mpi, 1, 2), *map(str, tiny(f"{tmp}/data", f"{tmp}/one-host{i}", **keys))], env=dict(
                 ENV, STOKER_MPI="none"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
         for i, step in enumerate(steps):
-            text = step.communicate(timeout=60)[0]
+            text = step.communicate(timeout=120)[0]
             assert step.returncode == 0, text
             r = load(f"{tmp}/one-host{i}")
             assert r["status"] == "complete" and r["accelerators"] == 2 and len(r["hosts"]) == 1, r["reason"]
     finally:
-        subprocess.run([RIGS / "slurm.sh", "down", cluster], capture_output=True, timeout=60)
+        subprocess.run([RIGS / "slurm.sh", "down", cluster], capture_output=True, timeout=120)
 print("srun and sbatch with", ", ".join(f"{k} ({MPI[k]})" for k in LIBRARIES))

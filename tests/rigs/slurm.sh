@@ -49,7 +49,7 @@ CONF
     (umask 077 && head -c 1024 /dev/urandom >"$dir/munge.key")
     start munged munged --foreground --force --key-file="$dir/munge.key" --socket="$dir/munge.socket" \
         --pid-file="$dir/munged.pid" --log-file="$dir/log/munged.log" --seed-file="$dir/munge.seed"
-    for _ in $(seq 50); do [ -S "$dir/munge.socket" ] && break || sleep 0.1; done
+    for _ in $(seq 300); do [ -S "$dir/munge.socket" ] && break || sleep 0.1; done
     start ctld slurmctld -D -i
     for i in 1 2 3 4; do
         mkdir -p "$dir/spool/node$i" "$dir/tmp$i"
@@ -57,7 +57,7 @@ CONF
         start slurmd"$i" nsenter --net=/run/netns/stknode"$i" unshare --uts --mount bash -c \
             "hostname node$i; mount --bind '$dir/tmp$i' /var/tmp; [ ! -d '$dir/mnt' ] || mount --bind '$dir/mnt' /mnt; exec slurmd -D -N node$i"
     done
-    for _ in $(seq 100); do
+    for _ in $(seq 400); do
         [ "$(sinfo -h -t idle -o %D 2>/dev/null)" = 4 ] && exit 0
         sleep 0.1
     done
