@@ -12,9 +12,10 @@ static const double CPU_BUSY_SHARE = 0.90;
 static const double WORKER_BUSY_SHARE = 0.90;
 static const double WORKER_CPU_SHARE = 0.80;
 static const double MEMORY_SHARE = 0.90;
-static const double LOST_WARN = 0.05;  /* of the time of a phase, without a processor */
-static const double STOOD_WARN = 0.01; /* the same, by standing still */
-static const double STEAL_WARN = 0.10; /* of the processors, by the hypervisor */
+static const double LOST_WARN = 0.05;    /* of the time of a phase, without a processor */
+static const double STOOD_WARN = 0.01;   /* the same, by standing still */
+static const double STEAL_WARN = 0.10;   /* of the processors, by the hypervisor */
+static const double BARRIER_WARN = 0.01; /* of a step, for the barrier's own cost */
 
 /* Over all nodes: processors that the processes may use. */
 static double cpus_of(const struct result *r)
@@ -137,6 +138,25 @@ static void judge_io_limit(struct verdict *v, const struct result *r)
 	verdict_say(v, " %c%s.", toupper((unsigned char)text[0]), text + 1);
 }
 
+/* In training the steps themselves have to show it: threads that are still awake meet faster. */
+static void judge_barrier(struct verdict *v, const struct result *r)
+{
+	const struct decomposition *d = &r->judged.time;
+	double share = result_barrier_share(r), step = result_step_s(r), seen;
+
+	if (!(share > BARRIER_WARN))
+		return;
+	seen = (d->mean_s[TIME_COLLECTIVE] + d->late_barrier_s) / (double)d->common_steps / step;
+	if (!(seen > BARRIER_WARN))
+		return;
+	verdict_worsen(v, VERDICT_WARN);
+	verdict_say(
+		v,
+		" The barrier that ends a step takes %.3g ms by itself (%s), %.1f %% of a step: "
+		"with fewer processes, each with more accelerators, it takes less.",
+		1e3 * r->barrier.median_s, result_barrier_way(&r->barrier), 100 * share);
+}
+
 static void judge_client(const struct result *r, const struct run_metrics *m, struct verdict *v)
 {
 	const struct host_facts *h = &r->host;
@@ -187,6 +207,7 @@ static void judge_client(const struct result *r, const struct run_metrics *m, st
 	}
 	judge_io_limit(v, r);
 	judge_workers(v, r);
+	judge_barrier(v, r);
 	if (memory > 0 && (double)r->peak_rss_bytes > MEMORY_SHARE * memory) {
 		verdict_worsen(v, VERDICT_WARN);
 		verdict_say(v, " Memory was nearly full: the results may include swapping.");

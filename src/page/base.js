@@ -210,7 +210,8 @@ var Page = (function () {
     ["framework", "the framework's own code", ["framework"]],
     ["wait", "waiting for data", ["wait", "unknown_wait"]],
     ["cpu", "no processor", ["no_processor"]],
-    ["barrier", "waiting for other accelerators", ["barrier_wait", "collective"]],
+    ["barrier", "waiting for other accelerators", ["barrier_wait"]],
+    ["meet", "the barrier itself", ["collective"]],
     ["checkpoint", "checkpoints", ["checkpoint"]],
     ["other", "everything else", ["other"]]
   ];

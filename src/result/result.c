@@ -2,6 +2,7 @@
 #include "result/result.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -191,4 +192,25 @@ const char *result_ledger_place(const struct result *r, enum ledger_key key, cha
 	else if (key == LEDGER_CLIENT || key == LEDGER_FETCHED)
 		snprintf(out, out_size, "%s", s->client.type);
 	return out;
+}
+
+double result_step_s(const struct result *r)
+{
+	const struct decomposition *d = &r->judged.time;
+	double all = d->wall_s - d->mean_s[TIME_CHECKPOINT];
+
+	return d->common_steps && all > 0 ? all / (double)d->common_steps : NAN;
+}
+
+double result_barrier_share(const struct result *r)
+{
+	return r->barrier.count ? r->barrier.median_s / result_step_s(r) : NAN;
+}
+
+const char *result_barrier_way(const struct barrier_cost *b)
+{
+	static const char *const names[] = {
+		[BARRIER_THREADS] = "threads", [BARRIER_SOCKETS] = "sockets"};
+
+	return names[b->way];
 }

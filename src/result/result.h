@@ -144,6 +144,17 @@ struct epoch_usage {
 
 enum run_status { RUN_COMPLETE, RUN_INTERRUPTED, RUN_FAILED };
 
+/* What a barrier of all ranks costs by itself, measured before training with nobody to wait for. */
+enum barrier_way { BARRIER_THREADS, BARRIER_SOCKETS };
+struct barrier_cost {
+	uint32_t count; /* barriers; 0: none were measured */
+	double median_s, mean_s, max_s;
+	enum barrier_way way;
+	uint32_t processes;
+	uint32_t depth;  /* of the connections between processes: 1 without a tree */
+	double messages; /* that this process sends and receives for one */
+};
+
 struct result {
 	const struct workload *workload; /* borrowed */
 	const struct dataset *dataset;   /* borrowed; NULL when neither trained nor generated */
@@ -184,7 +195,8 @@ struct result {
 	uint64_t memory_bound_bytes; /* stated before timing */
 	uint64_t peak_rss_bytes;
 	struct presence_result presence;
-	uint64_t shuffle_seed;   /* what order_init was given */
+	uint64_t shuffle_seed; /* what order_init was given */
+	struct barrier_cost barrier;
 	struct probe probe;      /* after training, where it was asked for */
 	struct judgement judged; /* by judge/, once all else is there */
 	struct trace *trace;     /* owned; NULL: none is kept */
@@ -208,6 +220,12 @@ void result_rank_memory(const struct result *r, uint32_t rank, uint32_t epoch,
 const struct host_facts *result_node_host(const struct result *r, uint32_t node);
 /* Processors that a process of that host may use; all where that is not known. */
 double result_usable_cpus(const struct host_facts *h);
+/* Time of a training step of all ranks, without checkpoints, s; and how much of it the barrier's
+ * own cost is, 0..1. NAN: not known. */
+double result_step_s(const struct result *r);
+double result_barrier_share(const struct result *r);
+/* "threads", "sockets". */
+const char *result_barrier_way(const struct barrier_cost *b);
 /* Processor time in an epoch (from 0) that is no work of this program but the framework's own code
  * (framework.costs), ns; of all ranks that are not lost. */
 double result_framework_ns(const struct result *r, uint32_t epoch, bool eval);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <gnu/libc-version.h>
 #include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -329,6 +330,27 @@ static int write_sealed(json_t *o, const char *folder, struct sink_out *out, str
 	return sink_put(out, folder, "result.json", text, strlen(text), e);
 }
 
+static json_t *json_barrier(const struct result *r)
+{
+	const struct barrier_cost *b = &r->barrier;
+	double share = result_barrier_share(r);
+	json_t *o = json_object();
+
+	json_put_text(o, "over", result_barrier_way(b));
+	json_put_int(o, "processes", b->processes);
+	if (b->processes > 1) {
+		json_put_int(o, "depth", b->depth);
+		json_put_real(o, "messages", b->messages);
+	}
+	json_put_int(o, "barriers", b->count);
+	json_put_real(o, "median_s", b->median_s);
+	json_put_real(o, "mean_s", b->mean_s);
+	json_put_real(o, "max_s", b->max_s);
+	if (isfinite(share))
+		json_put_real(o, "percent_of_step", 100 * share);
+	return o;
+}
+
 static int render_json(const struct result *r, const struct run_metrics *m, struct sink_out *out,
 		       struct err *e)
 {
@@ -337,6 +359,8 @@ static int render_json(const struct result *r, const struct run_metrics *m, stru
 	put_run(o, r);
 	if (r->trained && r->rank && r->usage)
 		json_put(o, "training", json_training(r, m));
+	if (r->barrier.count)
+		json_put(o, "barrier", json_barrier(r));
 	if ((r->trained || r->only_evaluated) && r->rank && r->usage)
 		json_put(o, "need", json_need(r, m));
 	if (r->trained && r->rank && r->usage)

@@ -135,6 +135,24 @@ static void put_epochs(struct buf *out, const struct result *r, const struct run
 	buf_putc(out, '\n');
 }
 
+static void put_barrier(struct buf *out, const struct result *r)
+{
+	const struct barrier_cost *b = &r->barrier;
+	double share = result_barrier_share(r);
+
+	if (b->count == 0)
+		return;
+	buf_printf(out, "  barrier of all ranks: %.3g us (%s", 1e6 * b->median_s,
+		   result_barrier_way(b));
+	if (b->processes > 1)
+		buf_printf(out, ", %u processes, %s", b->processes,
+			   b->depth > 1 ? "as a tree" : "through process 0");
+	buf_puts(out, ")");
+	if (isfinite(share))
+		buf_printf(out, ", %.2g %% of a step", 100 * share);
+	buf_puts(out, "\n\n");
+}
+
 static void put_training(struct buf *out, const struct result *r, const struct run_metrics *m,
 			 const struct paint *p)
 {
@@ -158,6 +176,7 @@ static void put_training(struct buf *out, const struct result *r, const struct r
 	put_series(out, "sample data (decoded), whole run (MiB/s)", &mib);
 	buf_putc(out, '\n');
 	put_epochs(out, r, m);
+	put_barrier(out, r);
 }
 
 /* The first and the last epoch around which the page cache was checked. */

@@ -15,6 +15,7 @@
 #include "dataset/compute_draws.h"
 #include "result/dlio_log.h"
 #include "result/metrics.h"
+#include "run/barrier_cost.h"
 #include "run/epoch_edges.h"
 #include "run/run.h"
 #include "workload/time_draw.h"
@@ -692,6 +693,8 @@ void rank_main(void *arg)
 	/* every rank's memory is there before the first one is timed */
 	if (rc == 0)
 		rc = comm_barrier(&k->comm);
+	if (rc == 0 && k->plan->w->workflow.train && k->comm.size > 1)
+		rc = barrier_cost_measure(&k->comm, k->plan->at->net, &k->r->barrier);
 	if (rc == 0)
 		rc = run_epochs(k, &e);
 	if (rc == 0)

@@ -744,6 +744,41 @@ static void compute_late(void **state)
 	synth_end(&s);
 }
 
+/* Steps of 20 ms and what the barrier takes after the last rank, on `median` s measured before. */
+static void meet(double after, double median, enum verdict_level level)
+{
+	double load[20], work[20], barrier[20];
+	struct synth s;
+
+	synth_begin(&s, 2, 1, NULL);
+	for (int i = 0; i < 20; i++) {
+		load[i] = 0.001;
+		work[i] = 0.019;
+		barrier[i] = after;
+	}
+	synth_block(&s, 0, 0, 20, load, work, barrier, 0);
+	synth_block(&s, 1, 0, 20, load, work, barrier, 0);
+	calm(&s);
+	s.r.barrier = (struct barrier_cost){
+		.count = 40, .median_s = median, .way = BARRIER_SOCKETS, .processes = 2};
+	judge(&s);
+	expect(&s, "client", level,
+	       level == VERDICT_WARN ? "takes 0.5 ms by itself (sockets)" : NULL);
+	if (level == VERDICT_WARN)
+		assert_true(fabs(result_barrier_share(&s.r) - 0.0005 / (0.02 + after)) < 1e-6);
+	synth_end(&s);
+}
+
+static void barrier_of_itself(void **state)
+{
+	(void)state;
+	meet(0.0005, 0.0005, VERDICT_WARN);
+	meet(0.0001, 0.0001, VERDICT_PASS);
+	/* measured long, but not seen in training; and the other way round */
+	meet(0.0001, 0.0005, VERDICT_PASS);
+	meet(0.0005, 0.0001, VERDICT_PASS);
+}
+
 static void compute(void **state)
 {
 	static const char *const none[] = {"train.computation_time=0", NULL};
@@ -1003,6 +1038,7 @@ int main(void)
 		cmocka_unit_test(interrupted_bytes),
 		cmocka_unit_test(own_copies),
 		cmocka_unit_test(client_limited),
+		cmocka_unit_test(barrier_of_itself),
 		cmocka_unit_test(client_workers),
 		cmocka_unit_test(processors),
 		cmocka_unit_test(processors_unknown),

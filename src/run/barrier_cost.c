@@ -1,0 +1,69 @@
+/* Barriers with nothing between them: every rank is there at once, so what passes is the barrier's
+ * own time. */
+#include "run/barrier_cost.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "comm/net.h"
+
+/* The first ones wake threads for the first time. */
+#define WARM_UP 2
+#define MOST 48
+#define BUDGET_NS (NS_PER_S / 5)
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void summarize(double *took, uint32_t n, struct barrier_cost *out)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += took[i];
+	qsort(took, n, sizeof(*took), by_size);
+	out->count = n;
+	out->median_s = n % 2 ? took[n / 2] : (took[n / 2 - 1] + took[n / 2]) / 2;
+	out->mean_s = sum / n;
+	out->max_s = took[n - 1];
+}
+
+int barrier_cost_measure(struct comm *c, const struct net *net, struct barrier_cost *out)
+{
+	int64_t due_ns = clock_now_ns() + BUDGET_NS, before, now;
+	double took[MOST];
+	uint64_t messages = 0;
+	uint32_t n = 0;
+	bool due = false;
+	int rc;
+
+	for (uint32_t i = 0; i < WARM_UP; i++) {
+		rc = comm_barrier(c);
+		if (rc < 0)
+			return rc;
+	}
+	if (net)
+		messages = net_round_messages(net);
+	before = clock_now_ns();
+	/* rank 0 says for all when it is enough */
+	while (n < MOST && !due) {
+		rc = comm_barrier_until(c, due_ns, &due);
+		if (rc < 0)
+			return rc;
+		now = clock_now_ns();
+		took[n++] = clock_seconds(now - before);
+		before = now;
+	}
+	if (c->local != 0)
+		return 0;
+	summarize(took, n, out);
+	out->processes = net ? net_processes(net) : 1;
+	out->depth = net ? net_depth(net) : 0;
+	out->messages = net ? (double)(net_round_messages(net) - messages) / n : 0;
+	out->way = net ? BARRIER_SOCKETS : BARRIER_THREADS;
+	return 0;
+}
