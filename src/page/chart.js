@@ -144,6 +144,37 @@
     return box;
   };
 
+  /* AU over the number of accelerators, with the fit, the target, and the knee with its interval. */
+  C.knee = function (parent, title, c, color, shape) {
+    var last = c.points[c.points.length - 1].x, most = Math.max(last, P.has(c.high) ? c.high : 0);
+    var said = title + ". " + c.text + ". " + c.points.map(function (p) { return p.x + " accelerators " + P.num(p.au, 1) + " %"; }).join(", ");
+    return C.card(parent, title, said, function (svg, w) {
+      var h = Math.max(240, Math.min(340, w * 0.56)), f = upright(svg, w, h, "%", 100, "AU"), wide = Math.log2(most + 1) || 1;
+      function x(v) { return f.m.l + f.inner * Math.log2(v + 1) / wide * 0.96; }
+      function line(from, to, kind) { P.svg(svg, "line", { x1: from, x2: to, y1: f.y(c.target), y2: f.y(c.target), "class": kind, stroke: "var(--fg)" }); }
+      var right = P.has(c.high) ? x(c.high) : w - f.m.r;
+      P.svg(svg, "rect", { x: x(c.low) - 2, y: f.m.t, width: Math.max(4, right - x(c.low) + 4), height: f.floor - f.m.t, fill: color, opacity: 0.16 });
+      P.svg(svg, "line", { x1: x(c.knee), x2: x(c.knee), y1: f.m.t, y2: f.floor, stroke: color, "stroke-width": 1.5, "stroke-dasharray": "2 3" });
+      line(f.m.l, w - f.m.r, "target");
+      var free = -1;
+      c.points.forEach(function (p) {
+        var at = x(p.x), text = String(p.x), half = C.textWidth(text) / 2;
+        if (at - half < free) return;
+        free = at + half + 6;
+        P.svg(svg, "text", { x: at, y: h - 20, "text-anchor": "middle" }, text);
+      });
+      P.svg(svg, "text", { x: f.m.l + f.inner / 2, y: h - 4, "text-anchor": "middle", "class": "soft" }, "accelerators");
+      P.svg(svg, "polyline", { fill: "none", stroke: color, "stroke-width": 2, points: c.points.map(function (p) {
+        return x(p.x).toFixed(1) + "," + f.y(p.fit).toFixed(1); }).join(" ") });
+      c.points.forEach(function (p) {
+        C.error(svg, x(p.x), f.y(p.low), f.y(p.high), color);
+        P.tip(C.mark(svg, x(p.x), f.y(p.au), color, shape), P.accelerators(p.x) + ": " + P.num(p.au, 1) + " % (95 %: " + P.num(p.low, 1) + " to " +
+          P.num(p.high, 1) + ", " + P.count(p.runs, "run") + ")");
+      });
+      return h;
+    });
+  };
+
   /* A row for each configuration: whole-run AU with its error bar, and a bar mark for AU by DLIO's definition.
      rows: [{label, whole: stat, au: stat, color, shape, hollow}]; axis to 100 %. `plain`: without a legend. */
   C.dots = function (parent, title, rows, target, plain) {

@@ -199,6 +199,7 @@ static void put_data(struct buf *out, const struct run_groups *g, const struct k
 		     const char *title)
 {
 	struct texts seen = {0};
+	struct curves curves;
 	const char *sep = "";
 
 	put_compact(out, "{\"version\":", json_string(STOKER_VERSION));
@@ -215,6 +216,11 @@ static void put_data(struct buf *out, const struct run_groups *g, const struct k
 	buf_puts(out, "],\"groups\":[");
 	for (size_t i = 0; i < g->groups; i++)
 		put_compact(out, i ? "," : "", group_data(g, &g->group[i]));
+	curves_build(&curves, g);
+	buf_puts(out, "],\"curves\":[");
+	for (size_t i = 0; i < curves.n; i++)
+		put_compact(out, i ? "," : "", curve_data(&curves.v[i]));
+	curves_release(&curves);
 	buf_puts(out, "],\"runs\":[");
 	for (size_t i = 0; i < g->records; i++) {
 		buf_puts(out, i ? "," : "");

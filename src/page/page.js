@@ -100,6 +100,19 @@
 
   /* ---- scaling, factors ---- */
 
+  function capacity() {
+    var box = byId("curves"), list = D.curves || [];
+    if (!list.length) return;
+    show("capacity", true);
+    brief("capacity", list.length === 1 ? list[0].text : P.count(list.length, "curve") + " of AU over the number of accelerators");
+    list.slice(0, 24).forEach(function (c) {
+      var name = c.model + (c.factors ? ", " + P.short(c.factors) : "");
+      var card = C.knee(box, name, c, P.color(c.model), P.shape(c.model));
+      add(card, "p", { "class": "note" }, c.text.charAt(0).toUpperCase() + c.text.slice(1) + (c.emulated ? " (an emulated store)." : "."));
+    });
+    if (list.length > 24) add(box, "p", { "class": "note" }, "The first 24 of " + list.length + " curves are drawn.");
+  }
+
   function scaling() {
     var box = byId("scaling"), au = P.series("whole_au"), rate = P.series("whole_throughput"), io = P.series("payload");
     if (!au.some(function (s) { return s.points.length > 1; })) return;
@@ -488,7 +501,7 @@
     brief("machines", D.hosts.map(function (h) { return h.name; }).filter(Boolean).slice(0, 4).join(", "));
   }
 
-  [["trust", verdicts], ["found", findings], ["limits", runs], ["change", whatIf], ["scale", scaling], ["factor", factors],
+  [["trust", verdicts], ["found", findings], ["limits", runs], ["change", whatIf], ["capacity", capacity], ["scale", scaling], ["factor", factors],
     ["history", runSelect], ["configurations", table], ["results", details], ["setup", setup], ["machines", hosts]].forEach(function (p) {
     P.safely(byId(p[0]), p[1]);
   });

@@ -608,3 +608,33 @@ json_t *group_data(const struct run_groups *g, const struct run_group *x)
 	json_put(o, "runs", runs);
 	return o;
 }
+
+json_t *curve_data(const struct curve *c)
+{
+	const struct knee *k = &c->knee;
+	json_t *o = json_object(), *points = json_array();
+
+	json_put_text(o, "model", c->model);
+	json_put_text(o, "factors", c->factors);
+	json_put_text(o, "text", c->text);
+	json_put_real(o, "target", k->target);
+	json_put_int(o, "knee", k->accelerators);
+	json_put_int(o, "low", k->low);
+	if (k->high != UINT32_MAX)
+		json_put_int(o, "high", k->high);
+	json_put_bool(o, "at_least", k->at_least);
+	json_put_bool(o, "emulated", c->emulated > 0);
+	for (size_t i = 0; i < k->points; i++) {
+		json_t *p = json_object();
+
+		json_put_int(p, "x", k->point[i].accelerators);
+		json_put_int(p, "runs", k->point[i].runs);
+		json_put_real(p, "au", k->point[i].au);
+		json_put_real(p, "low", k->point[i].low);
+		json_put_real(p, "high", k->point[i].high);
+		json_put_real(p, "fit", k->point[i].fit);
+		json_array_append_new(points, p);
+	}
+	json_put(o, "points", points);
+	return o;
+}

@@ -3,6 +3,7 @@
 #include <jansson.h>
 
 #include "page/page.h"
+#include "readback/curves.h"
 
 /* Of a whole record, without findings and trace. With `brief`, curves over time keep few points. */
 json_t *run_data(const struct run_record *r, bool brief);
@@ -10,4 +11,6 @@ json_t *run_data(const struct run_record *r, bool brief);
 json_t *run_details(json_t *run);
 /* Findings of record `i`. */
 json_t *run_findings(const struct audit *a, size_t i);
+/* A curve of AU over the number of accelerators (readback/curves.h). */
+json_t *curve_data(const struct curve *c);
 json_t *group_data(const struct run_groups *g, const struct run_group *x);

@@ -217,3 +217,14 @@ int audit_read(struct audit *a, struct records *out, const char *const *path, si
 		compare_and_sort(a);
 	return rc;
 }
+
+bool audit_failed_by_length(const struct run_record *r)
+{
+	for (size_t i = 0; i < r->alone.failed.n; i++) {
+		const struct verdict_ops *row = verdict_find(r->alone.failed.v[i]);
+
+		if (!row || row->about != ABOUT_LENGTH)
+			return false;
+	}
+	return r->alone.failed.n > 0;
+}

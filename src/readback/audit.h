@@ -11,5 +11,7 @@ int audit_read(struct audit *a, struct records *out, const char *const *path, si
 	       const struct record_visit *visit, struct err *e);
 /* The checks of one whole record alone: r->failed_checks. */
 void audit_alone(struct run_record *r);
+/* Whether a check of the record's own failed, and none but those of its length. */
+bool audit_failed_by_length(const struct run_record *r);
 /* All checks of records that are whole. */
 void audit_run(struct audit *a, const struct run_record *record, size_t n);

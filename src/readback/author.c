@@ -72,7 +72,7 @@ static bool says_us(const char *folder, const char *name)
 static bool asked(const char *name)
 {
 	static const char *const names[] = {"result.json", "summary.json", "iostat.json",
-					    "study_run.json"};
+					    "study_run.json", "capacity_run.json"};
 	uint32_t rank;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -163,6 +163,7 @@ void facts_find(struct record_facts *f, const struct run_record *r)
 
 	*f = (struct record_facts){0};
 	measures_find(f, r);
+	steady_au_find(r, &f->steady);
 	f->run_id = text_copy(r->result, "run_id");
 	f->status = text_copy(r->result, "status");
 	f->build = build_of(r);

@@ -8,6 +8,7 @@
 
 #include "codec/sha256.h"
 #include "conf/opt.h"
+#include "readback/steady_au.h"
 #include "workload/need.h"
 
 struct run_record;
@@ -27,6 +28,7 @@ struct record_facts {
 	double wait_share, other_share;
 	uint64_t steps; /* of the first epoch */
 	double sample_bytes, step_s;
+	struct steady_au steady;
 	double target; /* metric.au in percent; NaN */
 	struct need need;
 	double fed;        /* accelerators */

@@ -1,0 +1,378 @@
+/* stoker capacity: how many accelerators a storage feeds. */
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/child.h"
+#include "base/child_log.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/say.h"
+#include "base/str.h"
+#include "capacity/capacity.h"
+#include "cli/args.h"
+#include "cli/cli.h"
+#include "cli/flags.h"
+#include "cli/launcher.h"
+#include "cli/signals.h"
+#include "cli/terminal.h"
+#include "result/json_out.h"
+
+#define ACCELERATORS_MAX 100000
+#define ACCELERATORS_DEFAULT 1024
+#define TIME_DEFAULT 60
+#define PAGE_NAME "capacity.html"
+#define PAGE_WAIT_NS (120 * NS_PER_S)
+
+static struct stop_flag stop;
+
+struct capacity_args {
+	struct cli_args run; /* first: flags of 'run' fill it */
+	int64_t max;
+	double time_s, au;
+	bool json, keep_data;
+};
+
+/* ---- what is seen ---- */
+
+struct view {
+	bool quiet, terminal, line;
+	const struct capacity *c;
+	struct terminal screen;
+};
+
+static void clear_line(struct view *v)
+{
+	if (v->line)
+		say(stderr, "\r\033[K");
+	v->line = false;
+}
+
+/* "8 to 16": where the knee is, as far as is known. */
+static void put_bracket(const struct knee *k, struct buf *out)
+{
+	uint32_t low = 0, high = 0;
+
+	for (size_t i = 0; i < k->points; i++)
+		if (k->point[i].fit >= k->target)
+			low = k->point[i].accelerators;
+		else if (!high)
+			high = k->point[i].accelerators;
+	if (high)
+		buf_say(out, "; the knee is between %u and %u", low, high);
+	else if (low)
+		buf_say(out, "; at least %u", low);
+}
+
+static void put_tick(struct view *v, const struct capacity_event *ev)
+{
+	char took[32], all[32];
+	unsigned columns, rows;
+	struct buf line = {0};
+
+	if (!terminal_ready(&v->screen))
+		return;
+	terminal_size(&v->screen, &columns, &rows);
+	if (ev->accelerators)
+		buf_say(&line, "  %u accelerator%s: %s", ev->accelerators,
+			ev->accelerators == 1 ? "" : "s",
+			str_seconds(ev->seconds, took, sizeof(took)));
+	else
+		buf_say(&line, "  generating data: %s",
+			str_seconds(ev->seconds, took, sizeof(took)));
+	if (isfinite(ev->expected_s))
+		buf_say(&line, " of about %s", str_seconds(ev->expected_s, all, sizeof(all)));
+	put_bracket(&v->c->knee, &line);
+	say(stderr, "\r\033[K%.*s", (int)columns - 1, line.data);
+	buf_release(&line);
+	v->line = true;
+}
+
+static void show_event(void *arg, const struct capacity_event *ev)
+{
+	struct view *v = arg;
+	struct buf line = {0};
+	char bytes[32];
+
+	if (v->quiet)
+		return;
+	if (ev->kind == CAPACITY_TICK) {
+		if (v->terminal)
+			put_tick(v, ev);
+		return;
+	}
+	if (ev->kind == CAPACITY_RUN)
+		return;
+	clear_line(v);
+	if (ev->kind == CAPACITY_GENERATE) {
+		buf_say(&line, "generating %s in '%s'",
+			isfinite(ev->bytes) ? str_bytes(ev->bytes, bytes, sizeof(bytes)) : "data",
+			v->c->data);
+	} else if (ev->kind == CAPACITY_CHANGED) {
+		buf_say(&line,
+			"the storage has changed: %u accelerators had AU %.1f %%, and now %.1f %%; "
+			"the search begins again",
+			v->c->changed_at, v->c->changed_from, v->c->changed_to);
+	} else {
+		capacity_put_run(v->c, ev->run, &line);
+		if (ev->kind == CAPACITY_FOUND)
+			buf_puts(&line, ", already measured");
+		put_bracket(&v->c->knee, &line);
+	}
+	say(stderr, "%s\n", line.data);
+	buf_release(&line);
+}
+
+/* ---- the page ---- */
+
+/* By the command that makes pages, as a child: its findings are of single runs, and would stand
+ * beside the answer. */
+static int write_page(const struct capacity_options *o, struct err *e)
+{
+	AUTO_FREE char *page = path_join(o->folder, PAGE_NAME);
+	AUTO_FREE char *log = path_join(o->folder, "page.log");
+	AUTO_FREE char *title = xasprintf("Capacity: %s", o->name);
+	const char *const argv[] = {o->program, "report", "-o",      page, "--title",
+				    title,      "--",     o->folder, NULL};
+	int64_t begin = clock_now_ns();
+	char outcome[ERR_TEXT_MAX - 128];
+	struct child child;
+	int rc;
+
+	unlink(log);
+	rc = child_start(&child, argv, log, e);
+	if (rc < 0)
+		return rc;
+	while (!child_wait(&child, NS_PER_S / 10))
+		if (stop_is_set(&stop) || clock_now_ns() - begin > PAGE_WAIT_NS) {
+			child_end(&child, NS_PER_S, &stop);
+			break;
+		}
+	if (child_outcome(&child, outcome, sizeof(outcome)) == 0) {
+		unlink(log);
+		return 0;
+	}
+	child_log_reason(log, outcome, log, outcome, sizeof(outcome));
+	return err_set(e, -EIO, "the page was not written: %.800s", outcome);
+}
+
+/* ---- the command ---- */
+
+static void print_answer(const struct capacity *c, const struct capacity_args *a)
+{
+	struct buf text = {0};
+
+	if (a->json) {
+		json_t *root = capacity_json(c);
+
+		json_put_dump(&text, root, JSON_INDENT(4), JSON_EXACT);
+		json_decref(root);
+		buf_putc(&text, '\n');
+	} else {
+		capacity_text(c, &text);
+		if (c->complete)
+			buf_say(&text, "\n  page: %s/%s\n", c->o->folder, PAGE_NAME);
+	}
+	say_text(stdout, &text);
+	fflush(stdout);
+	buf_release(&text);
+}
+
+static int check_target(const struct workload *w, struct capacity_options *o, struct err *e)
+{
+	if (!(o->target > 0))
+		o->target = 100 * w->metric.au;
+	if (o->target > 0)
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "capacity: metric.au is 0, so every number of accelerators meets it: give a "
+		       "target with --au");
+}
+
+static int find(const struct capacity_args *a, const struct workload *w, struct capacity_options *o,
+		struct err *e)
+{
+	struct view view = {.quiet = a->run.quiet, .terminal = terminal_can_draw(STDERR_FILENO)};
+	struct err unwritten = {0};
+	struct capacity c = {0};
+	int rc = signals_start(&stop, e), page = 0;
+
+	if (rc < 0)
+		return rc;
+	view.c = &c;
+	terminal_init(&view.screen, STDERR_FILENO);
+	rc = capacity_find(&c, w, o, show_event, &view, e);
+	clear_line(&view);
+	if (c.complete && rc == 0)
+		page = write_page(o, &unwritten);
+	if (c.runs)
+		print_answer(&c, a);
+	if (rc == ERR_CANCELED)
+		err_set(e, ERR_CANCELED,
+			"the search was interrupted; the same command with -o '%.600s' goes on "
+			"with it",
+			o->folder);
+	if (rc == 0 && page < 0) {
+		rc = page;
+		*e = unwritten;
+	}
+	terminal_release(&view.screen);
+	capacity_release(&c);
+	return rc;
+}
+
+static int refuse_launcher(struct err *e)
+{
+	struct launcher l;
+
+	launcher_find(&l);
+	if (!l.name || l.processes == 1)
+		return 0;
+	return err_set(
+		e, ERR_USAGE,
+		"'capacity' was started under %s; run it once, without a launcher: it starts "
+		"the runs itself. If there is no launcher, unset %s",
+		l.name, l.mark);
+}
+
+static int capacity(struct capacity_args *a, struct err *e)
+{
+	char program[4096];
+	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	struct workload w = {0};
+	struct capacity_options o = {.program = program,
+				     .workload = a->run.workload,
+				     .name = cli_workload_name(&a->run),
+				     .config_dir = a->run.config_dir,
+				     .max = a->max ? (uint32_t)a->max : ACCELERATORS_DEFAULT,
+				     .time_s = a->time_s > 0 ? a->time_s : TIME_DEFAULT,
+				     .target = a->au,
+				     .keep_data = a->keep_data,
+				     .stop = &stop};
+	AUTO_FREE char *target = NULL;
+	const char **own = NULL;
+	int rc = refuse_launcher(e);
+
+	if (rc < 0)
+		return rc;
+	if (n <= 0)
+		return err_set(e, -ENOENT, "cannot find the path of this program (/proc/self/exe)");
+	program[n] = '\0';
+	cli_set_console(&a->run);
+	rc = cli_load_workload(&a->run, clock_wall_ns(), &w, e);
+	if (rc == 0)
+		rc = check_target(&w, &o, e);
+	if (rc == 0) {
+		if (!a->run.folder)
+			cli_settle_folder(&w);
+		o.overrides = own = xcalloc(a->run.overrides + 2, sizeof(*own));
+		/* the folder is of the search, and each run has its own */
+		for (size_t i = 0; i < a->run.overrides; i++)
+			if (a->run.override[i] != a->run.output)
+				own[o.override_count++] = a->run.override[i];
+		/* so that the runs are judged by it, too */
+		if (a->au > 0) {
+			target = xasprintf("++workload.metric.au=%.9g", o.target / 100);
+			own[o.override_count++] = target;
+		}
+		o.folder = a->run.folder ? a->run.folder : w.run_dir;
+		rc = find(a, &w, &o, e);
+	}
+	workload_release(&w);
+	free(own);
+	return rc;
+}
+
+static int capacity_main(const struct command *c, int argc, char **argv)
+{
+	struct capacity_args a = {0};
+	struct err e = {0};
+	int rc = cli_args_parse(c, &a.run, argc, argv, &e);
+
+	if (rc == 0)
+		rc = capacity(&a, &e);
+	cli_args_release(&a.run);
+	return rc < 0 ? cli_fail(&e) : 0;
+}
+
+#define FIELD(member) .offset = offsetof(struct capacity_args, member)
+
+static const struct flag flag_max = {
+	.name = "--max",
+	.value = "N",
+	.kind = FLAG_COUNT,
+	FIELD(max),
+	.min = 1,
+	.max = ACCELERATORS_MAX,
+	.help = "measure no more accelerators than that (default: 1024)"};
+static const struct flag flag_time = {
+	.name = "--time",
+	.value = "SECONDS",
+	.kind = FLAG_REAL,
+	FIELD(time_s),
+	.min = 1,
+	.max = 1000000,
+	.help = "training of one run, at most (default: 60); each is as short as its statistics "
+		"allow"};
+static const struct flag flag_au = {.name = "--au",
+				    .value = "PERCENT",
+				    .kind = FLAG_REAL,
+				    FIELD(au),
+				    .min = 1,
+				    .max = 99,
+				    .help = "the target (default: metric.au of the workload)"};
+static const struct flag flag_json = {
+	.name = "--json",
+	.kind = FLAG_SET,
+	FIELD(json),
+	.help = "print the content of capacity.json instead of the answer in words"};
+static const struct flag flag_keep_data = {
+	.name = "--keep-data",
+	.kind = FLAG_SET,
+	FIELD(keep_data),
+	.help = "leave the data that was generated for the search"};
+static const struct flag flag_search_folder = {
+	.name = "--output",
+	.letter = "-o",
+	.value = "FOLDER",
+	.kind = FLAG_TEXT,
+	FIELD(run.folder),
+	.help = "folder for the runs, capacity.json and the page capacity.html (default: "
+		"hydra.run.dir); with the folder of an interrupted search it goes on"};
+
+static const struct flag *const flags[] = {&operand_workload,
+					   &operand_key,
+					   &flag_data,
+					   &flag_max,
+					   &flag_time,
+					   &flag_au,
+					   &flag_search_folder,
+					   &flag_keep_data,
+					   &flag_json,
+					   &flag_config_dir,
+					   &flag_strict,
+					   &flag_quiet,
+					   NULL};
+
+const struct command command_capacity = {
+	.name = "capacity",
+	.operands = "WORKLOAD [key=value ...]",
+	.help = "Find the largest number of accelerators that this storage keeps at the AU target.",
+	.about = "Makes short runs with 1, 2, 4, ... accelerators, and then between those that "
+		 "meet the target and those that miss it. Data is generated where there is none, "
+		 "and evicted from the page cache before each run.",
+	.flags = flags,
+	.generates = true,
+	.alone = true,
+	.examples = {"stoker capacity default train.computation_time=0.1 --max 2 "
+		     "dataset.data_folder=data/search -o capacity",
+		     "stoker capacity default --au 95 --max 4 -q train.computation_time=0.05 "
+		     "dataset.record_length_bytes=100000 storage.store=throttle+memory "
+		     "storage.throttle.bandwidth=20e6"},
+	.carry_out = capacity_main,
+};

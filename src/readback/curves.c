@@ -1,0 +1,169 @@
+/* Curves of capacity. */
+#include "readback/curves.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/say.h"
+#include "base/str.h"
+#include "base/texts.h"
+#include "readback/claim.h"
+
+/* What decides the length of a run, and nothing of its storage. */
+static const char *const lengths[] = {"dataset.num_files_train", "train.total_training_steps",
+				      "train.epochs"};
+
+static bool is_length(const char *factor)
+{
+	size_t n = strcspn(factor, "=");
+
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
+		if (strlen(lengths[i]) == n && strncmp(factor, lengths[i], n) == 0)
+			return true;
+	return false;
+}
+
+static char *factors_of(const struct run_group *x)
+{
+	struct buf text = {0};
+
+	for (size_t i = 0; i < x->factor.n; i++)
+		if (!is_length(x->factor.v[i]))
+			buf_printf(&text, "%s%s", text.len ? ", " : "", x->factor.v[i]);
+	return text.len ? buf_take(&text) : xstrdup("");
+}
+
+static bool counts(const struct run_groups *g, size_t i)
+{
+	const struct run_record *r = &g->record[i];
+
+	if (!r->facts.steady.known || !(r->facts.target > 0))
+		return false;
+	return g->standing[i] == RUN_COUNTS ||
+	       (g->standing[i] == RUN_FAILED && audit_failed_by_length(r));
+}
+
+/* ---- a curve ---- */
+
+struct family {
+	const char *model;
+	char *factors;
+	struct knee_run *run;
+	size_t runs, emulated;
+	double target;
+};
+
+static void add_run(struct family *f, const struct run_record *r, size_t i)
+{
+	const struct steady_au *s = &r->facts.steady;
+
+	f->run = xrealloc(f->run, (f->runs + 1) * sizeof(*f->run));
+	f->run[f->runs++] = (struct knee_run){.accelerators = r->ranks,
+					      .au = s->au,
+					      .error = s->error,
+					      .blocks = s->blocks,
+					      .index = i};
+	f->target = r->facts.target;
+	f->emulated += r->facts.claim_storage && strcmp(r->facts.claim_storage, "emulated") == 0;
+}
+
+static size_t numbers(const struct family *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->runs; i++) {
+		size_t k = 0;
+
+		while (f->run[k].accelerators != f->run[i].accelerators)
+			k++;
+		n += k == i;
+	}
+	return n;
+}
+
+void curve_put_answer(const struct knee *k, struct buf *out)
+{
+	const char *s = k->accelerators == 1 ? "" : "s";
+
+	if (k->at_least) {
+		buf_say(out, "at least %u accelerator%s", k->accelerators, s);
+		return;
+	}
+	if (k->falls_short) {
+		buf_say(out, "fewer than %u accelerators", k->point[0].accelerators);
+		return;
+	}
+	if (k->accelerators)
+		buf_say(out, "%u accelerator%s", k->accelerators, s);
+	else
+		buf_puts(out, "no accelerator");
+	if (k->high == UINT32_MAX)
+		buf_say(out, " (95 %%: at least %u)", k->low);
+	else
+		buf_say(out, " (95 %%: %u to %u)", k->low, k->high);
+}
+
+static void make_curve(struct curves *out, struct family *f)
+{
+	struct buf text = {0};
+	struct curve *c;
+
+	if (numbers(f) < 2)
+		return;
+	out->v = xrealloc(out->v, (out->n + 1) * sizeof(*out->v));
+	c = &out->v[out->n++];
+	*c = (struct curve){.model = f->model, .factors = f->factors, .emulated = f->emulated};
+	f->factors = NULL;
+	knee_find(f->run, f->runs, f->target, &c->knee);
+	curve_put_answer(&c->knee, &text);
+	buf_say(&text, " at AU %.4g %%", f->target);
+	if (!c->knee.bracketed && !c->knee.at_least && !c->knee.falls_short && c->knee.accelerators)
+		buf_puts(&text, "; not every number near the knee was measured");
+	if (c->knee.reversed)
+		buf_puts(&text, "; more accelerators had a higher AU at least once");
+	c->text = buf_take(&text);
+}
+
+void curves_build(struct curves *out, const struct run_groups *g)
+{
+	struct texts names = {0};
+	struct family *family = NULL;
+
+	*out = (struct curves){0};
+	for (size_t i = 0; i < g->groups; i++) {
+		const struct run_group *x = &g->group[i];
+		char *factors = factors_of(x);
+		AUTO_FREE char *key = xasprintf("%s\n%s", x->model, factors);
+		size_t known = names.n, at = texts_add(&names, key);
+
+		if (at == known) {
+			family = xrealloc(family, names.n * sizeof(*family));
+			family[at] = (struct family){.model = x->model, .factors = factors};
+		} else {
+			free(factors);
+		}
+		for (size_t k = 0; k < x->records; k++)
+			if (counts(g, x->record[k]))
+				add_run(&family[at], &g->record[x->record[k]], x->record[k]);
+	}
+	for (size_t i = 0; i < names.n; i++) {
+		make_curve(out, &family[i]);
+		free(family[i].factors);
+		free(family[i].run);
+	}
+	free(family);
+	texts_release(&names);
+}
+
+void curves_release(struct curves *c)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		free(c->v[i].factors);
+		free(c->v[i].text);
+		knee_release(&c->v[i].knee);
+	}
+	free(c->v);
+	*c = (struct curves){0};
+}
