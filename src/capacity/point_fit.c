@@ -12,6 +12,8 @@
 /* Relative errors of measured figures: published repetitions spread by 0.01 to 1.3 %. */
 #define RATE_ERROR 0.01
 #define AU_ERROR 0.005
+/* Of the time that is lost, which few rare waits may make up. */
+#define WAIT_ERROR 0.15
 /* How far another accelerator changes what the same system gives: published pairs differ by -44 to
  * +72 % at the ends. And another size of samples, beyond what cost() says. */
 #define OTHER_ACCELERATOR 0.2
@@ -33,7 +35,7 @@
 /* ---- G(N) in advance ---- */
 
 #define SHAPES 11
-#define RARITIES 7
+#define RARITIES 9
 #define SIZES 57 /* N = 2^(i/2) */
 
 struct tail_table {
@@ -74,8 +76,13 @@ static double cost(const struct point_fit *f, const double *v, const struct duty
 
 /* Which ends are taken to be there. */
 struct caps {
-	double host, store;
+	double rank, host, store;
 };
+
+static struct caps caps_of(const double *v)
+{
+	return (struct caps){v[FIT_RANK], v[FIT_HOST], v[FIT_STORE]};
+}
 
 static struct fit_result forward(const struct point_fit *f, const double *v, struct caps caps,
 				 const struct duty *d, double n, double hosts)
@@ -86,7 +93,8 @@ static struct fit_result forward(const struct point_fit *f, const double *v, str
 			table_at(f->table, v[FIT_SHAPE], v[FIT_RARITY], f->smallest);
 	double wait = v[FIT_WAIT] * batch * (1 - v[FIT_ALONE] + v[FIT_ALONE] * growth);
 	double of_hosts = caps.host * hosts, of_store = caps.store * (f->grows ? hosts : 1);
-	double busy = n * d->batch * unit / fmin(of_hosts, of_store);
+	double of_ranks = caps.rank * n;
+	double busy = n * d->batch * unit / fmin(of_ranks, fmin(of_hosts, of_store));
 	double alone = d->step_s + wait, more = fmax(busy, alone);
 	double step = more * pow(1 + pow(fmin(busy, alone) / more, CORNER), 1.0 / CORNER);
 	double all = step + v[FIT_GAP] * batch;
@@ -94,7 +102,9 @@ static struct fit_result forward(const struct point_fit *f, const double *v, str
 			       .share = d->step_s / all,
 			       .samples_per_s = n * d->batch / all};
 
-	if (busy > alone)
+	if (busy > alone && of_ranks < fmin(of_hosts, of_store))
+		r.limit = FIT_LIMIT_RANK;
+	else if (busy > alone)
 		r.limit = of_hosts < of_store ? FIT_LIMIT_HOST : FIT_LIMIT_STORE;
 	else
 		r.limit = wait > 0.01 * d->step_s ? FIT_LIMIT_WAITS : FIT_LIMIT_NONE;
@@ -114,17 +124,18 @@ static double square(double x)
 /* -2 ln of the likelihood. */
 static double misfit(const struct point_fit *f, const double *v)
 {
-	const struct caps caps = {v[FIT_HOST], v[FIT_STORE]};
+	const struct caps caps = caps_of(v);
 	double sum = 0;
 
 	for (size_t i = 0; i < f->points; i++) {
 		const struct point *p = &f->point[i];
 		struct fit_result r = forward(f, v, caps, &p->of, p->accelerators, p->hosts);
-		double error = fmax(RATE_ERROR, isnan(p->spread) ? 0 : p->spread);
+		double lost = WAIT_ERROR * (1 - fmin(1, isnan(p->au) ? point_share(p) : p->au));
+		double error = hypot(fmax(RATE_ERROR, isnan(p->spread) ? 0 : p->spread), lost);
 
 		sum += square(log(r.samples_per_s / p->samples_per_s) / error);
 		if (!isnan(p->au))
-			sum += square(log(r.au / fmin(1, p->au)) / AU_ERROR);
+			sum += square(log(r.au / fmin(1, p->au)) / hypot(AU_ERROR, lost));
 		if (p->largest && target_of(f, p) > 0) {
 			r = forward(f, v, caps, &p->of, p->accelerators + p->hosts, p->hosts);
 			sum += square(fmax(0, r.au - target_of(f, p)) / 0.003);
@@ -135,7 +146,7 @@ static double misfit(const struct point_fit *f, const double *v)
 
 static double furthest(const struct point_fit *f, const double *v, size_t *which)
 {
-	const struct caps caps = {v[FIT_HOST], v[FIT_STORE]};
+	const struct caps caps = caps_of(v);
 	double most = 0;
 
 	for (size_t i = 0; i < f->points; i++) {
@@ -156,7 +167,8 @@ static double furthest(const struct point_fit *f, const double *v, size_t *which
 /* ---- what is possible: each parameter from a number between 0 and 1 ---- */
 
 struct room {
-	double host[2], store[2]; /* samples/s of the plan: the least and the most that caps are */
+	double rank[2], host[2],
+		store[2];  /* samples/s of the plan: the least and the most that caps are */
 	double size_ratio; /* of the point whose samples differ most from the plan's; 1: none */
 };
 
@@ -178,7 +190,7 @@ static double quantile_of_normal(double u)
 static void parameters(const struct point_fit *f, const struct room *room, const double *u,
 		       double *v)
 {
-	double c = f->plan.step_s;
+	double c = f->plan.step_s, x;
 
 	v[FIT_SHAPE] = FIT_SHAPE_MAX * u[FIT_SHAPE];
 	v[FIT_RARITY] = pow(FIT_RARE, u[FIT_RARITY]);
@@ -186,13 +198,15 @@ static void parameters(const struct point_fit *f, const struct room *room, const
 	v[FIT_WAIT] = c * 1e-5 * pow(3e5, u[FIT_WAIT]);
 	/* published: 0.15 to 2.2 points in the median of a workload, up to 15 */
 	v[FIT_GAP] = c * 0.01 * exp(1.3 * quantile_of_normal(u[FIT_GAP]));
+	v[FIT_RANK] = room->rank[0] * pow(room->rank[1] / room->rank[0], u[FIT_RANK]);
 	v[FIT_HOST] = room->host[0] * pow(room->host[1] / room->host[0], u[FIT_HOST]);
 	v[FIT_STORE] = room->store[0] * pow(room->store[1] / room->store[0], u[FIT_STORE]);
 	/* a cost that goes with bytes^x, x from 0 to 1: between so much a sample and so much a
-	 * byte, evenly on a logarithmic scale */
+	 * byte, evenly on a logarithmic scale, and a tenth at each end */
+	x = fmin(1, fmax(0, 1.25 * u[FIT_SIZE] - 0.125));
 	v[FIT_SIZE] = fabs(log(room->size_ratio)) < 0.01
-			      ? u[FIT_SIZE]
-			      : (pow(room->size_ratio, u[FIT_SIZE]) - 1) / (room->size_ratio - 1);
+			      ? x
+			      : (pow(room->size_ratio, x) - 1) / (room->size_ratio - 1);
 }
 
 /* ---- the walk ---- */
@@ -270,7 +284,7 @@ static void keep(struct point_fit *f, struct walk *w, const double *v)
 	struct fit_draw *d = &f->draw[f->draws++];
 
 	memcpy(d->v, v, sizeof(d->v));
-	for (int k = 0; k < 3; k++)
+	for (int k = 0; k < 4; k++)
 		d->other[k] = normal(w);
 }
 
@@ -322,14 +336,15 @@ static void drop_caught(struct point_fit *f, const struct chain *c, double best)
 /* The largest rates measured, in samples/s of the plan, by one set. */
 static struct caps floor_of(const struct point_fit *f, const double *v)
 {
-	struct caps floor = {0, 0};
+	struct caps floor = {0, 0, 0};
 
 	for (size_t i = 0; i < f->points; i++) {
 		const struct point *p = &f->point[i];
-		double rate = p->samples_per_s * cost(f, v, &p->of) / p->hosts;
+		double rate = p->samples_per_s * cost(f, v, &p->of);
 
-		floor.host = fmax(floor.host, rate);
-		floor.store = fmax(floor.store, f->grows ? rate : rate * p->hosts);
+		floor.rank = fmax(floor.rank, rate / p->accelerators);
+		floor.host = fmax(floor.host, rate / p->hosts);
+		floor.store = fmax(floor.store, f->grows ? rate / p->hosts : rate);
 	}
 	return floor;
 }
@@ -338,17 +353,26 @@ static struct caps floor_of(const struct point_fit *f, const double *v)
  * have one far above what was measured. */
 static void find_seen(struct point_fit *f)
 {
-	size_t host = 0, store = 0;
+	size_t rank = 0, host = 0, store = 0;
 
 	for (size_t i = 0; i < f->draws; i++) {
-		const double *v = f->draw[i].v;
-		struct caps floor = floor_of(f, v);
+		const struct caps caps = caps_of(f->draw[i].v);
+		struct caps floor = floor_of(f, f->draw[i].v);
 
-		host += v[FIT_HOST] > FAR * floor.host;
-		store += v[FIT_STORE] > FAR * floor.store;
+		rank += caps.rank > FAR * floor.rank;
+		host += caps.host > FAR * floor.host;
+		store += caps.store > FAR * floor.store;
 	}
+	f->rank_seen = rank * 20 < f->draws;
 	f->host_seen = host * 20 < f->draws;
 	f->store_seen = store * 20 < f->draws;
+}
+
+/* A sample costs something between as much as one of the plan, and its bytes. */
+static void widen(double room[2], double rate, double ratio)
+{
+	room[0] = fmax(room[0], 0.2 * rate * fmin(1, ratio));
+	room[1] = fmax(room[1], CAP_RANGE * rate * fmax(1, ratio));
 }
 
 static struct room room_of(const struct point_fit *f)
@@ -358,16 +382,13 @@ static struct room room_of(const struct point_fit *f)
 	for (size_t i = 0; i < f->points; i++) {
 		const struct point *p = &f->point[i];
 		double ratio = p->of.sample_bytes / f->plan.sample_bytes;
-		double a_host = p->samples_per_s / p->hosts;
-		double of_store = f->grows ? a_host : p->samples_per_s;
+		double rate = p->samples_per_s;
 
 		if (fabs(log(ratio)) > fabs(log(room.size_ratio)))
 			room.size_ratio = ratio;
-		/* a sample costs something between as much as one of the plan, and its bytes */
-		room.host[0] = fmax(room.host[0], 0.2 * a_host * fmin(1, ratio));
-		room.store[0] = fmax(room.store[0], 0.2 * of_store * fmin(1, ratio));
-		room.host[1] = fmax(room.host[1], CAP_RANGE * a_host * fmax(1, ratio));
-		room.store[1] = fmax(room.store[1], CAP_RANGE * of_store * fmax(1, ratio));
+		widen(room.rank, rate / p->accelerators, ratio);
+		widen(room.host, rate / p->hosts, ratio);
+		widen(room.store, f->grows ? rate / p->hosts : rate, ratio);
 	}
 	return room;
 }
@@ -386,10 +407,12 @@ static void find_scope(struct point_fit *f)
 		f->hosts_most = fmax(f->hosts_most, p->hosts);
 		f->a_host_most = fmax(f->a_host_most, p->accelerators / p->hosts);
 		f->one_host_count = f->one_host_count && p->hosts == f->point[0].hosts;
-		if (fabs(log(p->of.sample_bytes / f->plan.sample_bytes)) < 0.05)
-			same_size = true;
-		if (fabs(log(p->of.step_s / p->of.batch / f->plan.step_s * f->plan.batch)) < 0.05)
-			same_accelerator = true;
+		bool size = fabs(log(p->of.sample_bytes / f->plan.sample_bytes)) < 0.05;
+		bool pace = fabs(log(duty_need(&p->of) / duty_need(&f->plan))) < 0.05;
+
+		same_size = same_size || size;
+		same_accelerator = same_accelerator || pace;
+		f->same_pace = f->same_pace || (size && pace);
 	}
 	/* with another size of samples, that accelerators differ, too, is no news */
 	f->other_size = !same_size;
@@ -453,20 +476,22 @@ static double unlike(const struct point_fit *f, const struct fit_draw *d)
 static struct fit_result at(const struct point_fit *f, const struct fit_draw *d, double n,
 			    double hosts, enum fit_unseen unseen)
 {
-	struct caps caps = {d->v[FIT_HOST], d->v[FIT_STORE]}, floor = floor_of(f, d->v);
+	struct caps caps = caps_of(d->v), floor = floor_of(f, d->v);
 	double v[FIT_PARAMS], other = unlike(f, d), most = INFINITY;
 	struct fit_result r;
-	bool host_open = caps.host > FAR * floor.host, store_open = caps.store > FAR * floor.store;
 
 	memcpy(v, d->v, sizeof(v));
 	v[FIT_WAIT] /= other;
-	caps.host = host_open ? INFINITY : caps.host * other;
-	caps.store = store_open ? INFINITY : caps.store * other;
+	caps.rank = caps.rank > FAR * floor.rank ? INFINITY : caps.rank * other;
+	caps.host = caps.host > FAR * floor.host ? INFINITY : caps.host * other;
+	caps.store = caps.store > FAR * floor.store ? INFINITY : caps.store * other;
 	r = forward(f, v, caps, &f->plan, n, hosts);
 	if (unseen == FIT_OPEN)
 		return r;
+	if (!f->rank_seen && !f->same_pace)
+		most = floor.rank * n;
 	if (!f->host_seen)
-		most = floor.host * hosts;
+		most = fmin(most, floor.host * hosts);
 	if (!f->store_seen)
 		most = fmin(most, floor.store * (f->grows ? hosts : 1));
 	most *= fmin(1, other);
@@ -481,15 +506,23 @@ static struct fit_result at(const struct point_fit *f, const struct fit_draw *d,
 	return r;
 }
 
+bool point_fit_is_open(const struct point_fit *f, size_t i)
+{
+	const double *v = f->draw[i].v;
+
+	return v[FIT_STORE] > FAR * floor_of(f, v).store;
+}
+
 struct fit_result point_fit_at(const struct point_fit *f, size_t i, double n, double hosts,
 			       enum fit_unseen unseen, bool noise)
 {
 	const struct fit_draw *d = &f->draw[i];
 	struct fit_result r = at(f, d, n, hosts, unseen);
 	double by = noise ? exp(RATE_ERROR * d->other[2]) : 1;
+	double lost = noise ? exp(WAIT_ERROR * d->other[3]) : 1;
 
-	r.au = fmin(1, r.au * by);
-	r.share = fmin(1, r.share * by);
+	r.au = fmin(1, by / (1 + (1 / r.au - 1) * lost));
+	r.share = fmin(1, by / (1 + (1 / r.share - 1) * lost));
 	r.samples_per_s = r.share * n * duty_need(&f->plan);
 	return r;
 }

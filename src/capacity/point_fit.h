@@ -4,7 +4,9 @@
  *
  * For N accelerators on H hosts that take batches of B samples of b bytes and compute C seconds:
  *
- *   X     = min(H c_host, c_store) / cost(b)     samples/s that can be had (operational bounds)
+ *   X     = min(N c_rank, H c_host, c_store) / cost(b)
+ *                                                samples/s that can be had (operational bounds);
+ *                                                c_rank: what the readers of one accelerator ask
  *   D     = N B / X                              s a step takes at least, for all ranks together
  *   w     = s (1 - t + t G(N) / G(n))            s of exposed wait in a step, barrier included
  *   T     = max(C + w, D), rounded at the corner AU as DLIO defines it = C / T
@@ -16,13 +18,13 @@
  * plan's. cost(b) = 1 - f + f b / b_plan: so much a sample and so much a byte.
  *
  * A point has no distribution of waits. Its shape is taken from a range that published results
- * span, the same for all (assumed, not measured): xi from 0 to 0.5, waits in 5 to 100 % of the
+ * span, the same for all (assumed, not measured): xi from 0 to 0.5, waits in 0.3 to 100 % of the
  * steps, t from 0.5 to 1. The other parameters are of every size. Points narrow all of them: a
  * Metropolis walk over the parameters, the same for the same points. */
 #include "capacity/point.h"
 
 #define FIT_SHAPE_MAX 0.5
-#define FIT_RARE 0.05
+#define FIT_RARE 0.003
 #define FIT_COMMON 0.5
 
 enum fit_param {
@@ -31,7 +33,8 @@ enum fit_param {
 	FIT_ALONE, /* t */
 	FIT_WAIT,  /* s */
 	FIT_GAP,   /* g */
-	FIT_HOST,  /* c_host, in samples/s of the plan */
+	FIT_RANK,  /* c_rank, in samples/s of the plan */
+	FIT_HOST,  /* c_host */
 	FIT_STORE, /* c_store */
 	FIT_SIZE,  /* f */
 	FIT_PARAMS
@@ -40,8 +43,8 @@ enum fit_param {
 /* One set: values, not their logarithms. */
 struct fit_draw {
 	double v[FIT_PARAMS];
-	double other[3]; /* standard normal: how another accelerator, another size of samples, and
-			  * another measurement differ */
+	double other[4]; /* standard normal: how another accelerator, another size of samples, and
+			  * another measurement, of the rate and of waits, differ */
 };
 
 struct tail_table;
@@ -52,14 +55,15 @@ struct point_fit {
 	struct duty plan;
 	double smallest, largest;       /* accelerators of the points */
 	double hosts_most, a_host_most; /* hosts; accelerators on one */
-	/* Whether the points saw the end of what a host, and what the storage, gives; else only
-	 * how much it gave at least. */
-	bool host_seen, store_seen;
+	/* Whether the points saw the end of what the readers of an accelerator, a host and the
+	 * storage give; else only how much it was at least. */
+	bool rank_seen, host_seen, store_seen;
 	bool one_host_count; /* all points have the same number of hosts: which of both it was is
 			      * not known */
 	bool grows;          /* the storage of the plan has as much more as hosts */
 	bool other_accelerator, other_size; /* than any point */
-	double worst; /* largest relative difference between a point and the best set */
+	bool same_pace; /* a point's accelerators take as many samples/s of the same size */
+	double worst;   /* largest relative difference between a point and the best set */
 	size_t worst_point;
 	const struct point *point; /* borrowed */
 	size_t points;
@@ -78,7 +82,14 @@ enum fit_unseen {
 	FIT_OPEN,     /* no end */
 };
 
-enum fit_limit { FIT_LIMIT_NONE, FIT_LIMIT_WAITS, FIT_LIMIT_HOST, FIT_LIMIT_STORE, FIT_LIMITS };
+enum fit_limit {
+	FIT_LIMIT_NONE,
+	FIT_LIMIT_WAITS,
+	FIT_LIMIT_RANK,
+	FIT_LIMIT_HOST,
+	FIT_LIMIT_STORE,
+	FIT_LIMITS
+};
 
 struct fit_result {
 	double au;    /* as DLIO defines it, 0 to 1 */
@@ -86,6 +97,9 @@ struct fit_result {
 	double samples_per_s;
 	enum fit_limit limit;
 };
+
+/* Whether by set `i` nothing that all hosts share is at its end in the points. */
+bool point_fit_is_open(const struct point_fit *f, size_t i);
 
 /* The plan's workload on `n` accelerators and `hosts` hosts, by set `i`. `noise`: with what differs
  * from one measurement to another. */

@@ -32,16 +32,28 @@ static double quantile(const double *sorted, size_t n, double p)
 			 : sorted[n - 1];
 }
 
-/* `open`: the median and the high end; `least`: the low end. Both are sorted. */
-static struct sizing_range range_of(double *least, double *open, size_t n)
+/* More hosts than in any point on the same storage, whose end was not seen: what is said "if
+ * nothing else limits it" is said by the sets in which it is not at its end. */
+static bool is_beyond(const struct point_fit *f, double hosts)
 {
+	return !f->store_seen && !f->grows && hosts > f->hosts_most;
+}
+
+/* `open`, by set: the median and the high end; `least`: the low end. Both are reordered. */
+static struct sizing_range range_of(const struct point_fit *f, double hosts, double *least,
+				    double *open)
+{
+	size_t n = f->draws, kept = 0;
 	struct sizing_range r;
 
+	for (size_t i = 0; i < n; i++)
+		if (!is_beyond(f, hosts) || point_fit_is_open(f, i))
+			open[kept++] = open[i];
 	qsort(least, n, sizeof(*least), by_value);
-	qsort(open, n, sizeof(*open), by_value);
+	qsort(open, kept, sizeof(*open), by_value);
 	r.low = quantile(least, n, 0.05);
-	r.mid = quantile(open, n, 0.5);
-	r.high = quantile(open, n, 0.95);
+	r.mid = quantile(open, kept, 0.5);
+	r.high = quantile(open, kept, 0.95);
 	r.low = fmin(r.low, r.mid);
 	return r;
 }
@@ -115,6 +127,8 @@ static const char *limit_text(const struct point_fit *f, const struct sets *s, d
 			return "the hosts or the storage: which of them, no point tells";
 		return most == FIT_LIMIT_HOST ? "what each host gets" : "the storage";
 	}
+	if (most == FIT_LIMIT_RANK)
+		return "what the readers of each accelerator get";
 	if (most == FIT_LIMIT_WAITS && share < 0.98)
 		return "waits for data, the slowest accelerator's in each step";
 	return "nothing that was measured: computation";
@@ -137,6 +151,20 @@ static double param_effect(struct sets *s, const struct point_fit *f, enum fit_p
 	return effect_of(s->share[FIT_OPEN], s->key, f->draws);
 }
 
+/* The most samples/s that one accelerator of a point got, if all its cost goes with bytes. */
+static double fastest(const struct point_fit *f)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < f->points; i++) {
+		const struct point *p = &f->point[i];
+
+		most = fmax(most, p->samples_per_s / p->accelerators *
+					  fmin(1, p->of.sample_bytes / f->plan.sample_bytes));
+	}
+	return most;
+}
+
 static enum sizing_reason find_reason(struct sets *s, const struct point_fit *f, double caps,
 				      double n, double hosts)
 {
@@ -144,7 +172,9 @@ static enum sizing_reason find_reason(struct sets *s, const struct point_fit *f,
 	double effect[REASON_RUN] = {[REASON_POINTS] = EFFECT_LEAST};
 
 	/* as many on a host as were there already leave only the storage */
-	if (!f->store_seen && hosts > f->hosts_most && !f->grows)
+	if (!f->rank_seen && !f->same_pace && duty_need(&f->plan) > 1.02 * fastest(f))
+		effect[REASON_RANK] = caps;
+	else if (!f->store_seen && hosts > f->hosts_most && !f->grows)
 		effect[REASON_STORAGE] = caps;
 	else if (!f->host_seen && n / hosts > f->a_host_most * 1.01)
 		effect[REASON_HOST] = caps;
@@ -191,6 +221,14 @@ static void say_reason(struct sizing_row *r, const struct point_fit *f, enum siz
 	need_rate_text(rate_most(f), rate, sizeof(rate));
 	str_bytes(f->plan.sample_bytes, size, sizeof(size));
 	switch (why) {
+	case REASON_RANK:
+		snprintf(r->assumption, sizeof(r->assumption),
+			 "that the readers of an accelerator can ask for %.4g samples/s: in the "
+			 "points they had no need to",
+			 duty_need(&f->plan));
+		snprintf(r->next, sizeof(r->next), "a run of '%.60s' on the same system",
+			 f->plan.name);
+		break;
 	case REASON_HOST:
 		snprintf(r->assumption, sizeof(r->assumption),
 			 "that a host gets more than the points saw: up to %.4g accelerators were "
@@ -287,10 +325,10 @@ static void row_from_points(struct sizing_row *r, const struct point_fit *f)
 		caps += (s.share[FIT_OPEN][i] - s.share[FIT_AT_LEAST][i]) / (double)s.n;
 	/* the sets are in one order until they are sorted */
 	say_reason(r, f, find_reason(&s, f, caps, r->accelerators, r->hosts));
-	r->au = range_of(s.au[FIT_AT_LEAST], s.au[FIT_OPEN], s.n);
-	r->share = range_of(s.share[FIT_AT_LEAST], s.share[FIT_OPEN], s.n);
-	r->samples_per_s = range_of(s.rate[FIT_AT_LEAST], s.rate[FIT_OPEN], s.n);
-	r->bounded = caps < 0.01;
+	r->au = range_of(f, r->hosts, s.au[FIT_AT_LEAST], s.au[FIT_OPEN]);
+	r->share = range_of(f, r->hosts, s.share[FIT_AT_LEAST], s.share[FIT_OPEN]);
+	r->samples_per_s = range_of(f, r->hosts, s.rate[FIT_AT_LEAST], s.rate[FIT_OPEN]);
+	r->bounded = caps < 0.01 && !is_beyond(f, r->hosts);
 	snprintf(r->limit, sizeof(r->limit), "%s", limit_text(f, &s, r->share.mid));
 	sets_release(&s);
 }
@@ -406,12 +444,12 @@ static void find_most(struct sizing *s, const struct point_fit *f, double hosts)
 		open[i] = point_fit_most(f, i, hosts, s->plan.target, most, FIT_OPEN);
 	}
 	s->most.known = true;
-	s->most.n = range_of(least, open, f->draws);
+	s->most.n = range_of(f, hosts, least, open);
 	s->most.n.low = floor(s->most.n.low);
 	s->most.n.mid = floor(s->most.n.mid / hosts) * hosts;
 	s->most.n.high = ceil(s->most.n.high / hosts) * hosts;
 	s->most.searched = most * hosts;
-	s->most.bounded = (f->host_seen || f->store_seen) &&
+	s->most.bounded = !is_beyond(f, hosts) && (f->host_seen || f->store_seen) &&
 			  s->most.n.mid <= s->most.n.high * 0.999 + hosts &&
 			  quantile(least, f->draws, 0.5) >= 0.97 * s->most.n.mid;
 }

@@ -24,6 +24,7 @@ enum sizing_answer { SIZING_NO, SIZING_YES, SIZING_UNKNOWN };
 /* What decides most of a row. */
 enum sizing_reason {
 	REASON_POINTS,  /* nothing assumed: what was measured */
+	REASON_RANK,    /* that the readers of an accelerator ask for more than was seen */
 	REASON_HOST,    /* that a host gives more than was seen */
 	REASON_STORAGE, /* that the storage gives more than was seen */
 	REASON_EITHER,  /* which of the two was at its end */
