@@ -42,7 +42,8 @@
 #define STALE_LEAST 64u
 #define DEADLINES_LEAST 64u
 #define PAGE_BYTES 4096u
-#define CHUNK_BYTES (2u << 20) /* a large page of most processors */
+#define SMALL_BYTES (32u << 10) /* of larger stacks most pages are never used */
+#define CHUNK_BYTES (2u << 20)  /* a large page of most processors */
 
 enum fiber_state { FIBER_FREE, FIBER_READY, FIBER_RUNNING, FIBER_WAITING };
 
@@ -446,9 +447,9 @@ void virtual_destroy(struct virtual *v)
 	free(v);
 }
 
-/* On a large page where there are such: thousands of stacks that are used in turn would need as
+/* Small stacks on large pages where there are such: thousands that are used in turn would need as
  * many entries of the processor's table of pages. */
-static char *map_chunk(size_t bytes)
+static char *map_chunk(size_t bytes, bool small)
 {
 	size_t more = bytes + CHUNK_BYTES, before;
 	char *at = mmap(NULL, more, PROT_READ | PROT_WRITE,
@@ -462,7 +463,8 @@ static char *map_chunk(size_t bytes)
 	/* the length is rounded up to pages by both calls */
 	munmap(at + before + (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES,
 	       more - before - bytes);
-	madvise(at + before, bytes, MADV_HUGEPAGE);
+	if (small)
+		madvise(at + before, bytes, MADV_HUGEPAGE);
 	return at + before;
 }
 
@@ -470,7 +472,7 @@ static int more_stacks(struct virtual *v, struct err *e)
 {
 	if (v->used < v->chunks * v->each)
 		return 0;
-	v->chunk[v->chunks] = map_chunk(chunk_bytes(v));
+	v->chunk[v->chunks] = map_chunk(chunk_bytes(v), v->stride < SMALL_BYTES);
 	if (!v->chunk[v->chunks])
 		return err_set(e, -ENOMEM, "cannot allocate %zu bytes of stacks in virtual time",
 			       chunk_bytes(v));
