@@ -39,6 +39,7 @@
  * processor's cache. */
 #define STAGGER (5u * LINE)
 #define CHILDREN 4u
+#define PREFETCHED 10
 #define STALE_LEAST 64u
 #define DEADLINES_LEAST 64u
 #define PAGE_BYTES 4096u
@@ -243,6 +244,15 @@ static void fiber_is_due(struct virtual_fiber *f)
 	f->in = NULL;
 }
 
+/* Thousands that run in turn find their stacks out of the cache: most of them wait a few hundred
+ * bytes deep. */
+static inline void prefetch(const struct virtual_fiber *f)
+{
+	for (int i = -PREFETCHED; i < 2; i++)
+		__builtin_prefetch((const char *)f + i * (int)LINE, 1);
+	__builtin_prefetch(f->next);
+}
+
 /* The next one to run; the host when nobody ever will. */
 static struct virtual_fiber *next_fiber(struct virtual *v)
 {
@@ -258,6 +268,8 @@ static struct virtual_fiber *next_fiber(struct virtual *v)
 		if (!t->fn) {
 			f = fiber_of(t);
 			fiber_is_due(f);
+			if (v->deadlines > 0 && !v->heap[0].timer->fn)
+				prefetch(fiber_of(v->heap[0].timer));
 			return f;
 		}
 		v->calling = true;
@@ -267,7 +279,7 @@ static struct virtual_fiber *next_fiber(struct virtual *v)
 	f = v->ready.first;
 	unlink_fiber(&v->ready, f);
 	if (v->ready.first)
-		__builtin_prefetch(v->ready.first);
+		prefetch(v->ready.first);
 	return f;
 }
 

@@ -102,7 +102,8 @@ bool virtual_wait_until(struct virtual_waiters *w, int64_t deadline_ns);
 void virtual_wake(struct virtual_waiters *w, int count);
 
 /* A function that is called at a time. It runs on the stack of any fiber and must not wait; it may
- * wake, and set timers. All zeros but fn and arg: not set. */
+ * wake, and set timers. All zeros but fn and arg: not set. Once set it must be kept, whether it is
+ * cleared or not, until virtual_run returns. */
 struct virtual_timer {
 	void (*fn)(void *arg);
 	void *arg;
