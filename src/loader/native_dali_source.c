@@ -369,16 +369,24 @@ static int check_index(struct dali_reader *r, const struct file_spec *f, uint64_
 
 static int read_index(struct dali_reader *r, uint64_t file, struct err *e)
 {
-	const struct dataset *d = r->source->config->dataset;
+	const struct loader_config *c = r->source->config;
+	const struct dataset *d = c->dataset;
 	char path[DATASET_PATH_MAX];
 	struct tfrecord_layout l;
 	struct store_stat st;
 	struct file_spec f;
-	int rc = dataset_path(d, r->source->config->kind, file, path, sizeof(path), e), closed;
+	int rc, closed;
 
+	if (c->model) {
+		const struct modelled_read what = modelled(c, 0, file * d->samples_per_file);
+
+		read_model_work(c->model, &what, MODEL_INDEX);
+		return 0;
+	}
+	rc = dataset_path(d, c->kind, file, path, sizeof(path), e);
 	if (rc < 0)
 		return rc;
-	dataset_file_spec(d, r->source->config->kind, file, &f);
+	dataset_file_spec(d, c->kind, file, &f);
 	rc = tfrecord_index_path(path, 0, r->path, sizeof(r->path));
 	if (rc < 0)
 		return err_set(e, rc, "the path of the index of '%s' is too long", path);
@@ -401,7 +409,7 @@ int dali_reader_index(struct dali_reader *r, struct err *e)
 	const struct loader_config *c = r->source->config;
 	int rc = 0;
 
-	if (r->source->kind != DALI_TFRECORD || r->indexed || c->model)
+	if (r->source->kind != DALI_TFRECORD || r->indexed || (c->model && !c->model->work))
 		return 0;
 	for (uint64_t i = 0; rc == 0 && i < c->dataset->files[c->kind]; i++)
 		rc = read_index(r, i, e);

@@ -17,6 +17,7 @@ struct modelled_read {
 
 /* What is done with a batch, or a sample, beside reading it. */
 enum modelled_work {
+	MODEL_INDEX,  /* the index of the sample's file, before the first sample of any is read */
 	MODEL_COPY,   /* a sample, by a copying thread of DALI's own readers */
 	MODEL_PACK,   /* a batch, for the rank: reader.transport, by the worker */
 	MODEL_UNPACK, /* the same, by its receiver */
@@ -30,7 +31,7 @@ struct read_model {
 	 * after another. DALI's own readers and TensorFlow's records are read by samples anyway. */
 	bool whole;
 	void (*read)(void *arg, const struct modelled_read *r);
-	/* NULL: takes no time. */
+	/* NULL: none of it takes time. */
 	void (*work)(void *arg, const struct modelled_read *r, enum modelled_work what);
 	void *arg;
 };

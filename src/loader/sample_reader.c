@@ -117,7 +117,9 @@ static size_t format_bytes(const struct loader_config *config, const struct read
 
 static bool loads_indices(const struct loader_config *c)
 {
-	return !c->model && c->workload->compat.dlio && c->dataset->format->load_index &&
+	if (c->model && !c->model->work)
+		return false;
+	return c->workload->compat.dlio && c->dataset->format->load_index &&
 	       c->workload->reader.access == ACCESS_FRAMEWORK;
 }
 
@@ -601,6 +603,16 @@ static int load_index(struct sample_reader *r, uint64_t file)
 
 	if (called_off(r))
 		return err_set(&r->failed, ERR_CANCELED, "not every index was loaded");
+	if (r->config->model) {
+		const struct modelled_read what = {.rank = r->config->rank,
+						   .worker = r->worker,
+						   .batch = UINT64_MAX,
+						   .sample = file * d->samples_per_file,
+						   .samples = 1};
+
+		read_model_work(r->config->model, &what, MODEL_INDEX);
+		return 0;
+	}
 	rc = dataset_path(d, r->config->kind, file, r->path, sizeof(r->path), &r->failed);
 	r->path_file = UINT64_MAX;
 	if (rc < 0)
