@@ -29,9 +29,9 @@ int point_parse(struct point *p, const char *text, size_t number, const struct d
 		struct err *e);
 /* Of a whole record that trained. ERR_DATA when it lacks what a point needs. */
 int point_of_record(struct point *p, const struct run_record *r, struct err *e);
-/* Whether the point agrees with itself; ERR_USAGE for one that was typed, ERR_DATA for one of a
- * result: more samples than its accelerators can take, an AU below what the rate says, an AU far
- * above it. */
+/* Whether the point agrees with itself: no more samples than its accelerators can take, and, where
+ * it was typed, an AU neither below what the rate says nor far above it. ERR_USAGE for one that was
+ * typed, ERR_DATA for one of a result. */
 int point_check(const struct point *p, struct err *e);
 
 /* The keys of a point, for the help and the documents. NULL-terminated. */

@@ -454,6 +454,79 @@ static void find_most(struct sizing *s, const struct point_fit *f, double hosts)
 			  quantile(least, f->draws, 0.5) >= 0.97 * s->most.n.mid;
 }
 
+/* ---- the same by simulation, which takes a while ---- */
+
+#define TRIED_MAX 48
+
+struct search {
+	const struct sizing *s;
+	const struct sizing_question *q;
+	double hosts;
+	struct sizing_row tried[TRIED_MAX];
+	size_t count;
+	bool failed;
+};
+
+static const struct sizing_row *try(struct search *x, double n)
+{
+	struct sizing_row *r = &x->tried[x->count];
+	struct err why = {0};
+
+	for (size_t i = 0; i < x->count; i++)
+		if (x->tried[i].accelerators == n)
+			return &x->tried[i];
+	if (x->count == TRIED_MAX)
+		return &x->tried[TRIED_MAX - 1];
+	*r = (struct sizing_row){.accelerators = n, .hosts = x->hosts};
+	find_needs(r, x->s);
+	x->failed = x->failed || x->q->simulate(x->q->arg, r, &why) != 1;
+	x->count++;
+	return r;
+}
+
+static double value_of(const struct sizing_row *r, int which)
+{
+	return which == 0 ? r->au.mid : which < 0 ? r->au.low : r->au.high;
+}
+
+/* The most whose estimate (0), low (-1) or high end (1) reaches the target. */
+static double search_most(struct search *x, int which, double low, double high)
+{
+	double target = x->s->plan.target;
+
+	while (high - low > fmax(1, 0.02 * low) && !x->failed) {
+		double n = floor((low + high) / 2);
+
+		if (value_of(try(x, n * x->hosts), which) >= target)
+			low = n;
+		else
+			high = n;
+	}
+	return low;
+}
+
+static void find_most_simulated(struct sizing *s, const struct sizing_question *q, double largest)
+{
+	struct search x = {.s = s, .q = q, .hosts = s->row[0].hosts};
+	double most = 0, end, low, mid, high;
+
+	if (s->plan.target <= 0)
+		return;
+	for (size_t i = 0; i < s->rows; i++)
+		most = fmax(most, s->row[i].accelerators);
+	end = floor(fmin(SIZING_FAR * largest, 4 * fmax(most, largest)) / x.hosts) + 1;
+	mid = search_most(&x, 0, 0, end);
+	low = search_most(&x, -1, 0, mid + 1);
+	high = search_most(&x, 1, mid, end);
+	if (x.failed)
+		return;
+	s->most = (struct sizing_most){.known = true,
+				       .n = {low * x.hosts, mid * x.hosts, high * x.hosts},
+				       .bounded = mid + 1 < end &&
+						  try(&x, fmax(1, mid) * x.hosts)->bounded,
+				       .searched = (end - 1) * x.hosts};
+}
+
 static int find_row(struct sizing *s, const struct sizing_question *q, const struct point_fit *f,
 		    struct sizing_row *r, struct err *e)
 {
@@ -525,7 +598,9 @@ int sizing_find(struct sizing *s, const struct sizing_question *q, const struct 
 		r->passes = r->enough = SIZING_UNKNOWN;
 		rc = find_row(s, q, &f, r, e);
 	}
-	if (rc == 0)
+	if (rc == 0 && s->row[0].simulated)
+		find_most_simulated(s, q, f.largest);
+	else if (rc == 0)
 		find_most(s, &f, s->row[0].hosts);
 	point_fit_release(&f);
 	return rc;

@@ -12,7 +12,7 @@
 #include "base/place.h"
 #include "base/say.h"
 #include "base/str.h"
-#include "capacity/sizing.h"
+#include "capacity/sizing_run.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
 #include "cli/result_args.h"
@@ -20,6 +20,7 @@
 #include "conf/quantity.h"
 #include "page/plan_page.h"
 #include "readback/audit.h"
+#include "result/json_basis.h"
 #include "result/json_out.h"
 
 #define ACCELERATORS_MAX 10000000
@@ -74,7 +75,8 @@ struct known {
 	size_t points;
 	/* of results, by their place in the list */
 	struct point *result;
-	struct err *why; /* code 0: it is a point */
+	struct sizing_run *run; /* of each */
+	struct err *why;        /* code 0: it is a point */
 	size_t results;
 	struct str_list *failed; /* of each: its checks that failed */
 	struct str_list notes;
@@ -86,6 +88,7 @@ static void begin_results(void *arg, size_t n)
 
 	k->results = n;
 	k->result = xcalloc(n + 1, sizeof(*k->result));
+	k->run = xcalloc(n + 1, sizeof(*k->run));
 	k->why = xcalloc(n + 1, sizeof(*k->why));
 	k->failed = xcalloc(n + 1, sizeof(*k->failed));
 }
@@ -101,6 +104,8 @@ static void look_at_result(void *arg, size_t i, struct run_record *r)
 	audit_alone(r);
 	for (size_t n = 0; n < r->alone.failed.n; n++)
 		str_list_add(&k->failed[i], xstrdup(r->alone.failed.v[n]));
+	json_basis_read(r->result, &k->run[i].basis);
+	k->run[i].point = &k->result[i];
 	if (r->damage.n)
 		err_set(&k->why[i], ERR_DATA, "%s", r->damage.v[0]);
 	else
@@ -113,6 +118,7 @@ static void known_release(struct known *k)
 		str_list_release(&k->failed[i]);
 	free(k->failed);
 	free(k->why);
+	free(k->run);
 	free(k->result);
 	free(k->point);
 	str_list_release(&k->notes);
@@ -418,12 +424,19 @@ static int plan(const struct plan_args *a, struct err *e)
 				    .accelerators = accelerators,
 				    .hosts = (double)a->hosts,
 				    .grows = a->grows};
+	struct sizing_runs runs = {.plan = &duty, .grows = a->grows, .notes = &known.notes};
 	int rc = parse_accelerators(a->accelerators, accelerators, &q.count, e);
 
 	if (rc == 0)
 		rc = check_checkpoint(a, e);
 	if (rc == 0)
 		rc = load_known(a, &known, &duty, e);
+	runs.run = known.run;
+	runs.runs = known.results;
+	if (known.results) {
+		q.simulate = sizing_by_run;
+		q.arg = &runs;
+	}
 	if (rc == 0)
 		rc = sizing_find(&s, &q, known.point, known.points, e);
 	if (rc == 0)

@@ -1,0 +1,126 @@
+#include "capacity/sizing_run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "predict/fleet.h"
+
+#define SEED 1
+
+/* Of the plan's workload. */
+static const struct sizing_run *choose(const struct sizing_runs *a, double n)
+{
+	const struct sizing_run *best = NULL;
+
+	for (size_t i = 0; i < a->runs; i++) {
+		const struct sizing_run *r = &a->run[i];
+		bool fits = r->point->accelerators <= n;
+
+		if (!duty_same(&r->point->of, a->plan) || !r->basis.known)
+			continue;
+		if (!best || (fits && best->point->accelerators > n) ||
+		    (fits && r->point->accelerators > best->point->accelerators) ||
+		    (!fits && best->point->accelerators > n &&
+		     r->point->accelerators < best->point->accelerators))
+			best = r;
+	}
+	return best;
+}
+
+static void note_once(const struct sizing_runs *a, char *text)
+{
+	for (size_t i = 0; i < a->notes->n; i++)
+		if (strcmp(a->notes->v[i], text) == 0) {
+			free(text);
+			return;
+		}
+	str_list_add(a->notes, text);
+}
+
+/* Why none of the runs can be simulated. */
+static void note_unknown(const struct sizing_runs *a)
+{
+	for (size_t i = 0; i < a->runs; i++)
+		if (!a->run[i].basis.known) {
+			note_once(a, xasprintf("no simulation from '%s', so the plan goes by its "
+					       "rate and AU alone: %s",
+					       a->run[i].point->from, a->run[i].basis.why));
+			return;
+		}
+}
+
+static void say_next(struct sizing_row *r, const struct point *p, const struct fleet_prediction *f)
+{
+	double more = fmin(r->accelerators, fmax(2 * p->accelerators,
+						 ceil(sqrt(p->accelerators * r->accelerators))));
+
+	if (r->hosts > p->hosts)
+		snprintf(r->next, sizeof(r->next),
+			 "a run on %.0f hosts with %.4g accelerators on each: whether the hosts or "
+			 "the storage end first",
+			 2 * p->hosts, ceil(p->accelerators / p->hosts));
+	else if (f->at_most)
+		snprintf(r->next, sizeof(r->next),
+			 "a run with %.0f accelerators, or with more readers: how the storage "
+			 "serves more requests at once",
+			 more);
+	else if (more <= p->accelerators)
+		snprintf(r->next, sizeof(r->next), "a run with more steps");
+	else
+		snprintf(r->next, sizeof(r->next),
+			 "a run with more steps, or with %.0f accelerators", more);
+}
+
+static void fill(struct sizing_row *r, const struct point *p, const struct fleet_prediction *f)
+{
+	double measured = fmin(1, p->samples_per_s / r->full_samples);
+
+	r->au = (struct sizing_range){f->au_low / 100, f->best.au / 100, f->au_high / 100};
+	r->share = (struct sizing_range){f->au_rate_low / 100, f->best.au_rate / 100,
+					 f->au_rate_high / 100};
+	/* a twentieth for what runs differ by; that more accelerators do not take fewer samples/s
+	 * is what every cap says */
+	r->share.low = fmax(r->share.low, fmin(r->share.mid, 0.95 * measured));
+	r->bounded = !f->at_most;
+	if (f->at_most) {
+		/* no more than was measured is sure */
+		r->au.low = fmin(r->au.low, measured);
+		r->share.low = fmin(r->share.low, measured);
+	}
+	r->samples_per_s = (struct sizing_range){r->share.low * r->full_samples,
+						 r->share.mid * r->full_samples,
+						 r->share.high * r->full_samples};
+	snprintf(r->limit, sizeof(r->limit), "%s", fleet_limit_names[f->best.limit]);
+	snprintf(r->assumption, sizeof(r->assumption), "%s",
+		 f->assumption[0] ? f->assumption
+				  : "none: what the run measured of its storage and loader");
+	say_next(r, p, f);
+}
+
+int sizing_by_run(void *arg, struct sizing_row *row, struct err *e)
+{
+	const struct sizing_runs *a = arg;
+	const struct sizing_run *run = choose(a, row->accelerators);
+	struct fleet_prediction f;
+
+	if (!run || a->grows) {
+		note_unknown(a);
+		return 0;
+	}
+	f = fleet_predict(&run->basis, (uint32_t)row->accelerators, (uint32_t)row->hosts, 0, SEED);
+	if (!f.known && row->accelerators > SIZING_FAR * run->point->accelerators)
+		return err_set(e, ERR_DATA, "%.0f accelerators from the %.0f of '%s': %s",
+			       row->accelerators, run->point->accelerators, run->point->from,
+			       f.why);
+	if (!f.known) {
+		note_once(a, xasprintf("no simulation of %.0f accelerators from '%s', so that plan "
+				       "goes by its rate and AU alone: %s",
+				       row->accelerators, run->point->from, f.why));
+		return 0;
+	}
+	fill(row, run->point, &f);
+	return 1;
+}
