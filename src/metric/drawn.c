@@ -6,9 +6,10 @@
 
 #include "base/alloc.h"
 
-#define GRID_LEAST 30            /* values of theta that are weighed, and the square root of n */
-static const double PRIOR = 3;   /* quartiles: the width of their prior */
-static const double ZERO = 1e-6; /* shapes nearer to 0 are exponential */
+#define GRID_LEAST 30          /* values of theta that are weighed, and the square root of n */
+static const double PRIOR = 3; /* quartiles: the width of their prior */
+static const double SHAPE_LIKELY = 0.25, SHAPE_DEV = 0.25; /* before anything is seen */
+static const double ZERO = 1e-6;                           /* shapes nearer to 0 are exponential */
 
 double drawn_quantile(const struct drawn *d, double p)
 {
@@ -96,7 +97,8 @@ bool drawn_fit_tail(const double *x, size_t n, double *scale, double *shape)
 		theta[j] = 1 / most + (1 - sqrt((double)m / ((double)j + 0.5))) / PRIOR / quartile;
 		k = shape_for(x, n, theta[j]);
 		/* the profile likelihood: n (log(-theta / k) - k - 1) */
-		like[j] = (double)n * (log(-theta[j] / k) - k - 1);
+		like[j] = (double)n * (log(-theta[j] / k) - k - 1) -
+			  (k - SHAPE_LIKELY) * (k - SHAPE_LIKELY) / 2 / SHAPE_DEV / SHAPE_DEV;
 		if (isnan(like[j]))
 			like[j] = -INFINITY;
 		best = fmax(best, like[j]);

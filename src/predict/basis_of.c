@@ -21,6 +21,7 @@
 static const double ALIKE = 0.02;   /* of the median: computing that varies less is a constant */
 static const double NOTABLE = 0.03; /* of a batch's time: opens that take less just take it */
 static const double ABOVE = 1.3;    /* times a rate that a probe did not get beyond: wrong */
+static const double NEAR = 0.85;    /* times the highest rate that was seen */
 static const double CEILING_OFF = 0.03; /* of a ceiling, from run to run: one standard deviation */
 
 /* Requests of one kind with their times. */
@@ -314,6 +315,39 @@ static bool same_ceiling(const struct read_rates *r, double most)
 	return r->servers && r->servers >= most;
 }
 
+/* Requests/s, the most that a probe or the run had. */
+static double most_rate(const struct result *r, const struct costs *c)
+{
+	double most =
+		c->requests * (double)r->judged.time.batches / fmax(1e-9, r->judged.time.wall_s);
+
+	for (uint32_t i = 0; i < r->probe.count && c->law.probed; i++) {
+		const struct probe_point *q = &r->probe.point[i];
+
+		most = q->seconds > 0 ? fmax(most, (double)q->requests / q->seconds) : most;
+	}
+	return most;
+}
+
+/* A ceiling just above what was seen explains the reads as well as none does; one far above has no
+ * effect that could be seen, whatever disturbed a few requests. */
+static bool never_seen(const struct read_rates *r, const struct costs *c, double rate)
+{
+	double ceiling = read_rates_ceiling(r, c->law.reads.mean_bytes);
+
+	return same_ceiling(r, c->law.reads.most) ||
+	       (c->law.probed && !(c->law.plateau > 0) && ceiling > NEAR * rate);
+}
+
+static struct read_rates without_ceiling(struct read_rates r)
+{
+	r.latency_ns += r.serve_ns;
+	r.stream_ns_per_byte = fmax(r.stream_ns_per_byte, r.serve_ns_per_byte);
+	r.servers = r.burst = 0;
+	r.shared_ns_per_byte = 0;
+	return r;
+}
+
 /* Of a probe whose readers got no more in the end: whether that is of bytes, as requests of another
  * size tell, or else of requests. */
 static bool plateau_of_bytes(const struct result *r, double rate, double bytes)
@@ -435,31 +469,34 @@ static void try_on_run(const struct result *r, struct basis *b)
 }
 
 static bool fill_explanations(const struct result *r, const struct variants *v, struct times *reads,
-			      const struct read_set *set, const struct fleet *base, struct basis *b)
+			      const struct read_set *set, const struct fleet *base, struct basis *b,
+			      struct read_rates *best)
 {
-	const struct read_law *law = &v->costs.law.reads;
-	double requests = v->costs.requests;
+	double requests = v->costs.requests, rate = most_rate(r, &v->costs);
 
 	for (uint32_t i = 0; i < v->count && b->count < BASIS_MAX - RESAMPLES; i++) {
-		const struct variant *one = &v->one[i];
+		struct read_rates rates = v->one[i].rates;
 		struct drawn d;
 
-		if (one->split_only)
+		if (v->one[i].split_only)
 			continue;
-		if (same_ceiling(&one->rates, law->most)) {
+		if (never_seen(&rates, &v->costs, rate)) {
 			b->untold = !(v->costs.law.plateau > 0);
 			if (i > 0)
 				continue;
+			rates = without_ceiling(rates);
 		}
 		b->one[b->count] = *base;
 		if (requests > 0 && reads->n >= READS_LEAST) {
-			take_off_waits(reads, set, &one->rates);
+			take_off_waits(reads, set, &rates);
 			if (reads->kept < READS_LEAST)
 				continue;
 			d = all_of(reads);
 			b->one[b->count].requests = requests;
-			explain(&b->one[b->count], &one->rates, &d);
-			keep_plateau(r, &v->costs, &one->rates, &b->one[b->count]);
+			explain(&b->one[b->count], &rates, &d);
+			keep_plateau(r, &v->costs, &rates, &b->one[b->count]);
+			if (b->count == 0)
+				*best = rates;
 		} else {
 			b->one[b->count].delay_s += v->costs.reads;
 		}
@@ -495,6 +532,7 @@ void basis_of(const struct result *r, uint32_t epochs, const struct variants *v,
 	const struct decomposition *d = &r->judged.time;
 	struct times reads = {0}, opens = {0};
 	struct read_set read_set = {0}, open_set = {0};
+	struct read_rates best = {0};
 	struct fleet base;
 
 	*out = (struct basis){.known = true};
@@ -505,10 +543,10 @@ void basis_of(const struct result *r, uint32_t epochs, const struct variants *v,
 	}
 	load_times(r, false, &reads, &read_set);
 	load_times(r, true, &opens, &open_set);
-	if (fill_explanations(r, v, &reads, &read_set, &base, out)) {
+	if (fill_explanations(r, v, &reads, &read_set, &base, out, &best)) {
 		add_opens(v, &opens, &open_set, out);
 		if (reads.n >= READS_LEAST)
-			take_off_waits(&reads, &read_set, &v->one[0].rates);
+			take_off_waits(&reads, &read_set, &best);
 		add_resamples(out, &reads, &opens);
 		out->au_rate = d->wall_s > 0 ? 100 * d->mean_s[TIME_COMPUTE] / d->wall_s : 0;
 		out->most_in_flight = v->costs.law.reads.most;

@@ -18,8 +18,8 @@ static const double STRAGGLING = 2;   /* times the mean wait */
 static const double NEVER_LESS = 1;   /* points of AU, that two runs differ by */
 static const double MODEL_OFF = 0.03; /* of what is lost: what the model is off elsewhere */
 static const double SIGMAS = 2;
-static const double ROOT = 0.5;  /* the shape of a tail that grows as the square root */
-static const double MATTERS = 3; /* points of AU */
+static const double ROOT = 0.5;   /* the shape of a tail that grows as the square root */
+static const double MATTERS = 10; /* points of AU: a figure would promise too much */
 
 const char *const fleet_limit_names[FLEET_LIMITS] = {
 	"computation",
@@ -309,6 +309,12 @@ struct measure {
 	double low, high; /* explanations */
 };
 
+static void measure_widen(struct measure *m, double au)
+{
+	m->low = fmin(m->low, au);
+	m->high = fmax(m->high, au);
+}
+
 static void measure_end(const struct measure *m, const struct basis *b, double au, double *low,
 			double *high)
 {
@@ -337,25 +343,27 @@ static bool bears(const struct basis *b, struct fleet_prediction *out)
 /* Far from the run, where either is possible: tails as of exponential times, or that go with the
  * square root of the ranks; and it matters. */
 static bool tail_bears(const struct basis *b, const struct fleet *best, uint64_t seed,
-		       struct fleet_prediction *out)
+		       struct measure *au, struct measure *rate, struct fleet_prediction *out)
 {
 	struct fleet f = *best;
-	double au[2];
+	struct fleet_result r[2];
 
 	if (best->ranks <= FLEET_FAR * b->one[0].ranks || b->shape_low > b->shape_high ||
 	    b->shape_low > 0 || b->shape_high < ROOT)
 		return true;
 	for (int i = 0; i < 2; i++) {
 		f.request.shape = i ? ROOT : 0;
-		au[i] = fleet_run(&f, seed, REPLICATE_EVENTS).au_rate;
+		r[i] = fleet_run(&f, seed, REPLICATE_EVENTS);
+		measure_widen(au, r[i].au);
+		measure_widen(rate, r[i].au_rate);
 	}
-	if (fabs(au[1] - au[0]) < MATTERS)
+	if (!(fabs(r[1].au_rate - r[0].au_rate) >= MATTERS))
 		return true;
 	refuse(out, "");
 	snprintf(out->why, sizeof(out->why),
 		 "the longest waits may grow as ln N or as the square root of N (shape %.2f, %.2f "
 		 "to %.2f): AU would be %.0f %% or %.0f %%; a longer run tells",
-		 b->shape, b->shape_low, b->shape_high, au[0], au[1]);
+		 b->shape, b->shape_low, b->shape_high, r[0].au_rate, r[1].au_rate);
 	return false;
 }
 
@@ -427,10 +435,8 @@ static void run_others(const struct basis *b, uint32_t ranks, uint32_t hosts, ui
 				spread_add(&rate->resamples, r.au_rate + rate_by);
 				continue;
 			}
-			au->low = fmin(au->low, r.au + by);
-			au->high = fmax(au->high, r.au + by);
-			rate->low = fmin(rate->low, r.au_rate + rate_by);
-			rate->high = fmax(rate->high, r.au_rate + rate_by);
+			measure_widen(au, r.au + by);
+			measure_widen(rate, r.au_rate + rate_by);
 		}
 }
 
@@ -444,7 +450,7 @@ struct fleet_prediction fleet_predict(const struct basis *b, uint32_t ranks, uin
 	if (!bears(b, &out))
 		return out;
 	best = fleet_scaled(&b->one[0], ranks, hosts, steps, false);
-	if (!tail_bears(b, &best, seed, &out))
+	if (!tail_bears(b, &best, seed, &au, &rate, &out))
 		return out;
 	if (!run_best(&best, seed, &au, &rate, &out))
 		return out;

@@ -314,11 +314,8 @@ static void note_wait(struct sim *s)
 
 static void note_step(struct sim *s)
 {
-	if (s->seen) {
+	if (s->seen)
 		s->seen->slowest_s += s->slowest;
-		if (s->made == 1)
-			s->seen->first_s = s->now;
-	}
 	s->slowest = 0;
 	s->asked = s->now;
 }
@@ -370,6 +367,8 @@ static void rank_has_batch(struct sim *s, uint32_t k)
 	side->computed += side->computing_s;
 	if (s->seen && side->handed > 1)
 		s->seen->computed_later_s += side->computing_s / s->m->ranks;
+	else if (s->seen)
+		s->seen->first_s += (s->now - s->asked + side->computing_s) / s->m->ranks;
 	note_wait(s);
 	moments_push(&s->events, s->now + side->computing_s + s->m->step_s + stall_after(s, side),
 		     k, AT_RANK);

@@ -88,7 +88,7 @@ struct model_seen {
 	struct hist wait_ns;     /* of each rank in each step, for its batch */
 	double wait_s;           /* the sum of these */
 	double slowest_s;        /* the longest wait of each step, summed over steps */
-	double first_s;          /* when the first step was over */
+	double first_s;          /* mean over ranks: of the first step, until it has computed */
 	double computed_later_s; /* mean over ranks: in all steps but the first */
 	double at_store_s;       /* of readers: at opens and requests */
 	double cpu_s;            /* of all, of the steps that were made */
