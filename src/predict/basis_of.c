@@ -22,6 +22,7 @@ static const double ALIKE = 0.02;   /* of the median: computing that varies less
 static const double NOTABLE = 0.03; /* of a batch's time: opens that take less just take it */
 static const double ABOVE = 1.3;    /* times a rate that a probe did not get beyond: wrong */
 static const double NEAR = 0.85;    /* times the highest rate that was seen */
+static const double PACED = 0.3;    /* of a request: its latency, beside the time at a server */
 static const double CEILING_OFF = 0.03; /* of a ceiling, from run to run: one standard deviation */
 
 /* Requests of one kind with their times. */
@@ -129,8 +130,9 @@ static double turn_from(struct turn *q, double begin, double end)
 {
 	double from = begin;
 
+	/* a latency on top keeps no server busy */
 	if (q->most && q->n == q->most)
-		from = fmax(from, q->last[q->most - 1]);
+		from = fmax(from, q->last[q->most - 1] - q->rates->latency_ns / 1e9);
 	if (q->most)
 		note_end(q->last, q->most, &q->n, end);
 	if (q->rates->burst) {
@@ -389,6 +391,11 @@ static void explain(struct fleet *f, const struct read_rates *r, const struct dr
 	f->store.bytes_per_s = r->shared_ns_per_byte > 0 ? 1e9 / r->shared_ns_per_byte : 0;
 	f->servers = r->servers;
 	f->store.requests_per_s = r->burst && r->pace_ns > 0 ? 1e9 / r->pace_ns : 0;
+	/* servers that are busy for a small part of a request's time are a pace */
+	if (r->servers && r->latency_ns > PACED * (r->latency_ns + r->serve_ns)) {
+		f->store.requests_per_s = read_rates_ceiling(r, f->bytes / fmax(1e-9, f->requests));
+		f->servers = 0;
+	}
 }
 
 static void explain_opens(struct fleet *f, const struct read_rates *r, const struct drawn *d,

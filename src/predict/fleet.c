@@ -5,12 +5,13 @@
 #include <stdio.h>
 
 #include "base/rng.h"
+#include "predict/fleet_sums.h"
 #include "predict/model.h"
 
 #define PARTS_QUEUED 16      /* of a batch, where its requests wait */
 #define PARTS_SHARED 4       /* where only its bytes do */
 #define REPLICATE_EVENTS 3e6 /* of a simulation that only the interval needs */
-#define REPEATS 5            /* of the best explanation */
+#define REPEATS 8            /* of the best explanation */
 
 static const double IDLE = 0.01;      /* of the time: such waits limit nothing */
 static const double BUSY = 0.85;      /* of a ceiling: it limits */
@@ -91,7 +92,7 @@ static uint32_t parts_of(const struct fleet *f)
 	return (uint32_t)fmax(1, fmin(most, ceil(each)));
 }
 
-static struct model model_of(const struct fleet *f, uint64_t seed)
+struct model fleet_model(const struct fleet *f, uint64_t seed)
 {
 	return (struct model){
 		.ranks = f->ranks,
@@ -131,7 +132,7 @@ static struct model model_of(const struct fleet *f, uint64_t seed)
 
 uint64_t fleet_memory(const struct fleet *f)
 {
-	struct model m = model_of(f, 0);
+	struct model m = fleet_model(f, 0);
 
 	return model_memory(&m);
 }
@@ -167,13 +168,8 @@ static void find_limit(const struct fleet *f, double waiting, struct fleet_resul
 		out->limit = FLEET_LATENCY;
 }
 
-/* Sums over the epochs that are simulated. */
-struct sums {
-	struct hist wait_ns;
-	double wall, computed, au, steps, wait, slowest, at_store, cpu;
-};
-
-static void sum_epoch(const struct modeled *got, const struct model_seen *seen, struct sums *s)
+static void sum_epoch(const struct modeled *got, const struct model_seen *seen,
+		      struct fleet_sums *s)
 {
 	double later = got->wall_s - seen->first_s;
 
@@ -188,8 +184,8 @@ static void sum_epoch(const struct modeled *got, const struct model_seen *seen, 
 	s->cpu += seen->cpu_s;
 }
 
-static void fill_result(const struct fleet *f, const struct sums *s, double epochs,
-			struct fleet_result *out)
+void fleet_fill(const struct fleet *f, const struct fleet_sums *s, double epochs,
+		struct fleet_result *out)
 {
 	double part = 0.1, made = s->steps * f->ranks / s->wall; /* batches/s */
 
@@ -224,9 +220,9 @@ static struct fleet_result refused(const char *why)
 
 struct fleet_result fleet_run(const struct fleet *f, uint64_t seed, double events_max)
 {
-	struct model m = model_of(f, seed);
+	struct model m = fleet_model(f, seed);
 	struct fleet_result out = {.known = false};
-	struct sums sums = {.wall = 0};
+	struct fleet_sums sums = {.wall = 0};
 	uint32_t epochs = f->epochs ? f->epochs : 1;
 
 	if (f->ranks == 0 || f->steps == 0)
@@ -243,7 +239,7 @@ struct fleet_result fleet_run(const struct fleet *f, uint64_t seed, double event
 			return refused("the fleet is too large to simulate");
 		sum_epoch(&got, &seen, &sums);
 	}
-	fill_result(f, &sums, epochs, &out);
+	fleet_fill(f, &sums, epochs, &out);
 	return out;
 }
 
@@ -457,6 +453,8 @@ struct fleet_prediction fleet_predict(const struct basis *b, uint32_t ranks, uin
 	run_others(b, ranks, hosts, steps, seed, &au, &rate, &out);
 	measure_end(&au, b, out.best.au, &out.au_low, &out.au_high);
 	measure_end(&rate, b, out.best.au_rate, &out.au_rate_low, &out.au_rate_high);
+	out.dev = spread_dev(&au.repeats);
+	out.dev_rate = spread_dev(&rate.repeats);
 	out.linear_au = b->au_rate;
 	out.cap_au = cap_of(b, ranks);
 	say_assumption(b, &out);

@@ -74,6 +74,8 @@ struct fleet_prediction {
 	/* 95 %: resamples of the run's steps, explanations that are as good, how far off the model
 	 * is of the run itself, and what one run differs by from another. */
 	double au_low, au_high, au_rate_low, au_rate_high;
+	/* What one run differs by from the next, points: a standard deviation. */
+	double dev, dev_rate;
 	double linear_au; /* baselines, au_rate: as the run; */
 	double cap_au;    /* and what the bytes/s ceiling alone allows */
 	/* More requests are under way than were ever seen, and no ceiling was: the storage may do

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "predict/shared_server.h"
+#include "predict/store_model.h"
 
 #define EVENTS_MAX 150000
 #define PARTS_LEAST 2
@@ -44,42 +45,25 @@ struct side {
 	double computed, computing_s;
 };
 
-/* Requests of one kind. */
-struct way {
-	struct line store;
-	struct line *host; /* `hosts` of them; NULL: no pace of theirs */
-	const struct model_queue *q;
-	const struct model_drawn *drawn;
-	bool waits; /* in a line */
-};
-
 struct sim {
 	const struct model *m;
 	struct reader *reader; /* ranks * width */
 	struct side *side;
 	uint32_t *done; /* ranks * window: runs of batch k that are, at k % window */
-	uint32_t width, parts, runs, hosts;
-	uint32_t meeting;  /* ranks at the barrier */
-	uint32_t at_store; /* readers there */
-	bool of_hosts;     /* bytes are shared on each host, else at the store */
+	uint32_t width, parts, runs;
+	uint32_t meeting; /* ranks at the barrier */
 	uint64_t window, steps, made;
 	uint64_t turn; /* which of the runs */
 	double stages; /* of a part */
 	struct moments events;
 	struct shared_server *server; /* hosts * SERVERS */
-	struct way open, read;
-	struct line *fluid; /* of bytes, where they are not shared: hosts, or the store; NULL */
+	struct store_model store;
 	struct model_seen *seen; /* NULL: nobody asks */
 	double asked, slowest;
 	double service, square;
 	uint64_t served;
 	double now;
 };
-
-static uint32_t host_of(const struct sim *s, uint32_t rank)
-{
-	return s->hosts == 1 ? 0 : (uint32_t)((uint64_t)rank * s->hosts / s->m->ranks);
-}
 
 static struct shared_server *server_of(struct sim *s, uint32_t host, enum server what)
 {
@@ -140,63 +124,32 @@ static double part_of(const struct sim *s, const struct reader *r)
 	return (double)n / (double)samples / s->parts;
 }
 
-/* So much longer do requests take with as many readers at the store as are. */
-static double level_of(const struct sim *s)
-{
-	const struct fleet_level *l = s->m->level;
-	uint32_t n = s->m->levels, i;
-	double at = s->at_store, part;
-
-	if (n == 0)
-		return 1;
-	for (i = 0; i < n && l[i].in_flight <= at;)
-		i++;
-	if (i == 0 || i == n)
-		return l[i ? n - 1 : 0].by;
-	part = (at - l[i - 1].in_flight) / (l[i].in_flight - l[i - 1].in_flight);
-	return l[i - 1].by + part * (l[i].by - l[i - 1].by);
-}
-
-/* The times of the requests of a part, summed; a part of a request is that part of its time. */
-static double drawn_sum(const struct sim *s, uint32_t i, const struct way *w, double part)
+static struct store_ask ask_of(const struct sim *s, uint32_t i)
 {
 	const struct reader *r = &s->reader[i];
-	double n = w->drawn->requests * part, sum = 0;
-	uint64_t key;
 
-	if (!(n > 0))
-		return 0;
-	key = rng_key(s->m->seed + (w == &s->open), i / s->width | s->turn << 32,
-		      r->run * s->parts + r->part);
-	for (uint64_t k = 0; (double)k < n; k++)
-		sum += drawn_value(w->drawn->of, rng_word(key, k)) * fmin(1, n - (double)k);
-	return sum * level_of(s);
-}
-
-/* When the requests of a part are served, that come now. */
-static double way_pass(struct sim *s, struct way *w, uint32_t i, double part, double size)
-{
-	const struct model_queue *q = w->q;
-	double requests = (w->drawn->requests > 0 ? w->drawn->requests : q->requests) * part;
-	double at = s->now, demand = part * (q->serve_s + size * q->serve_sized_s);
-
-	if (w->host)
-		at = line_pace(&w->host[host_of(s, i / s->width)], at, requests);
-	at = line_pace(&w->store, at, requests);
-	return line_serve(&w->store, at, demand + drawn_sum(s, i, w, part));
+	return (struct store_ask){.rank = i / s->width,
+				  .key = (r->run * s->parts + r->part) | s->turn << 48,
+				  .part = part_of(s, r),
+				  .size = r->size};
 }
 
 static void begin_delay(struct sim *s, uint32_t i)
 {
 	struct reader *r = &s->reader[i];
-	double part = part_of(s, r), delay = s->m->delay_s * part * r->factor;
+	const struct store_ask ask = ask_of(s, i);
+	double delay = s->m->delay_s * ask.part * r->factor;
 
 	r->state = DELAY;
-	if (!s->open.waits)
-		delay += drawn_sum(s, i, &s->open, part);
-	if (!s->read.waits)
-		delay += drawn_sum(s, i, &s->read, part);
-	moments_push(&s->events, s->now + delay, i, AT_DELAY);
+	moments_push(&s->events, s->now + delay + store_delay(&s->store, &ask), i, AT_DELAY);
+}
+
+static void begin_way(struct sim *s, uint32_t i, struct way *w, enum state state)
+{
+	const struct store_ask ask = ask_of(s, i);
+
+	s->reader[i].state = state;
+	moments_push(&s->events, store_pass(&s->store, w, s->now, &ask), i, AT_DELAY);
 }
 
 static void begin_part(struct sim *s, uint32_t i)
@@ -205,13 +158,11 @@ static void begin_part(struct sim *s, uint32_t i)
 
 	r->size = size_of(s, i / s->width, r->run, r->part);
 	r->came = s->now;
-	s->at_store++;
-	if (!s->open.waits) {
+	s->store.under_way++;
+	if (s->store.open.waits)
+		begin_way(s, i, &s->store.open, OPENING);
+	else
 		begin_delay(s, i);
-		return;
-	}
-	r->state = OPENING;
-	moments_push(&s->events, way_pass(s, &s->open, i, part_of(s, r), 1), i, AT_DELAY);
 }
 
 static bool may_take_run(const struct sim *s, uint32_t k, uint32_t w, uint64_t *run)
@@ -416,7 +367,7 @@ static void begin_own(struct sim *s, uint32_t k, enum own own, double cpu_s)
 {
 	s->side[k].own = own;
 	if (cpu_s > 0)
-		use_processor(s, host_of(s, k), OWN, cpu_s, k);
+		use_processor(s, store_host(&s->store, k), OWN, cpu_s, k);
 	else
 		end_own(s, k);
 }
@@ -437,7 +388,7 @@ static void hire(struct sim *s, uint32_t k)
 
 	if (s->m->workers && s->m->begin_s > 0) {
 		s->reader[i].state = BEGINNING;
-		use_processor(s, host_of(s, k), PROCESSORS, s->m->begin_s, i);
+		use_processor(s, store_host(&s->store, k), PROCESSORS, s->m->begin_s, i);
 	} else {
 		s->reader[i].state = REST;
 	}
@@ -495,7 +446,7 @@ static void begin_computing(struct sim *s, uint32_t i)
 {
 	struct reader *r = &s->reader[i];
 
-	s->at_store--;
+	s->store.under_way--;
 	if (s->seen)
 		s->seen->at_store_s += s->now - r->came;
 	if (!(s->m->cpu_s > 0)) {
@@ -504,35 +455,22 @@ static void begin_computing(struct sim *s, uint32_t i)
 	}
 	assert(r->state > REST && r->state != COMPUTING);
 	r->state = COMPUTING;
-	use_processor(s, host_of(s, i / s->width), PROCESSORS,
+	use_processor(s, store_host(&s->store, i / s->width), PROCESSORS,
 		      s->m->cpu_s * part_of(s, r) * r->size, i);
-}
-
-/* Where both hosts and the store have a bandwidth, bytes are shared where less is left for each,
- * and the other one lets none through before its time. */
-static double fluid_pass(struct sim *s, uint32_t i, double bytes)
-{
-	struct line *l;
-
-	if (!s->fluid)
-		return s->now;
-	l = &s->fluid[s->of_hosts ? 0 : host_of(s, i / s->width)];
-	return line_serve(l, s->now, bytes * l->pace_s);
 }
 
 static void begin_transfer(struct sim *s, uint32_t i)
 {
 	struct reader *r = &s->reader[i];
-	uint32_t host = s->of_hosts ? host_of(s, i / s->width) : 0;
+	uint32_t rank = i / s->width, host = store_bytes_of(&s->store, rank);
 	double bytes = s->m->bytes * part_of(s, r) * r->size;
 
-	if (!(bytes > 0) ||
-	    (!(s->m->stream > 0) && !(s->m->shared > 0) && !(s->m->host_shared > 0))) {
+	if (!(bytes > 0) || !store_moves(&s->store)) {
 		begin_computing(s, i);
 		return;
 	}
 	r->state = TRANSFER;
-	r->fluid = fluid_pass(s, i, bytes);
+	r->fluid = store_fluid(&s->store, s->now, rank, bytes);
 	server_enter(server_of(s, host, BYTES), s->now, bytes, i);
 	look_later(s, host * SERVERS + BYTES);
 }
@@ -558,10 +496,8 @@ static void end_delay(struct sim *s, uint32_t i)
 		begin_delay(s, i);
 	} else if (r->state == HELD) {
 		begin_computing(s, i);
-	} else if (r->state == DELAY && s->read.waits) {
-		r->state = QUEUED;
-		moments_push(&s->events, way_pass(s, &s->read, i, part_of(s, r), r->size), i,
-			     AT_DELAY);
+	} else if (r->state == DELAY && s->store.read.waits) {
+		begin_way(s, i, &s->store.read, QUEUED);
 	} else {
 		begin_transfer(s, i);
 	}
@@ -627,20 +563,10 @@ static uint64_t window_of(const struct model *m)
 	return m->window > m->workers ? m->window : m->workers;
 }
 
-static uint32_t hosts_of(const struct model *m)
-{
-	return m->hosts == 0 ? 1 : m->hosts < m->ranks ? m->hosts : m->ranks;
-}
-
-static bool way_waits(const struct model_queue *q, const struct model_drawn *d)
-{
-	return q->servers || q->burst || d->pace_s > 0;
-}
-
 /* Events of a part. */
 static double stages_of(const struct model *m)
 {
-	return 3 + way_waits(&m->open, &m->drawn_open) + way_waits(&m->read, &m->drawn_read);
+	return 3 + store_waits(&m->open, &m->drawn_open) + store_waits(&m->read, &m->drawn_read);
 }
 
 /* Fewer parts first. */
@@ -680,58 +606,16 @@ static void simulate(struct sim *s, struct modeled *out)
 	out->service_dev_s = sqrt(fmax(0, s->square / (double)s->served - mean * mean));
 }
 
-static void way_reserve(struct sim *s, struct way *w, const struct model_queue *q,
-			const struct model_drawn *d)
-{
-	*w = (struct way){.q = q, .drawn = d, .waits = way_waits(q, d)};
-	line_reserve(&w->store, q->servers, q->burst, q->pace_s);
-	if (!(d->pace_s > 0))
-		return;
-	w->host = xcalloc(s->hosts, sizeof(*w->host));
-	for (uint32_t h = 0; h < s->hosts; h++)
-		line_reserve(&w->host[h], 0, 1, d->pace_s);
-}
-
-static void lines_release(struct line *l, uint32_t n)
-{
-	for (uint32_t i = 0; l && i < n; i++)
-		line_release(&l[i]);
-	free(l);
-}
-
-/* Where bytes are shared, and where they just pass. */
-static void bytes_reserve(struct sim *s)
-{
-	const struct model *m = s->m;
-	double stream = m->stream > 0 ? m->stream : INFINITY;
-	double shared = m->shared > 0 ? m->shared : INFINITY;
-	double host = m->host_shared > 0 ? m->host_shared : INFINITY;
-	uint32_t lines;
-
-	s->of_hosts = host * s->hosts < shared;
-	for (uint32_t h = 0; h < s->hosts; h++) {
-		struct shared_server *t = server_of(s, h, BYTES);
-
-		t->each = fmin(stream, fmin(host, shared));
-		t->all = s->of_hosts ? host : shared;
-	}
-	if (isinf(s->of_hosts ? shared : host))
-		return;
-	lines = s->of_hosts ? 1 : s->hosts;
-	s->fluid = xcalloc(lines, sizeof(*s->fluid));
-	for (uint32_t i = 0; i < lines; i++)
-		line_reserve(&s->fluid[i], 1, 0, 1 / (s->of_hosts ? shared : host));
-}
-
 static void sim_reserve(struct sim *s, uint64_t readers)
 {
-	s->server = xcalloc((uint64_t)s->hosts * SERVERS, sizeof(*s->server));
-	for (uint32_t i = 0; i < s->hosts * SERVERS; i++)
+	store_model_init(&s->store, s->m);
+	s->server = xcalloc((uint64_t)s->store.hosts * SERVERS, sizeof(*s->server));
+	for (uint32_t i = 0; i < s->store.hosts * SERVERS; i++) {
 		s->server[i] = (struct shared_server){.each = 1, .all = INFINITY, .due = INFINITY};
+		if (i % SERVERS == BYTES)
+			store_bytes_init(&s->store, &s->server[i]);
+	}
 	moments_reserve(&s->events, (uint32_t)readers + s->m->ranks);
-	way_reserve(s, &s->open, &s->m->open, &s->m->drawn_open);
-	way_reserve(s, &s->read, &s->m->read, &s->m->drawn_read);
-	bytes_reserve(s);
 	s->reader = xcalloc(readers, sizeof(*s->reader));
 	s->side = xcalloc(s->m->ranks, sizeof(*s->side));
 	s->done = xcalloc(s->m->ranks, s->window * sizeof(*s->done));
@@ -741,15 +625,11 @@ static void sim_reserve(struct sim *s, uint64_t readers)
 
 static void sim_release(struct sim *s)
 {
-	for (uint32_t i = 0; i < s->hosts * SERVERS; i++)
+	for (uint32_t i = 0; i < s->store.hosts * SERVERS; i++)
 		moments_release(&s->server[i].heap);
 	free(s->server);
 	moments_release(&s->events);
-	lines_release(s->open.host, s->hosts);
-	lines_release(s->read.host, s->hosts);
-	line_release(&s->open.store);
-	line_release(&s->read.store);
-	lines_release(s->fluid, s->of_hosts ? 1 : s->hosts);
+	store_model_release(&s->store);
 	free(s->reader);
 	free(s->side);
 	free(s->done);
@@ -769,7 +649,7 @@ uint64_t model_memory(const struct model *m)
 	return readers * (sizeof(struct reader) + 4 * sizeof(struct moment)) +
 	       m->ranks * (sizeof(struct side) + 4 * sizeof(struct moment) +
 			   window_of(m) * sizeof(uint32_t)) +
-	       hosts_of(m) * (SERVERS * sizeof(struct shared_server) + 3 * sizeof(struct line)) +
+	       store_hosts(m) * (SERVERS * sizeof(struct shared_server) + 3 * sizeof(struct line)) +
 	       sizeof(double) * ((uint64_t)m->open.servers + m->open.burst + m->read.servers +
 				 m->read.burst);
 }
@@ -780,7 +660,6 @@ struct modeled model_once(const struct model *m, uint64_t turn, double events_ma
 	struct sim s = {.m = m,
 			.width = m->workers ? m->workers : 1,
 			.runs = m->runs ? m->runs : 1,
-			.hosts = hosts_of(m),
 			.stages = stages_of(m),
 			.seen = seen,
 			.turn = turn};

@@ -53,6 +53,7 @@ static void predict(const struct basis *b, const char *which, uint64_t steps)
 	put(o, "whole_au", p.best.au_rate);
 	put(o, "whole_low", p.au_rate_low);
 	put(o, "whole_high", p.au_rate_high);
+	put(o, "whole_dev", p.dev_rate);
 	put(o, "linear", p.linear_au);
 	put(o, "cap", p.cap_au);
 	put(o, "processors", p.best.used[FLEET_CPU]);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "predict/fleet.h"
+#include "predict/fleet_virtual.h"
 
 #define VALUES 200000
 
@@ -161,12 +162,91 @@ static void definitions(void **state)
 	assert_false(fleet_run(&f, 1, 0).known);
 }
 
+struct loader_case {
+	const char *framework, *loader;
+	enum loader_rule rule;
+	int workers, prefetch;
+	bool in_order;
+};
+
+static void load_settings(struct workload *w, const struct loader_case *c, uint32_t ranks)
+{
+	char framework[64], loader[64], workers[64], prefetch[64], order[64];
+	const char *keys[] = {framework, loader, workers, prefetch, order, "reader.batch_size=4"};
+	struct workload_request req = {.workload = "default",
+				       .inspect = true,
+				       .ranks = ranks,
+				       .overrides = keys,
+				       .override_count = 6};
+	struct err e;
+
+	snprintf(framework, sizeof(framework), "framework=%s", c->framework);
+	snprintf(loader, sizeof(loader), "reader.data_loader=%s", c->loader);
+	snprintf(workers, sizeof(workers), "reader.read_threads=%d", c->workers);
+	snprintf(prefetch, sizeof(prefetch), "reader.prefetch_size=%d", c->prefetch);
+	snprintf(order, sizeof(order), "reader.in_order=%s", c->in_order ? "true" : "false");
+	if (workload_load(w, &req, &e) < 0)
+		fail_msg("%s", e.text);
+}
+
+/* The model's rules of loaders against their own code. */
+static void same_as_loaders(void **state)
+{
+	static const struct loader_case cases[] = {
+		{"pytorch", "pytorch", RULE_PYTORCH, 1, 2, true},
+		{"pytorch", "pytorch", RULE_PYTORCH, 4, 8, true},
+		{"pytorch", "pytorch", RULE_PYTORCH, 4, 8, false},
+		{"pytorch", "pytorch", RULE_PYTORCH, 0, 0, true},
+		{"tensorflow", "tensorflow", RULE_GENERATORS, 2, 2, true},
+		{"pytorch", "dali", RULE_EXTERNAL, 2, 2, true},
+	};
+	struct fleet base_of = base(16);
+	double most = 0;
+
+	(void)state;
+	base_of.samples = 4;
+	base_of.requests = 4;
+	base_of.cpus = 8;
+	base_of.cpu_s = 0.02;
+	base_of.request = measured(exponential);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		for (int queue = 0; queue < 2; queue++) {
+			const struct loader_case *c = &cases[i];
+			struct fleet f = base_of;
+			struct fleet_result own, rules;
+			struct workload w;
+			struct err e;
+
+			load_settings(&w, c, f.ranks);
+			fleet_rule(&f, c->rule, (uint32_t)c->workers,
+				   c->rule == RULE_PYTORCH && c->workers ? c->prefetch / c->workers
+									 : c->prefetch);
+			f.in_order = c->in_order;
+			f.compute = drawn_constant(c->workers > 1 ? 0.2 : 0.45);
+			f.servers = queue ? 16 : 0;
+			f.store.bytes_per_s = queue ? 60 : 0;
+			if (fleet_run_virtual(&f, &w, 3, &own, &e) < 0)
+				fail_msg("%s", e.text);
+			rules = fleet_run(&f, 3, 0);
+			if (getenv("FLEET_SHOW"))
+				printf("%s, %d workers, queue %d: %.2f, by rules %.2f; DLIO %.2f, "
+				       "%.2f; slowest %.4f, %.4f\n",
+				       c->loader, c->workers, queue, own.au_rate, rules.au_rate,
+				       own.au, rules.au, own.wait_of_slowest_s,
+				       rules.wait_of_slowest_s);
+			most = fmax(most, fabs(own.au_rate - rules.au_rate));
+			workload_release(&w);
+		}
+	assert_true(most < 1);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tails),
 		cmocka_unit_test(ceilings),
 		cmocka_unit_test(definitions),
+		cmocka_unit_test(same_as_loaders),
 	};
 
 	/* test_fleet RANKS STEPS: how long such a simulation takes */
