@@ -119,8 +119,10 @@ static int open_file(int folder, const char *name, const char *shown, int follow
 		if (fd != -ESTALE || i == TRIES)
 			return err_sys(e, -fd, "cannot open '%s'", shown);
 	}
-	/* opening does not wait, but reading may, for a file that is fetched from an archive */
-	fcntl(fd, F_SETFL, 0);
+	/* opening does not wait, but reading may, for a file that is fetched from an archive; one
+	 * without a size may be the kernel's, which waits for what never comes */
+	if (st->st_size > 0)
+		fcntl(fd, F_SETFL, 0);
 	named_output_read(st);
 	return fd;
 }

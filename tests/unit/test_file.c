@@ -158,6 +158,25 @@ static void test_only_regular_files(void **state)
 	buf_release(&b);
 }
 
+/* The kernel's own files may be regular ones that wait for what never comes. */
+static void test_kernel_does_not_wait(void **state)
+{
+	struct buf b = {0};
+	struct err e;
+
+	(void)state;
+	if (access("/proc/kmsg", R_OK) != 0 || geteuid() != 0)
+		skip();
+	alarm(20);
+	assert_true(file_read("/proc/kmsg", 16 << 20, &b, &e) < 0);
+	assert_non_null(strstr(e.text, "/proc/kmsg"));
+	alarm(0);
+	buf_release(&b);
+	assert_int_equal(file_read("/proc/self/status", 1 << 20, &b, &e), 0);
+	assert_non_null(strstr(b.data, "Name:"));
+	buf_release(&b);
+}
+
 static void test_large_is_refused_unread(void **state)
 {
 	AUTO_FREE char *path = path_join(dir, "sparse");
@@ -476,6 +495,7 @@ int main(void)
 		cmocka_unit_test(test_read_appends),
 		cmocka_unit_test(test_unreadable),
 		cmocka_unit_test(test_only_regular_files),
+		cmocka_unit_test(test_kernel_does_not_wait),
 		cmocka_unit_test(test_large_is_refused_unread),
 		cmocka_unit_test(test_failed_write_leaves_nothing),
 		cmocka_unit_test(test_links_are_followed),
