@@ -1,6 +1,7 @@
 #include "comm/mpi_library.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <glob.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -8,13 +9,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/ancestors.h"
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/file_in.h"
 #include "base/str.h"
+#include "base/transfer.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -183,13 +187,47 @@ static void reject(struct search *s, const char *name, const char *why)
 		buf_printf(&s->rejected, "%s'%s' %.200s", s->rejected.len ? "; " : "", name, why);
 }
 
+/* Whether a file ends before what its program headers map. Of other kinds of files, and of those
+ * that cannot be read: no. */
+static bool elf_is_cut(const char *path)
+{
+	struct stat st;
+	int fd = file_open(path, &st, NULL);
+	Elf64_Ehdr head;
+	Elf64_Phdr part;
+	bool cut = false;
+
+	if (fd < 0)
+		return false;
+	if (pread_fully(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+	    memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 && head.e_ident[EI_CLASS] == ELFCLASS64 &&
+	    head.e_phentsize == sizeof(part))
+		for (uint64_t i = 0; !cut && i < head.e_phnum; i++) {
+			off_t at = (off_t)(head.e_phoff + i * sizeof(part));
+
+			if (pread_fully(fd, &part, sizeof(part), at) != (ssize_t)sizeof(part))
+				cut = true;
+			else if (part.p_type == PT_LOAD)
+				cut = part.p_offset > (uint64_t)st.st_size ||
+				      part.p_filesz > (uint64_t)st.st_size - part.p_offset;
+		}
+	close(fd);
+	return cut;
+}
+
 /* Whether it is the one; with its reasons noted if it is there and is not. */
 static bool try(struct search *s, const char *name)
 {
 	struct buf why = {0};
 	const char *wrong, *error;
-	void *handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+	void *handle = NULL;
 
+	/* the loader maps what the headers say, and dies of a page behind the end */
+	if (name && strchr(name, '/') && elf_is_cut(name)) {
+		reject(s, name, "is cut short: its headers name more than the file has");
+		return false;
+	}
+	handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
 	if (!handle) {
 		error = dlerror();
 		/* of another file: one that this one needs */

@@ -146,7 +146,10 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
             wrong.append((f"{library}, a library {name}", words, code,
                           [f"mpirun.{library}", *slots, "-n", 2, "env", f"STOKER_MPI={path}", f"FAKE_MPI={what}",
                            "STOKER_START_LIMIT=1", program, "run", *arguments]))
-    for name, words, code, setting in (("no shared object", ["'/etc/passwd' cannot be loaded"], 1, "STOKER_MPI=/etc/passwd"),
+    cut = fake(tmp / "cut", "mpich")
+    os.truncate(cut, os.path.getsize(cut) // 2)
+    for name, words, code, setting in (("a part of one", [f"'{cut}' is cut short"], 1, f"STOKER_MPI={cut}"),
+                                       ("no shared object", ["'/etc/passwd' cannot be loaded"], 1, "STOKER_MPI=/etc/passwd"),
                                        ("no limit", ["STOKER_START_LIMIT is 'soon'"], 2, "STOKER_START_LIMIT=soon")):
         wrong.append((name, words, code, [f"mpirun.{library}", *slots, "-n", 2, "env", setting, program, "run", *arguments]))
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
