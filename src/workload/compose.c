@@ -310,7 +310,7 @@ static int merge_document(struct composer *c, struct node *doc, const char *pack
 			  const char *near_dir, struct err *e)
 {
 	const struct node *listed = node_get(doc, "defaults");
-	struct node *defaults = listed ? node_clone(listed) : NULL;
+	struct node *defaults = listed ? node_clone(listed) : NULL, *sections;
 	bool self_done = false;
 	int rc = 0;
 
@@ -319,7 +319,10 @@ static int merge_document(struct composer *c, struct node *doc, const char *pack
 			e, ERR_USAGE, "%s: line %d: 'defaults' is a list of workload names, not %s",
 			defaults->mark.file, defaults->mark.line, node_kind_name(defaults->kind));
 	node_unset(doc, "defaults");
-	framework_mend(package[0] ? doc : node_get(doc, "workload"));
+	sections = package[0] ? doc : node_get(doc, "workload");
+	if (rc == 0)
+		rc = framework_said_once(sections, e);
+	framework_mend(sections);
 	for (size_t i = 0; rc == 0 && defaults && i < defaults->n; i++) {
 		const struct node *item = defaults->child[i];
 

@@ -41,6 +41,23 @@ void framework_mend(struct node *sections)
 		node_unset(sections, "framework");
 }
 
+int framework_said_once(const struct node *sections, struct err *e)
+{
+	const struct node *map =
+		sections && sections->kind == NODE_MAP ? node_get(sections, "framework") : NULL;
+
+	for (size_t i = 0; map && map->kind == NODE_MAP && i < map->n; i++) {
+		AUTO_FREE char *key = xasprintf("framework.%s", map->key[i]);
+		const struct node *other = node_get(sections, key);
+
+		if (other)
+			return node_refuse(other, key, e,
+					   "the map 'framework' has this key, too: keep one of "
+					   "them");
+	}
+	return 0;
+}
+
 bool framework_overrides_costs(const struct override *o)
 {
 	return strcmp(o->key, "workload." FRAMEWORK_COSTS) == 0;

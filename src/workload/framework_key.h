@@ -11,6 +11,9 @@
 /* `framework: {name: pytorch, costs: torch-1.13}` becomes the two keys. `sections` may be NULL or
  * no map. */
 void framework_mend(struct node *sections);
+/* Refuses a document that says one of these keys twice, in both spellings. Before framework_mend.
+ */
+int framework_said_once(const struct node *sections, struct err *e);
 /* Applies an override of workload.framework.costs, by the rules of override_apply. `root` holds
  * the map "workload". */
 int framework_override_costs(struct node *root, const struct override *o, struct err *e);
