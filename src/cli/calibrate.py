@@ -126,14 +126,45 @@ def after_wait(points, waited, middle=0.5):
     return max(quantile(added, 0.5), 0.0) if added else 0.0
 
 
-def report(row, points, terms, waited=None, middle=0.5, weight=1.0):
+def by_size(points, waited, parts, middle=0.5):
+    """The law at the sizes that were measured, less what goes by samples: [bytes, seconds, after a wait]. Sizes that
+    are nearly equal count as one."""
+    at = []
+    for p, w in sorted(zip(points, waited or points), key=lambda x: x[0][2]):
+        if not p[3] or not w[3]:
+            continue
+        rest = max(quantile(p[3], middle) - parts.get("per_sample", 0) * p[1], 0)
+        more = max(quantile(w[3], middle) - quantile(p[3], middle), 0)
+        if at and p[2] < 1.1 * at[-1][0]:
+            at[-1] += p[2], rest, more
+        else:
+            at.append((p[2], rest, more))
+    return [[sum(x[i::3]) / (len(x) // 3) for i in range(3)] for x in at]
+
+
+def spread_about(points, middle=0.5):
+    """Half of what lies between the quartiles of single times, as a fraction of the median of their size."""
+    ratios = [t / quantile(p[3], middle) for p in points if p[3] and quantile(p[3], middle) > 0 for t in p[3]]
+    return (quantile(ratios, 0.75) - quantile(ratios, 0.25)) / 2 if ratios else 0.0
+
+
+def report(row, points, terms, waited=None, middle=0.5, weight=1.0, inside=None):
+    """inside: time of a further sample of a file that is open."""
     if row not in ROWS:
         return
     parts, spread = law(points, terms, middle, weight)
+    at = by_size(points, waited, parts, middle) if "per_byte" in terms else []
+    if inside is not None:
+        parts["per_sample"] = min(inside, parts["fixed"])
+        parts["fixed"] -= parts["per_sample"]
+        at = [[b, max(t - parts["per_sample"], 0), w] for b, t, w in at]
     if waited:
         parts["after_wait"] = after_wait(points, waited, middle)
+    if len(at) > 1:
+        spread = spread_about(points, middle)
     done_rows.add(row)
-    tell(row=row, law=parts, spread=spread, points=medians(points, middle), waited=medians(waited or [], middle))
+    tell(row=row, law=parts, spread=spread, law_points=at, points=medians(points, middle),
+         waited=medians(waited or [], middle))
 
 
 def medians(points, middle=0.5):
@@ -243,7 +274,7 @@ SIZES = [4 * KIB, 32 * KIB, 150000, 512 * KIB, MIB, 4 * MIB]
 FORMATS = {  # make, load, extension, sizes, whether the calls that move the bytes are part of what was timed
     "npz": (make_npz, load_npz, ".npz", SIZES, True), "npy": (make_npy, load_npy, ".npy", SIZES, True),
     "hdf5": (make_hdf5, load_hdf5, ".hdf5", SIZES, True),
-    "png": (make_png, load_image, ".png", SIZES[:5], True), "jpeg": (make_image, load_image, ".jpeg", SIZES[:5], True),
+    "png": (make_png, load_image, ".png", SIZES, True), "jpeg": (make_image, load_image, ".jpeg", SIZES, True),
     "csv": (make_csv, load_csv, ".csv", [KIB, 4 * KIB, 16 * KIB], True),
     "indexed_binary": (make_raw, load_raw, ".bin", SIZES, True),
     "mmap_indexed_binary": (make_raw, load_mapped, ".bin", SIZES, False)}
@@ -323,14 +354,8 @@ def measure_load(name, make, load, ending, sizes, with_calls):
             inside.append((1, 1, values, in_child(lambda: time_open_samples(paths[0]))))
         for path in paths:
             os.unlink(path)
-    if not inside:
-        report("load_" + name, points, ["fixed", "per_byte"], waited, weight=0.5)
-        return
-    parts, spread = law(points, ["fixed", "per_byte"], weight=0.5)
-    per_sample = min(law(inside, ["per_sample", "per_byte"])[0]["per_sample"], parts["fixed"])
-    parts.update(per_sample=per_sample, fixed=parts["fixed"] - per_sample, after_wait=after_wait(points, waited))
-    done_rows.add("load_" + name)
-    tell(row="load_" + name, law=parts, spread=spread, points=medians(points), waited=medians(waited))
+    more = law(inside, ["per_sample", "per_byte"])[0]["per_sample"] if inside else None
+    report("load_" + name, points, ["fixed", "per_byte"], waited, weight=0.5, inside=more)
 
 
 def measure_keep():
@@ -504,17 +529,31 @@ def measure_inline():
     tell(doing="inline")
     points = {0: [], PAUSE: []}
 
+    class Loads(Same):
+        """Loads a file for each sample, whose memory lies between that of the batches; its time does not count."""
+
+        def __getitem__(self, i):
+            a = cpu()
+            y = np.load(os.path.join(FOLDER, f"inline_{self.x.size}.npy"))
+            del y
+            self.took += cpu() - a
+            return self.x
+
     def time_inline(batch, size, pause, steps):
         """Means of three: memory is fresh for some batches and not for others, in turn."""
-        times, x, it = [], None, iter(make_loader(DataLoader, Same(size, batch * steps), batch, 0))
+        times, x, dataset = [], None, Loads(size, batch * steps)
+        it = iter(make_loader(DataLoader, dataset, batch, 0))
         for i in range(steps):
             time.sleep(pause)
+            dataset.took = 0.0
             a = cpu()
             x = next(it)
-            times.append(cpu() - a)
+            times.append(cpu() - a - dataset.took)
         del x
         return [sum(times[i:i + 3]) / 3 for i in range(3, steps - 2, 3)]
 
+    for size in {size for _, size in GRID}:
+        np.save(os.path.join(FOLDER, f"inline_{size}.npy"), np.zeros(size, dtype=np.uint8))
     for batch, size in GRID:
         for pause, kept in points.items():
             kept.append((1, batch, batch * size,

@@ -147,6 +147,29 @@ static void take_about(struct calibration *c, json_t *about)
 		put_text(c->doc, keys[i], json_string_value(json_object_get(about, keys[i])));
 }
 
+/* A list of lists of numbers, or nothing. */
+static void put_points(struct node *law, const json_t *points)
+{
+	struct node *list;
+
+	if (json_array_size(points) < 2)
+		return;
+	list = node_new(NODE_LIST, (struct node_mark){0});
+	for (size_t i = 0; i < json_array_size(points); i++) {
+		const json_t *point = json_array_get(points, i);
+		struct node *n = node_new(NODE_LIST, (struct node_mark){0});
+
+		for (size_t k = 0; k < json_array_size(point); k++) {
+			struct node *v = node_new(NODE_FLOAT, (struct node_mark){0});
+
+			v->f = json_number_value(json_array_get(point, k));
+			node_append(n, v);
+		}
+		node_append(list, n);
+	}
+	node_set(law, "points", list);
+}
+
 static void take_row(struct calibration *c, const char *row, json_t *o)
 {
 	struct node *law = node_new(NODE_MAP, (struct node_mark){0});
@@ -157,6 +180,7 @@ static void take_row(struct calibration *c, const char *row, json_t *o)
 	{
 		put_number(law, key, v);
 	}
+	put_points(law, json_object_get(o, "law_points"));
 	put_number(law, "spread", json_object_get(o, "spread"));
 	node_set(c->laws, row, law);
 	c->measured++;

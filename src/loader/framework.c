@@ -60,20 +60,20 @@ static void spin(int64_t ns)
 
 /* What the wait since the row was spent last adds. From 0 for the first time, which is long ago. */
 static double waiting_s(const struct framework_code *f, const struct cost_law *law, size_t row,
-			int64_t thread_ns)
+			double bytes, int64_t thread_ns)
 {
 	int64_t waited =
 		clock_now_ns() - f->left[row].clock_ns - (thread_ns - f->left[row].thread_ns);
 
-	return law->after_wait > 0 ? cost_after_wait_s(law, (double)waited / NS_PER_S) : 0;
+	return cost_after_wait_s(law, bytes, (double)waited / NS_PER_S);
 }
 
 static int64_t spend(struct framework_code *f, const struct cost_law *law, size_t row, double s,
-		     int64_t own_ns)
+		     double bytes, int64_t own_ns)
 {
 	int64_t begin = framework_thread_ns(), want, done = 0;
 
-	s += waiting_s(f, law, row, begin);
+	s += waiting_s(f, law, row, bytes, begin);
 	want = s > 0 ? (int64_t)(fmin(drawn(f, law, s), MOST_S) * 1e9) : 0;
 	if (own_ns < want) {
 		want -= own_ns > 0 ? own_ns : 0;
@@ -99,7 +99,8 @@ int64_t framework_spend(struct framework_code *f, enum cost_row row, double samp
 	if (!f->costs)
 		return 0;
 	law = costs_in(f->costs, row, f->dlio);
-	return law->present ? spend(f, law, row, cost_law_s(law, samples, bytes), own_ns) : 0;
+	return law->present ? spend(f, law, row, cost_law_s(law, samples, bytes), bytes, own_ns)
+			    : 0;
 }
 
 int64_t framework_spend_load(struct framework_code *f, const struct format_facts *format,
@@ -110,7 +111,8 @@ int64_t framework_spend_load(struct framework_code *f, const struct format_facts
 	if (!f->costs)
 		return 0;
 	law = costs_of_load(f->costs, format);
-	return law->present ? spend(f, law, COST_ROWS,
-				    cost_law_s(law, 1, bytes) - (opened ? 0 : law->fixed), own_ns)
-			    : 0;
+	return law->present
+		       ? spend(f, law, COST_ROWS,
+			       cost_law_s(law, 1, bytes) - (opened ? 0 : law->fixed), bytes, own_ns)
+		       : 0;
 }

@@ -41,7 +41,7 @@ struct waits {
 /* A law with what a wait before it adds. */
 static double after(const struct cost_law *law, double wait_s, double samples, double bytes)
 {
-	return cost_law_s(law, samples, bytes) + cost_after_wait_s(law, wait_s);
+	return cost_law_s(law, samples, bytes) + cost_after_wait_s(law, bytes, wait_s);
 }
 
 /* Packing and taking batches of so many bytes, beyond what this run did of it (reader.transport,
@@ -106,11 +106,13 @@ static double bytes_loaded(const struct result *r, const struct costs *c)
 static double loading_s(const struct cost_law *law, const struct result *r, const struct costs *c,
 			const struct waits *w)
 {
-	return law->fixed * files_opened(r, c) + law->per_sample * c->samples +
-	       law->per_byte * bytes_loaded(r, c) +
+	double bytes = bytes_loaded(r, c) / c->samples;
+
+	return c->samples * cost_law_s(law, 1, bytes) -
+	       law->fixed * (c->samples - files_opened(r, c)) +
 	       /* the first sample of a batch comes after the wait for the batch */
-	       cost_after_wait_s(law, w->sample + w->between) +
-	       (c->samples - 1) * cost_after_wait_s(law, w->sample);
+	       cost_after_wait_s(law, bytes, w->sample + w->between) +
+	       (c->samples - 1) * cost_after_wait_s(law, bytes, w->sample);
 }
 
 /* What the code takes where threads wait so long. bytes: of a batch, as it is handed over. */

@@ -17,6 +17,7 @@
 #include "workload/builtin.h"
 
 #define LOAD "load_"
+#define POINTS "points"
 #define DIGITS 8
 
 enum { TEXT_MAX = 512, PROFILE_MAX_BYTES = 256 << 10 };
@@ -176,14 +177,42 @@ static const unsigned parameter_bits[PARAMETERS] = {COST_HAS_FIXED, COST_HAS_PER
 
 /* ---- laws ---- */
 
-double cost_after_wait_s(const struct cost_law *law, double wait_s)
+/* Where `bytes` lie among the points, at least two: from the one before them to the next. Above the
+ * last, `part` is more than 1. */
+static const struct cost_point *around(const struct cost_law *law, double bytes, double *part)
 {
-	return wait_s > 0 ? law->after_wait * -expm1(-wait_s / COST_WAIT_S) : 0;
+	const struct cost_point *from = law->point;
+
+	while (from + 2 < law->point + law->points && from[1].bytes <= bytes)
+		from++;
+	*part = fmax(0, (bytes - from->bytes) / (from[1].bytes - from->bytes));
+	return from;
+}
+
+double cost_after_wait_s(const struct cost_law *law, double bytes, double wait_s)
+{
+	double most = law->after_wait, part;
+
+	if (law->points > 1) {
+		const struct cost_point *from = around(law, bytes, &part);
+
+		part = fmin(1, part);
+		most = from->after_wait + part * (from[1].after_wait - from->after_wait);
+	}
+	return wait_s > 0 ? most * -expm1(-wait_s / COST_WAIT_S) : 0;
 }
 
 double cost_law_s(const struct cost_law *law, double samples, double bytes)
 {
-	return law->fixed + law->per_sample * samples + law->per_byte * bytes;
+	const struct cost_point *from;
+	double part, rise;
+
+	if (law->points < 2)
+		return law->fixed + law->per_sample * samples + law->per_byte * bytes;
+	from = around(law, bytes, &part);
+	rise = from[1].s - from->s;
+	return law->per_sample * samples +
+	       (part > 1 ? from[1].s + (part - 1) * fmax(0, rise) : from->s + part * rise);
 }
 
 static const struct cost_law no_law;
@@ -280,9 +309,59 @@ static int unknown_parameter(const struct reading *r, const struct node *law, si
 	for (size_t k = 0; k < PARAMETERS; k++)
 		if (facts->parameters & parameter_bits[k])
 			str_list_add(&known, xstrdup(law_rows[k].key));
+	if (facts->parameters & COST_HAS_PER_BYTE)
+		str_list_add(&known, xstrdup(POINTS));
 	rc = unknown(r, law, i, section, &known);
 	str_list_release(&known);
 	return rc;
+}
+
+/* One number of a point, as law_rows[k] says. */
+static int read_number(const struct reading *r, const char *key, const struct opt *row,
+		       const struct node *v, double *out)
+{
+	struct opt named = *row;
+
+	named.key = key;
+	named.offset = OPT_FIELD(struct cost_point, s, double);
+	struct cost_point at = {0};
+	int rc = opt_set_node(&named, v, &at, r->e);
+
+	*out = at.s;
+	return rc;
+}
+
+/* [[bytes, s, after_wait], ...] of rising bytes. */
+static int read_points(const struct reading *r, const char *key, const struct node *v,
+		       struct cost_law *law)
+{
+	static const struct opt size = {
+		.type = OPT_F64, .def = "0", .min = 0, .max = 1e15, .unit = "B"};
+
+	if (v->kind != NODE_LIST || v->n < 2 || v->n > COST_POINTS_MAX)
+		return node_refuse(v, key, r->e,
+				   "2 to %d points are needed here, each [bytes, s, after_wait]",
+				   COST_POINTS_MAX);
+	for (size_t i = 0; i < v->n; i++) {
+		const struct node *n = v->child[i];
+		struct cost_point *p = &law->point[i];
+		int rc;
+
+		if (n->kind != NODE_LIST || n->n != 3)
+			return node_refuse(n, key, r->e,
+					   "a point is a list of three: [bytes, s, after_wait]");
+		rc = read_number(r, key, &size, n->child[0], &p->bytes);
+		if (rc == 0)
+			rc = read_number(r, key, &law_rows[0], n->child[1], &p->s);
+		if (rc == 0)
+			rc = read_number(r, key, &law_rows[0], n->child[2], &p->after_wait);
+		if (rc < 0)
+			return rc;
+		if (i && !(p->bytes > p[-1].bytes))
+			return node_refuse(n, key, r->e, "the bytes of points must rise");
+	}
+	law->points = v->n;
+	return 0;
 }
 
 static int read_law(const struct reading *r, const char *row, const struct node *v)
@@ -303,7 +382,11 @@ static int read_law(const struct reading *r, const char *row, const struct node 
 		while (k < PARAMETERS && (strcmp(law_rows[k].key, v->key[i]) != 0 ||
 					  !(facts->parameters & parameter_bits[k])))
 			k++;
-		if (k == PARAMETERS) {
+		if (facts->parameters & COST_HAS_PER_BYTE && strcmp(POINTS, v->key[i]) == 0) {
+			AUTO_FREE char *key = xasprintf("%s." POINTS, where);
+
+			rc = read_points(r, key, v->child[i], law);
+		} else if (k == PARAMETERS) {
 			rc = unknown_parameter(r, v, i, row, facts);
 		} else {
 			AUTO_FREE char *key = xasprintf("%s.%s", where, law_rows[k].key);
@@ -458,10 +541,14 @@ static void set_digest(struct framework_costs *c)
 	struct sha256 h;
 
 	buf_printf(&text, "%s\n", c->name);
-	for (size_t i = 0; (law = law_at(c, i, name, &facts)); i++)
+	for (size_t i = 0; (law = law_at(c, i, name, &facts)); i++) {
 		if (law->present)
 			buf_printf(&text, "%s %.17g %.17g %.17g %.17g %.17g\n", name, law->fixed,
 				   law->per_sample, law->per_byte, law->after_wait, law->spread);
+		for (size_t k = 0; k < law->points; k++)
+			buf_printf(&text, "%.17g %.17g %.17g\n", law->point[k].bytes,
+				   law->point[k].s, law->point[k].after_wait);
+	}
 	sha256_begin(&h);
 	sha256_add(&h, text.data, text.len);
 	sha256_end(&h, hex);
@@ -616,6 +703,22 @@ static double parameter(const struct cost_law *law, size_t k)
 	return *(const double *)((const char *)law + law_rows[k].offset);
 }
 
+static struct node *points_node(const struct cost_law *law)
+{
+	struct node *list = node_new(NODE_LIST, (struct node_mark){0});
+
+	for (size_t i = 0; i < law->points; i++) {
+		const struct cost_point *p = &law->point[i];
+		struct node *n = node_new(NODE_LIST, (struct node_mark){0});
+
+		node_append(n, number_node(p->bytes));
+		node_append(n, number_node(p->s));
+		node_append(n, number_node(p->after_wait));
+		node_append(list, n);
+	}
+	return list;
+}
+
 struct node *costs_node(const struct framework_costs *c)
 {
 	struct node *doc = node_new(NODE_MAP, (struct node_mark){0}),
@@ -637,6 +740,8 @@ struct node *costs_node(const struct framework_costs *c)
 		for (size_t k = 0; k < PARAMETERS; k++)
 			if (facts->parameters & parameter_bits[k])
 				put(map, law_rows[k].key, number_node(parameter(law, k)));
+		if (law->points)
+			put(map, POINTS, points_node(law));
 		put(laws, name, map);
 	}
 	put(doc, "laws", laws);
@@ -689,12 +794,17 @@ static void put_row(struct buf *out, const char *name, const struct cost_row_fac
 
 void costs_docs_markdown(struct buf *out)
 {
-	buf_puts(out,
-		 "\n## Costs of a framework\n\nA profile (`framework.costs`) has a law for each of "
-		 "these rows that was measured: fixed + per_sample times samples + per_byte times "
-		 "bytes, in seconds, and after_wait if the thread waited since it was last there. "
-		 "`stoker calibrate` writes a profile; the time is that of the processor unless "
-		 "stated otherwise.\n\n");
+	buf_puts(
+		out,
+		"\n## Costs of a framework\n\nA profile (`framework.costs`) has a law for each of "
+		"these rows that was measured: fixed + per_sample times samples + per_byte times "
+		"bytes, in seconds, and after_wait if the thread waited since it was last there. A "
+		"law that "
+		"goes by bytes may have points, each [bytes, seconds, after_wait]: times that were "
+		"measured at these sizes, with straight lines between them. They take the place of "
+		"the parts but per_sample. "
+		"`stoker calibrate` writes a profile; the time is that of the processor unless "
+		"stated otherwise.\n\n");
 	buf_puts(out, "| row | spent by | what | parts of the law | how it is measured |\n"
 		      "|---|---|---|---|---|\n");
 	put_row(out, LOAD "FORMAT", &cost_load_row);

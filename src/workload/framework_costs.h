@@ -4,6 +4,10 @@
  *
  *     s = fixed + per_sample * samples + per_byte * bytes
  *
+ * Code whose time is no straight line of its bytes (memory that is new from some size on, caches
+ * that are too small) has points instead: times measured at several sizes, with straight lines
+ * between them.
+ *
  * Code that runs again after its thread waited finds its memory caches empty: after_wait comes on
  * top, as much of it as the thread waited since it was last there.
  *
@@ -37,11 +41,23 @@ enum cost_row {
 	COST_ROWS,
 };
 
+enum { COST_POINTS_MAX = 16 };
+
+/* What was measured at one size. */
+struct cost_point {
+	double bytes, s; /* s: all but per_sample and after_wait */
+	double after_wait;
+};
+
 struct cost_law {
 	double fixed;      /* s, each time; of loading: for each file opened */
 	double per_sample; /* s */
 	double per_byte;   /* s */
 	double after_wait; /* s */
+	/* In place of per_byte and after_wait, and of fixed as a part of a sum: of rising sizes.
+	 * With fewer than two there are none. */
+	struct cost_point point[COST_POINTS_MAX];
+	size_t points;
 	/* Of single times about the law: half of what lies between the quartiles, as a fraction of
 	 * the law. */
 	double spread;
@@ -95,9 +111,11 @@ struct cost_row_facts {
 extern const struct cost_row_facts cost_rows[COST_ROWS]; /* by enum cost_row */
 extern const struct cost_row_facts cost_load_row;        /* of loading, for every format */
 
-/* What a wait of so many s adds, in s: 1 - exp(-wait / COST_WAIT_S) of after_wait. Pure. */
-double cost_after_wait_s(const struct cost_law *law, double wait_s);
-/* The time of a law in s, but after_wait. Pure. */
+/* What a wait of so many s adds to work on so many bytes, in s: 1 - exp(-wait / COST_WAIT_S) of
+ * after_wait. Pure. */
+double cost_after_wait_s(const struct cost_law *law, double bytes, double wait_s);
+/* The time of a law in s, but after_wait. Below its points as at the first, above them on the line
+ * through the last two, which never falls there. Pure. */
 double cost_law_s(const struct cost_law *law, double samples, double bytes);
 /* The laws of a profile; never NULL. Without a profile (`c` NULL), or a format that has none, a law
  * of zeros. */

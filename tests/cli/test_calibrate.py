@@ -12,6 +12,7 @@ from util import left_out, stoker  # noqa: E402
 
 GOOD = '''{"about": {"version": "9.9", "python": "3.11.0", "processor": "fake"}}
 {"row": "step", "law": {"fixed": 0.5, "after_wait": 0.001}, "spread": 0.25}
+{"row": "pack", "law": {"fixed": 0.5}, "spread": 0.25, "law_points": [[4096, 0.125, 0], [8192, 0.25, 0.5]]}
 {"missing": "h5py", "why": "no module", "rows": ["load_hdf5"]}
 {"done": true}
 '''
@@ -95,6 +96,7 @@ def profile(tmp):
     shown = stoker("show", "config", "default", f"framework.costs={out}").stdout
     assert "torch-9.9-local@" in shown, shown
     text = out.read_text()
+    assert "points:\n    - - 4096.0\n      - 0.125\n" in text, text
     assert "processor: fake" in text and "fixed: 0.5" in text and "spread: 0.25" in text and "date:" in text, text
 
 

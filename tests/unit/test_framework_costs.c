@@ -42,10 +42,51 @@ static void laws_add_up(void **state)
 	assert_true(fabs(cost_law_s(&law, 2, 8) - 2.5) < 1e-12);
 	assert_true(cost_law_s(costs_of(NULL, COST_COLLATE), 5, 5) == 0);
 	/* a wait counts in full once it is long */
-	assert_true(cost_after_wait_s(&law, 1) == 0 && cost_after_wait_s(&waits, 0) == 0);
-	assert_true(fabs(cost_after_wait_s(&waits, 1) - 0.5) < 1e-12);
-	assert_true(fabs(cost_after_wait_s(&waits, 0.001) / 0.5 - 0.22) < 0.01);
+	assert_true(cost_after_wait_s(&law, 8, 1) == 0 && cost_after_wait_s(&waits, 8, 0) == 0);
+	assert_true(fabs(cost_after_wait_s(&waits, 8, 1) - 0.5) < 1e-12);
+	assert_true(fabs(cost_after_wait_s(&waits, 8, 0.001) / 0.5 - 0.22) < 0.01);
 	assert_true(cost_law_s(costs_of_load(NULL, format_facts_table[0]), 5, 5) == 0);
+}
+
+/* Between points on straight lines; outside as its contract says; beside per_sample. */
+static void laws_with_points(void **state)
+{
+	struct err e = {0};
+	struct framework_costs *c = profile(
+		"name: x\nlaws: {collate: {fixed: 9, per_sample: 0.5, per_byte: 1e-4, after_wait: "
+		"9, "
+		"points: [[10, 1, 0], [20, 3, 2], [40, 4, 1]]}, pack: {points: [[1, 5, 1], [2, 3, "
+		"1]]}}",
+		&e);
+	static const struct {
+		double bytes, s, wait;
+	} at[] = {{0, 1, 0},      {10, 1, 0}, {15, 2, 1}, {20, 3, 2},
+		  {30, 3.5, 1.5}, {40, 4, 1}, {80, 6, 1}};
+	const struct cost_law *law, *falls;
+	struct framework_costs *again;
+	struct node *doc;
+
+	(void)state;
+	assert_non_null(c);
+	doc = costs_node(c);
+	again = costs_from_node(doc, false, &e);
+	assert_non_null(again);
+	assert_string_equal(again->digest, c->digest);
+	law = costs_of(again, COST_COLLATE);
+	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+		assert_true(fabs(cost_law_s(law, 2, at[i].bytes) - at[i].s - 1) < 1e-9);
+		assert_true(fabs(cost_after_wait_s(law, at[i].bytes, 60) - at[i].wait) < 1e-6);
+	}
+	falls = costs_of(c, COST_PACK);
+	assert_true(fabs(cost_law_s(falls, 1, 100) - 3) < 1e-9);
+	node_free(doc);
+	costs_release(again);
+	costs_release(c);
+	c = profile("name: x\nlaws: {pack: {points: [[1, 5, 1], [2, 3, 2]]}}", &e);
+	again = profile("name: x\nlaws: {pack: {points: [[1, 5, 1], [2, 3, 1]]}}", &e);
+	assert_string_not_equal(again->digest, c->digest);
+	costs_release(again);
+	costs_release(c);
 }
 
 static void every_row_is_read_back(void **state)
@@ -110,6 +151,15 @@ static const struct {
 	{"name: x\nlaws:\n  pack: {per_byte: 1}\n", {"laws.pack.per_byte: 1", "0 to 0.001 s"}},
 	{"name: x\nlaws:\n  pack: {spread: 11}\n", {"laws.pack.spread: 11", "0 to 10"}},
 	{"name: x\nlaws:\n  pack: {}\n  pack: {}\n", {"line 4", "pack"}},
+	{"name: x\nlaws:\n  step: {points: [[1, 1, 0], [2, 1, 0]]}\n",
+	 {"laws.step.points is none of fixed, after_wait, spread"}},
+	{"name: x\nlaws:\n  pack: {points: 3}\n", {"line 3: laws.pack.points", "2 to 16 points"}},
+	{"name: x\nlaws:\n  pack: {points: [[1, 1, 0]]}\n", {"2 to 16 points"}},
+	{"name: x\nlaws:\n  pack: {points: [[1, 1, 0], [2, 1]]}\n",
+	 {"laws.pack.points", "of three"}},
+	{"name: x\nlaws:\n  pack: {points: [[1, 1, 0], [1, 1, 0]]}\n", {"must rise"}},
+	{"name: x\nlaws:\n  pack: {points: [[1, 1, 0], [2, -1, 0]]}\n", {"0 to 60 s"}},
+	{"name: x\nlaws:\n  pack: {points: [[1, 1, 0], [2, 1, x]]}\n", {"laws.pack.points"}},
 	{"name: x\ndate: {}\nlaws: {}\n", {"line 2: date: text is needed"}},
 	{"name: x\nlaws: {pack: {fixed: 1}\n", {"p.yaml"}},
 };
@@ -191,6 +241,24 @@ static void every_spelling(void **state)
 		    (w.framework_costs[n] != '@' && w.framework_costs[n] != '\0'))
 			fail_msg("%zu: %s", i, w.framework_costs);
 		assert_int_equal(w.costs != NULL, strcmp(spelled[i].label, "none") != 0);
+		workload_release(&w);
+	}
+}
+
+static void said_twice(void **state)
+{
+	static const char *const texts[] = {
+		"framework: {name: pytorch, costs: torch-1.13}\nframework.costs: none\n" REST,
+		"workload:\n  framework.costs: none\n  framework: {costs: none}\n"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct workload w;
+		struct err e = {0};
+
+		assert_int_equal(load(texts[i], NULL, &w, &e), ERR_USAGE);
+		assert_non_null(strstr(e.text, "framework.costs"));
+		assert_non_null(strstr(e.text, "keep one"));
 		workload_release(&w);
 	}
 }
@@ -290,10 +358,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(laws_add_up),
+		cmocka_unit_test(laws_with_points),
 		cmocka_unit_test(every_row_is_read_back),
 		cmocka_unit_test(refused_with_a_sentence),
 		cmocka_unit_test(units_are_read),
 		cmocka_unit_test(every_spelling),
+		cmocka_unit_test(said_twice),
 		cmocka_unit_test(written_down_again),
 		cmocka_unit_test(files_and_other_versions),
 		cmocka_unit_test(built_in_ones_are_sound),
