@@ -11,7 +11,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from reclaimed import cached as cached_of  # noqa: E402
-from util import left_out, load, skip, stoker, tiny  # noqa: E402
+from util import attempts, left_out, load, skip, stoker, tiny, wait_for  # noqa: E402
 
 PAGE = mmap.PAGESIZE
 MIB = 1 << 20
@@ -75,6 +75,15 @@ class Rig:
 
     def resident(self):
         return sum(resident(f) for f in self.files)
+
+    def evict(self):
+        """A page that the kernel has in hand stays for a moment."""
+        def evicted():
+            for f in self.files:
+                with open(f) as file:
+                    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            return self.resident() == 0
+        assert wait_for(evicted, 10)
 
     def reclaimed(self):
         """Bytes that the kernel took back: some machines do with idle pages. What was there is these and those there."""
@@ -159,25 +168,28 @@ def held(rig):
 
 
 def drop_behind(rig):
-    for keys in ({}, {"storage__store": "mmap"}, {"storage__store": "throttle+posix"}):
+    def once(keys):
         rig.warm()
         cache = rig.run(storage__page_cache="drop_behind", **keys)
         for c, io in zip(cache, rig.io):
-            assert c["cached_at_start_bytes"] == 0 and c["cached_at_end_bytes"] == 0, cache
+            assert c["cached_at_start_bytes"] == 0 and c["cached_at_end_bytes"] < 0.02 * rig.bytes, cache
             assert io is None or io["device_read_bytes"] >= 0.9 * rig.bytes, io
-        assert rig.resident() == 0
+        # a page that the kernel has in hand when it is to be dropped stays, and is said to
+        clean = not any(c["cached_at_end_bytes"] for c in cache)
         level, text = rig.verdict("cache")
-        assert level == "pass" and "Of the dataset, 0 B" in text, text
+        assert ("Of the dataset, 0 B" in text) == clean and (level == "pass" or not clean), (text, cache)
+        return clean and rig.resident() == 0, cache
+
+    for keys in ({}, {"storage__store": "mmap"}, {"storage__store": "throttle+posix"}):
+        right, cache = attempts(f"drop_behind {keys}", lambda _, keys=keys: once(keys))
+        assert right, cache
     assert rig.result["configuration"]["storage.store"]["value"] == "drop_behind+throttle+posix"
     print("   drop_behind: no epoch left a page, over posix, mmap and a shim")
 
 
 def direct(rig):
     for keys in ({"storage__store": "direct"}, {"reader__odirect": "true"}, {"storage__store": "throttle+direct"}):
-        for f in rig.files:
-            with open(f) as file:
-                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        assert rig.resident() == 0
+        rig.evict()
         cache = rig.run(**keys)
         for c, io in zip(cache, rig.io):
             assert c["cached_at_start_bytes"] == 0 and c["cached_at_end_bytes"] == 0, cache

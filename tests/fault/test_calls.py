@@ -171,7 +171,7 @@ class Command:
             elif path.suffix != ".log" and "trace" not in name:
                 out[name] = digest(path)
         if self.measures:
-            there = {f"{m[1]} has {m[2]}": True for k in out if (m := re.match(r"(\S+\.json) (\.[^.\[]+(?:\.[^.\[]+)?)", k)) and not re.search(r"\.what_if|\.limit\.", k)}
+            there = {f"{m[1]} has {m[2]}": True for k in out if (m := re.match(r"(\S+\.json) (\.[^.\[]+(?:\.[^.\[]+)?)", k)) and not re.search(r"\.what_if|\.limit\.|\.fleet\.", k)}
             # numbers in those files differ, and so may their length
             out = {k: ".integrity.files" in k or v for k, v in out.items() if not k.startswith("stdout") and
                    (" " not in k or STABLE.search(k) and not VOLATILE.search(k))} | there

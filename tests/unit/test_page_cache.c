@@ -85,6 +85,22 @@ static struct page_cached look(void)
 	return c;
 }
 
+/* Evicts the file. A page that the kernel has in hand (it takes idle ones back, or compacts memory)
+ * stays for a moment. */
+static void evict_all(struct page_cached *c)
+{
+	struct err e;
+
+	for (int i = 0; i < 40; i++) {
+		if (page_cache_evict(t.path, c, &e) != 0)
+			fail_msg("%s", e.text);
+		if (c->cached_bytes == 0)
+			return;
+		usleep(25000);
+	}
+	fail_msg("%llu bytes stay", (unsigned long long)c->cached_bytes);
+}
+
 /* Pages that the kernel takes back are told apart from those that were never there, and from
  * evicted ones. */
 static void reclaimed(void **state)
@@ -92,7 +108,6 @@ static void reclaimed(void **state)
 	size_t half = BYTES / 2 / 65536 * 65536;
 	struct page_cached before, after;
 	volatile char sum = 0;
-	struct err e;
 	char *p;
 	int fd;
 
@@ -118,8 +133,7 @@ static void reclaimed(void **state)
 	assert_true(after.reclaimed_bytes > half / 2);
 	assert_int_equal(after.cached_bytes + after.reclaimed_bytes,
 			 before.cached_bytes + before.reclaimed_bytes);
-	assert_int_equal(page_cache_evict(t.path, &after, &e), 0);
-	assert_int_equal(after.cached_bytes, 0);
+	evict_all(&after);
 	assert_int_equal(after.reclaimed_bytes, 0);
 	assert_int_equal(look().reclaimed_bytes, 0);
 }
@@ -140,8 +154,7 @@ static void looks_and_evicts(void **state)
 	assert_int_equal(c.file_bytes, BYTES);
 	/* some kernels give idle pages up on their own */
 	assert_true(c.cached_bytes > BYTES / 2 && c.cached_bytes <= BYTES);
-	assert_int_equal(page_cache_evict(t.path, &c, &e), 0);
-	assert_int_equal(c.cached_bytes, 0);
+	evict_all(&c);
 	assert_int_equal(resident_pages(), 0);
 	assert_int_equal(look().cached_bytes, 0);
 	/* single pages are told apart */
@@ -150,7 +163,12 @@ static void looks_and_evicts(void **state)
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(pread(fd, &byte, 1, (off_t)(page * 7) * i), 1);
 	close(fd);
-	c = look();
+	/* unless the kernel takes one back between the two looks */
+	for (int i = 0; i < 10; i++) {
+		c = look();
+		if (c.cached_bytes == resident_pages() * page)
+			break;
+	}
 	assert_int_equal(c.cached_bytes, resident_pages() * page);
 	assert_in_range(c.cached_bytes, 90 * page, 200 * page);
 	assert_int_equal(page_cache_look("/absent/file", &c, &e), -ENOENT);
@@ -177,8 +195,7 @@ static void says_what_stays(void **state)
 	assert_int_equal(page_cache_evict(t.path, &c, &e), 0);
 	munmap(p, BYTES);
 	assert_true(c.cached_bytes > BYTES / 2);
-	assert_int_equal(page_cache_evict(t.path, &c, &e), 0);
-	assert_int_equal(c.cached_bytes, 0);
+	evict_all(&c);
 }
 
 static void empty_files(void **state)
@@ -221,8 +238,14 @@ static int try_old_kernel(void)
 		return 77;
 	if (page_cache_look(t.path, &c, NULL) != 0 || !c.mincore || c.cached_bytes < BYTES / 2)
 		return 1;
-	if (page_cache_evict(t.path, &c, NULL) != 0 || !c.mincore || c.cached_bytes != 0)
-		return 2;
+	for (int i = 0; i < 40 && c.cached_bytes != 0; i++) {
+		if (page_cache_evict(t.path, &c, NULL) != 0 || !c.mincore)
+			return 2;
+		if (c.cached_bytes != 0)
+			usleep(25000);
+	}
+	if (c.cached_bytes != 0)
+		return 8;
 	fd = open(t.path, O_RDONLY | O_CLOEXEC);
 	posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
 	if (pread(fd, page, 4096, BYTES - 4096) != 4096 || pread(fd, page, 1, 0) != 1)
@@ -275,17 +298,19 @@ static struct store *make(const char *expression, const char *yaml)
 	return s;
 }
 
-static void drops(const char *expression)
+/* The bytes that stay when all was read and dropped. */
+static uint64_t read_and_drop(const char *expression)
 {
 	struct store *s = make(expression, "drop_behind: {window: 4194304}");
 	struct io io = {.store = s};
 	struct blob *b = store_blob_new(s, NULL);
 	AUTO_FREE char *p = xmalloc(1u << 20);
-	uint64_t most = 0;
+	uint64_t most = 0, left;
+	struct page_cached c;
 	struct err e;
 
 	write_file(BYTES);
-	page_cache_evict(t.path, NULL, NULL);
+	evict_all(&c);
 	if (io_open(&io, t.path, STORE_READ, b, &e) < 0)
 		fail_msg("%s", e.text);
 	for (uint64_t at = 0; at < BYTES; at += 1u << 20) {
@@ -296,21 +321,31 @@ static void drops(const char *expression)
 		assert_int_equal(p[0], 'x');
 		/* between windows only what was not yet dropped, and what was read ahead */
 		if (at % (4u << 20) == 3u << 20) {
-			struct page_cached c = look();
-
+			c = look();
 			if (c.cached_bytes > most)
 				most = c.cached_bytes;
 		}
 	}
 	if (io_close(&io, b, &e) < 0)
 		fail_msg("%s", e.text);
-	assert_int_equal(look().cached_bytes, 0);
-	assert_int_equal(resident_pages(), 0);
+	left = look().cached_bytes;
+	assert_true(left || resident_pages() == 0);
 	/* what was read is gone while the file is still open: at the latest window all but the
 	 * last piece */
 	assert_true(most < BYTES - (4u << 20));
 	free(b);
 	store_destroy(s);
+	return left;
+}
+
+/* Nothing stays; a page that the kernel has in hand when it is to be dropped does, so it is 3 times
+ * of 4. */
+static void drops(const char *expression)
+{
+	uint64_t left = read_and_drop(expression);
+
+	for (int i = 0; left && i < 3; i++)
+		assert_int_equal(read_and_drop(expression), 0);
 }
 
 static void drop_behind(void **state)
