@@ -35,7 +35,8 @@ DIED = re.compile(r"Sanitizer|runtime error: |[Aa]ssertion [`'].* failed|Asserti
                   r"|SIG(SEGV|ABRT|BUS|ILL|FPE|SYS|KILL)|core dumped|Segmentation fault|double free|stack smashing"
                   r"|crash: |\bhangs\b|TimeoutExpired")
 QUIET_SECONDS = 30
-CALM_SECONDS = 45  # at most so long is waited for other work on the machine to pass
+WAITING = 2  # tests that mostly wait, beside the others
+CALM_SECONDS = float(os.environ.get("STOKER_CALM_SECONDS", 45))  # at most so long is waited for other work on the machine to pass
 CASE = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] (\w+)")
 
 
@@ -54,6 +55,7 @@ class Test:
         labels = set(p.get("LABELS", []))
         self.tier = self.name.split(".")[0]
         self.long = "long" in labels
+        self.waits = "waits" in labels
         self.serial = bool(p.get("RUN_SERIAL"))
         self.timeout = float(p.get("TIMEOUT", 600))
         self.skip_status = int(p.get("SKIP_RETURN_CODE", -1))
@@ -193,9 +195,11 @@ def run(tests, jobs, logs):
     try:
         while waiting or running:
             for test in list(waiting):
-                alone = test.serial and running or running and running[0].serial
-                if len(running) >= jobs or alone:
+                if test.serial and running or running and running[0].serial:
                     break
+                alike = sum(t.waits == test.waits for t in running)
+                if alike >= (WAITING if test.waits and jobs > 1 else jobs):
+                    continue
                 test.start(logs)
                 waiting.remove(test)
                 running.append(test)

@@ -1,5 +1,6 @@
 """The short answer: whatever kind of run, a successful one prints at most 12 lines of 100 columns on stdout and stderr
 together, leads with the whole run, names every check that is not ok, and keeps the rest for -v."""
+# mostly waits
 import os
 import re
 import sys

@@ -1,4 +1,5 @@
 """A signal and the watchdog end the check of the dataset before a run; a SIGHUP that is ignored ends nothing."""
+# mostly waits
 # tier: long
 import os
 import pathlib

@@ -1,4 +1,5 @@
 """Every --help ends with two examples, and each runs as it is printed, in a folder with the examples of the source."""
+# takes 33 s
 # tier: long
 import concurrent.futures
 import os

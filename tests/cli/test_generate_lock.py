@@ -1,4 +1,5 @@
 """Two programs do not generate into one folder at a time; the one that waits is told who is there."""
+# mostly waits
 import os
 import pathlib
 import subprocess

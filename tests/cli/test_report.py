@@ -1,4 +1,5 @@
 """The report: the page drawn by a real browser, from a study of ours and from DLIO's folders; table and plots."""
+# takes 47 s
 # tier: long
 import csv
 import json

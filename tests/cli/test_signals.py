@@ -1,4 +1,5 @@
 """Signals that ask for the end keep what was measured, however many come; so do closed pipes."""
+# mostly waits
 # tier: long
 import concurrent.futures
 import os

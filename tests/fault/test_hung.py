@@ -1,5 +1,6 @@
 """Storage that stops answering, uninterruptibly, at any phase of a run: the results are there within 10 s of the
 watchdog, the process ends as far as the kernel lets it, and one sentence says what does not answer."""
+# mostly waits
 # takes 25 s
 import concurrent.futures
 import os

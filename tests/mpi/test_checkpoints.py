@@ -1,5 +1,7 @@
 """Checkpoints of four ranks in one, two and four processes: the same names and sizes, alone and while training, with
 the measures of all ranks in one result."""
+# beside others
+# mostly waits
 import os
 import pathlib
 import tempfile

@@ -1,5 +1,7 @@
 """Ranks on several hosts, which are network namespaces with their own names: the result knows which rank was
 where, and a dataset that one host does not see is found before anything is timed."""
+# beside others
+# mostly waits
 import os
 import pathlib
 import shutil

@@ -1,5 +1,7 @@
 """Under launchers: storage that hangs for one rank or for all leaves results within 10 s of the watchdog, the launcher
 returns, and no rank is lost; warnings of schedulers, which launchers pass on, keep what was measured."""
+# beside others
+# mostly waits
 # takes 25 s
 import concurrent.futures
 import os

@@ -2,6 +2,8 @@
 libraries of the three binary interfaces, and what cannot work is a sentence: a library of an unknown interface, one that
 lacks a function, fails, hangs, ends the process or sees one process only; a process that does not come. Real launchers;
 the libraries are made here (tests/rigs/fake_mpi.c), because those of the launchers do nothing wrong."""
+# beside others
+# mostly waits
 import concurrent.futures
 import contextlib
 import os

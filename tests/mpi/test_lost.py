@@ -1,6 +1,8 @@
 """A process that ends, is ended or falls silent ends the run everywhere, with one sentence that names it,
 and what the others measured is written down. Launchers kill what is left: that must not matter. What a launcher returns
 depends on the order in which its processes end, too: after an interrupt it is asked several times."""
+# beside others
+# mostly waits
 import os
 import signal
 import tempfile

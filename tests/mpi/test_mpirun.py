@@ -1,6 +1,7 @@
 """One run, however many processes carry it out: under Open MPI's and MPICH's mpirun with 1, 2 and 4
 processes of 1 and 2 ranks, the dataset has the same bytes, every rank reads what the rank of that number
 reads in a single process, every sample is read exactly once, and the files of the result are all there."""
+# beside others
 import os
 import pathlib
 import re

@@ -1,5 +1,7 @@
 """checkpoint.recovery_rank_shift over two hosts: each rank reads what the rank at its place on the other host wrote,
 whether the launcher dealt the ranks out host by host or round and round."""
+# beside others
+# mostly waits
 import json
 import os
 import pathlib

@@ -1,5 +1,7 @@
 """A Slurm cluster of four hosts on this machine: srun with PMIx and with PMI-2, sbatch with mpirun inside, a
 killed rank, and srun without a process management interface, on several hosts and on one."""
+# beside others
+# mostly waits
 import os
 import pathlib
 import re

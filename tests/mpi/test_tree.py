@@ -1,5 +1,7 @@
 """With many processes, barriers and exchanges go over a tree of connections: the results are those of a run in which all
 are connected to process 0, and a process in the middle of the tree that is lost is told of as any other."""
+# beside others
+# mostly waits
 import os
 import signal
 import tempfile

@@ -2,6 +2,8 @@
 sentence with both versions and hosts, and a workload that differs by one that names the first key that differs. Real
 processes: the other build is a copy of the program with another version in it, and one from before versions had a
 digest."""
+# beside others
+# mostly waits
 import os
 import pathlib
 import re

@@ -1,5 +1,6 @@
 """1,024 and 4,096 ranks in one process finish a small workload; a rank costs at most 1 MiB beside its
 sample buffers."""
+# beside others
 import os
 import pathlib
 import resource

@@ -3,6 +3,7 @@ it; a page of very many results stays small, says of all of them what a page of 
 is asked for. Counts, not seconds: processor time only in proportion, of the same command over four times as many.
 takes 25 s
 """
+# beside others
 # tier: long
 import base64
 import gzip

@@ -1,5 +1,6 @@
 """Ten million files and 10^9 samples: memory does not grow with either, except for what is stated, and
 the work done before the first step does not either."""
+# beside others
 import os
 import pathlib
 import sys

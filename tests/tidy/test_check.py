@@ -39,7 +39,7 @@ def build(tmp, tests, cache="STOKER_SANITIZE:STRING="):
 
 def check(folder, *options, **env):
     done = subprocess.run([sys.executable, SOURCE / "tools/check.py", folder, *options], capture_output=True, text=True,
-                          env={**os.environ, **env}, timeout=60)
+                          env={**os.environ, "STOKER_CALM_SECONDS": "0", **env}, timeout=100)
     assert not done.stderr, done.stderr
     return done.returncode, done.stdout
 

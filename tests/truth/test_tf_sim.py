@@ -1,5 +1,6 @@
 """The reference simulation of tf.data: its random numbers are Philox's, each sample comes once over the ranks,
 and the vectors that the C tests read are what it makes."""
+# beside others
 import io
 import os
 import pathlib
