@@ -36,7 +36,8 @@ struct times {
 	size_t n, used;
 };
 #define READERS_MAX 64
-static struct times read_times[4096][READERS_MAX], step_times[4096];
+#define RANKS_MAX 1024
+static struct times read_times[RANKS_MAX][READERS_MAX], step_times[RANKS_MAX];
 
 static bool next_time(struct times *t, int64_t *ns)
 {
@@ -56,10 +57,10 @@ static void load_times(const char *path)
 	while (f && fgets(line, sizeof(line), f)) {
 		struct times *t = NULL;
 
-		if (sscanf(line, "r %u %u %lld", &rank, &worker, &ns) == 3 && rank < 4096 &&
+		if (sscanf(line, "r %u %u %lld", &rank, &worker, &ns) == 3 && rank < RANKS_MAX &&
 		    worker < READERS_MAX)
 			t = &read_times[rank][worker];
-		else if (sscanf(line, "c %u %lld", &rank, &ns) == 2 && rank < 4096)
+		else if (sscanf(line, "c %u %lld", &rank, &ns) == 2 && rank < RANKS_MAX)
 			t = &step_times[rank];
 		if (!t)
 			continue;
@@ -78,7 +79,8 @@ static int64_t told_compute(void *arg, uint32_t rank, uint32_t epoch, uint64_t s
 	(void)arg;
 	(void)epoch;
 	(void)step;
-	next_time(&step_times[rank], &ns);
+	if (rank < RANKS_MAX)
+		next_time(&step_times[rank], &ns);
 	return ns;
 }
 
@@ -99,7 +101,8 @@ static void take(void *arg, const struct modelled_read *r)
 	if (tool.reads)
 		fprintf(tool.reads, "%u %u %llu\n", r->rank, r->worker,
 			(unsigned long long)r->sample);
-	if (r->worker < READERS_MAX && next_time(&read_times[r->rank][r->worker], &ns)) {
+	if (r->rank < RANKS_MAX && r->worker < READERS_MAX &&
+	    next_time(&read_times[r->rank][r->worker], &ns)) {
 		virtual_sleep_until(virtual_now_ns() + ns);
 		return;
 	}
