@@ -56,6 +56,38 @@ const struct flag flag_per_process = {
 	.max = RANKS_MAX,
 	.help = "number of emulated accelerators in each process that mpirun, mpiexec or srun "
 		"starts"};
+const struct flag flag_hosts = {.name = "--hosts",
+				.value = "HOSTS",
+				.kind = FLAG_TEXT,
+				FIELD(hosts),
+				.help = "starts the run on these hosts over ssh, without MPI: "
+					"names separated by commas, with "
+					"one process each, or NAME:N for N; -n is the number of "
+					"accelerators of all of them. "
+					"The program has to be at the same path everywhere. "
+					"Results are written on the first "
+					"host"};
+const struct flag flag_ssh = {
+	.name = "--ssh",
+	.value = "PROGRAM",
+	.kind = FLAG_TEXT,
+	FIELD(ssh),
+	.help = "with --hosts: a program that takes arguments, the name of a "
+		"host and a command for its shell, as ssh does (default: ssh -o "
+		"BatchMode=yes)"};
+const struct flag flag_ssh_arg = {
+	.name = "--ssh-arg",
+	.value = "ARG",
+	.kind = FLAG_LIST,
+	FIELD(ssh_args),
+	.help = "with --hosts: one more argument of that program, before the "
+		"host; can be repeated"};
+const struct flag flag_copy_binary = {
+	.name = "--copy-binary",
+	.kind = FLAG_SET,
+	FIELD(copy_binary),
+	.help = "with --hosts: sends this program to each host, into a new "
+		"folder that is removed at once"};
 const struct flag flag_output = {.name = "--output",
 				 .letter = "-o",
 				 .value = "FOLDER",
@@ -211,6 +243,7 @@ int cli_args_parse(const struct command *c, struct cli_args *a, int argc, char *
 
 void cli_args_release(struct cli_args *a)
 {
+	str_list_release(&a->ssh_args);
 	free(a->override);
 	free(a->output);
 	str_list_release(&a->shrunk);

@@ -33,7 +33,10 @@ struct cli_args {
 	int progress; /* enum progress_choice */
 	const char *progress_file, *progress_interval, *folder; /* NULL: not given */
 	char *output;                                           /* -o: as output.folder; owned */
-	const char *title;         /* what progress calls the run; NULL: its workload */
+	const char *title;        /* what progress calls the run; NULL: its workload */
+	const char *hosts, *ssh;  /* --hosts, --ssh; NULL: not given */
+	struct str_list ssh_args; /* --ssh-arg */
+	bool copy_binary;
 	const char *data;          /* --data; NULL: not given */
 	struct str_list data_keys; /* what the folder says, as overrides; they are in `override` */
 };
@@ -43,7 +46,7 @@ extern const struct flag operand_workload, operand_key;
 extern const struct flag flag_ranks, flag_per_process, flag_output, flag_config_dir, flag_strict,
 	flag_check, flag_verbose, flag_quiet, flag_progress, flag_progress_file,
 	flag_progress_interval, flag_cfg, flag_truth_table, flag_small, flag_repeat,
-	flag_samples_per_s, flag_data;
+	flag_samples_per_s, flag_data, flag_hosts, flag_ssh, flag_ssh_arg, flag_copy_binary;
 
 /* `a` may be the first member of a command's own arguments, which are all zeros otherwise. 1: the
  * help was printed. Release in any case. */

@@ -229,7 +229,9 @@ static int run_main(const struct command *c, int argc, char **argv)
 
 static const struct flag *const flags[] = {&operand_workload,   &operand_key,
 					   &flag_data,          &flag_ranks,
-					   &flag_per_process,   &flag_output,
+					   &flag_per_process,   &flag_hosts,
+					   &flag_ssh,           &flag_ssh_arg,
+					   &flag_copy_binary,   &flag_output,
 					   &flag_check,         &flag_samples_per_s,
 					   &flag_repeat,        &flag_truth_table,
 					   &flag_small,         &flag_config_dir,

@@ -187,6 +187,7 @@ static void config_man(struct buf *b)
 		 "\\-f): only the kernel can end it. A launcher does not wait for it; a shell "
 		 "does.\n"
 		 ".SH ENVIRONMENT\n"
+		 "stoker run \\-\\-hosts passes all variables STOKER_* on to the hosts. "
 		 "Processes that mpirun, mpiexec or srun started find each other without an MPI "
 		 "library where all are on one host or the launcher sets PMI_FD. Elsewhere its MPI "
 		 "library is loaded.\n"

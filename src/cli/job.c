@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/hosts.h"
 #include "cli/launcher.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
@@ -256,6 +257,15 @@ int job_main(const struct command *c, int argc, char **argv, struct stop_flag *s
 	/* under DLIO's name, what DLIO prints */
 	a.verbose = a.verbose || (c->link && strcmp(path_basename(argv[0]), c->link) == 0);
 	signals_of_writes();
+	if (rc == 0 && (a.ssh || a.ssh_args.n || a.copy_binary) && !a.hosts)
+		rc = err_set(
+			&e, ERR_USAGE,
+			"--ssh, --ssh-arg and --copy-binary are for --hosts, which is missing");
+	if (rc == 0 && a.hosts) {
+		status = hosts_run(&a, argc, argv);
+		cli_args_release(&a);
+		return status;
+	}
 	if (rc == 0)
 		rc = job_begin(&j, &a, stop, &status, &e);
 	if (rc < 0)

@@ -29,6 +29,15 @@ static const struct row {
 	const char
 		*job[3]; /* what tells its jobs on a host apart; none: its daemon of the job does */
 } rows[] = {
+	{"STOKER_HOSTS_SIZE",
+	 "STOKER_HOSTS_SIZE",
+	 "STOKER_HOSTS_RANK",
+	 "STOKER_HOSTS_LOCAL",
+	 NULL,
+	 "stoker run --hosts",
+	 NULL,
+	 false,
+	 {NULL}},
 	{"OMPI_COMM_WORLD_SIZE",
 	 "OMPI_COMM_WORLD_SIZE",
 	 "OMPI_COMM_WORLD_RANK",
@@ -162,7 +171,8 @@ void launcher_find(struct launcher *out)
 		return;
 	out->name = r->name;
 	out->mark = r->mark;
-	out->manages = r != &rows[ROWS - 1];
+	out->own = r == &rows[0];
+	out->manages = !out->own && r != &rows[ROWS - 1];
 	out->mpich = r->library && strcmp(r->library, "mpich") == 0;
 	out->processes = number(r->size, 0);
 	out->process = number(r->rank, -1);
@@ -261,13 +271,10 @@ static int set_tree(struct err *e)
 	return 0;
 }
 
-int launcher_way(struct launcher *l, struct err *e)
+int launcher_start_limit(int64_t *limit_ns, struct err *e)
 {
-	static const char *const libraries[] = {"openmpi", "mpich", "standard"};
-	const char *forced = getenv("STOKER_MPI"), *limit = getenv("STOKER_START_LIMIT");
-	const struct row *r = find_row();
+	const char *limit = getenv("STOKER_START_LIMIT");
 	int64_t limit_s = START_LIMIT_S;
-	bool none = forced && strcmp(forced, "none") == 0, known = none || !forced || !*forced;
 
 	if (limit && *limit &&
 	    (!str_to_i64(limit, &limit_s) || limit_s < 1 || limit_s > START_LIMIT_MAX_S))
@@ -275,6 +282,20 @@ int launcher_way(struct launcher *l, struct err *e)
 			       "STOKER_START_LIMIT is '%s': it is the seconds for which the other "
 			       "processes are waited for, 1 to %d",
 			       limit, START_LIMIT_MAX_S);
+	*limit_ns = limit_s * NS_PER_S;
+	return 0;
+}
+
+int launcher_way(struct launcher *l, struct err *e)
+{
+	static const char *const libraries[] = {"openmpi", "mpich", "standard"};
+	const char *forced = getenv("STOKER_MPI");
+	const struct row *r = find_row();
+	int64_t limit_ns;
+	bool none = forced && strcmp(forced, "none") == 0, known = none || !forced || !*forced;
+
+	if (launcher_start_limit(&limit_ns, e) < 0)
+		return e->code;
 	for (size_t i = 0; !known && i < sizeof(libraries) / sizeof(libraries[0]); i++)
 		known = strcmp(forced, libraries[i]) == 0;
 	if (!known && !strchr(forced, '/'))
@@ -294,9 +315,11 @@ int launcher_way(struct launcher *l, struct err *e)
 				   .rank = l->rank,
 				   .process = l->process,
 				   .processes = l->processes,
-				   .limit_ns = limit_s * NS_PER_S};
+				   .limit_ns = limit_ns};
 	name_job(l, r);
-	if (forced && *forced && !none) {
+	if (l->own) {
+		l->way = &meet_over_agent;
+	} else if (forced && *forced && !none) {
 		l->job.library = forced;
 		l->way = &meet_over_mpi;
 	} else if (has_pmi(l, r)) {

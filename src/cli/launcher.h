@@ -10,6 +10,7 @@
 struct launcher {
 	const char *name;       /* "mpirun (Open MPI)"; NULL: none */
 	const char *mark;       /* the variable that says so */
+	bool own;               /* this program, on its agents' hosts (cli/hosts.h) */
 	bool manages;           /* it has a process management that MPI libraries use */
 	bool mpich;             /* MPICH's own, or one that is made of it */
 	int64_t processes;      /* 0: not said */
@@ -31,6 +32,9 @@ void launcher_find(struct launcher *out);
  * net_set_tree_from. ERR_USAGE for other values; -ECONNREFUSED for numbers that no launcher gives.
  */
 int launcher_way(struct launcher *l, struct err *e);
+
+/* STOKER_START_LIMIT, or its default. ERR_USAGE for what is none. */
+int launcher_start_limit(int64_t *limit_ns, struct err *e);
 
 /* Whether this process is the first of those that a launcher started, or there is no launcher. */
 bool launcher_leads(void);

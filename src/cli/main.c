@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
+#include "cli/hosts.h"
 #include "cli/launcher.h"
 #include "cli/output.h"
 
@@ -139,6 +140,8 @@ int main(int argc, char **argv)
 		usage(stdout);
 		return finish(0);
 	}
+	if (strcmp(argv[1], HOSTS_AGENT) == 0)
+		return hosts_agent(argc - 2, argv + 2);
 	c = command_find(argv[1]);
 	if (c && c->alone && !launcher_leads())
 		return 0;

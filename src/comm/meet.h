@@ -45,6 +45,11 @@ extern const struct meet_way meet_on_host;
  * plugin pmi2 speak it. Needs the number of this process, and with PMI_FD how many there are. */
 extern const struct meet_way meet_over_pmi;
 
+/* Over the socket that this variable names, whose other end passes on what process 0 says to all
+ * others ('stoker run --hosts'). Needs the numbers. */
+#define MEET_AGENT_FD "STOKER_HOSTS_FD"
+extern const struct meet_way meet_over_agent;
+
 /* Over the MPI library of the launcher (comm/mpi_library.h). No time limit: a library may hang,
  * print and end the process. */
 extern const struct meet_way meet_over_mpi;

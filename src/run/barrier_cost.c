@@ -9,6 +9,7 @@
 
 /* The first ones wake threads for the first time. */
 #define WARM_UP 2
+#define LEAST 12
 #define MOST 48
 #define BUDGET_NS (NS_PER_S / 5)
 
@@ -50,7 +51,7 @@ int barrier_cost_measure(struct comm *c, const struct net *net, struct barrier_c
 		messages = net_round_messages(net);
 	before = clock_now_ns();
 	/* rank 0 says for all when it is enough */
-	while (n < MOST && !due) {
+	while (n < LEAST || (n < MOST && !due)) {
 		rc = comm_barrier_until(c, due_ns, &due);
 		if (rc < 0)
 			return rc;
