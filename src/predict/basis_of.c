@@ -3,6 +3,7 @@
 #include "predict/basis_of.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,8 +22,9 @@
 static const double ALIKE = 0.02;   /* of the median: computing that varies less is a constant */
 static const double NOTABLE = 0.03; /* of a batch's time: opens that take less just take it */
 static const double ABOVE = 1.3;    /* times a rate that a probe did not get beyond: wrong */
-static const double NEAR = 0.85;    /* times the highest rate that was seen */
-static const double PACED = 0.3;    /* of a request: its latency, beside the time at a server */
+static const double SLOWED = 1.25; /* times the time of a request in the run: it waits for others */
+static const double PACED = 0.3;   /* of a request: its latency, beside the time at a server */
+static const double STARVED = 0.05; /* of the time without a processor, and processors of others */
 static const double CEILING_OFF = 0.03; /* of a ceiling, from run to run: one standard deviation */
 
 /* Requests of one kind with their times. */
@@ -317,28 +319,24 @@ static bool same_ceiling(const struct read_rates *r, double most)
 	return r->servers && r->servers >= most;
 }
 
-/* Requests/s, the most that a probe or the run had. */
-static double most_rate(const struct result *r, const struct costs *c)
+/* Whether requests took longer with the most readers of a probe than in the run. */
+static bool probe_slows(const struct result *r, const struct costs *c)
 {
-	double most =
-		c->requests * (double)r->judged.time.batches / fmax(1e-9, r->judged.time.wall_s);
+	const struct probe_point *q;
 
-	for (uint32_t i = 0; i < r->probe.count && c->law.probed; i++) {
-		const struct probe_point *q = &r->probe.point[i];
-
-		most = q->seconds > 0 ? fmax(most, (double)q->requests / q->seconds) : most;
-	}
-	return most;
+	if (r->probe.count == 0)
+		return false;
+	q = &r->probe.point[r->probe.count - 1];
+	return q->requests > 0 &&
+	       q->read_s / (double)q->requests > SLOWED * c->law.reads.mean_ns / 1e9;
 }
 
-/* A ceiling just above what was seen explains the reads as well as none does; one far above has no
- * effect that could be seen, whatever disturbed a few requests. */
-static bool never_seen(const struct read_rates *r, const struct costs *c, double rate)
+/* A ceiling just above what was seen explains the reads as well as none does, and one that slowed
+ * down no probe is an accident of a few requests. */
+static bool never_seen(const struct read_rates *r, const struct costs *c, bool slowed)
 {
-	double ceiling = read_rates_ceiling(r, c->law.reads.mean_bytes);
-
 	return same_ceiling(r, c->law.reads.most) ||
-	       (c->law.probed && !(c->law.plateau > 0) && ceiling > NEAR * rate);
+	       (c->law.probed && !slowed && !(c->law.plateau > 0));
 }
 
 static struct read_rates without_ceiling(struct read_rates r)
@@ -479,7 +477,8 @@ static bool fill_explanations(const struct result *r, const struct variants *v, 
 			      const struct read_set *set, const struct fleet *base, struct basis *b,
 			      struct read_rates *best)
 {
-	double requests = v->costs.requests, rate = most_rate(r, &v->costs);
+	double requests = v->costs.requests;
+	bool slowed = probe_slows(r, &v->costs);
 
 	for (uint32_t i = 0; i < v->count && b->count < BASIS_MAX - RESAMPLES; i++) {
 		struct read_rates rates = v->one[i].rates;
@@ -487,7 +486,7 @@ static bool fill_explanations(const struct result *r, const struct variants *v, 
 
 		if (v->one[i].split_only)
 			continue;
-		if (never_seen(&rates, &v->costs, rate)) {
+		if (never_seen(&rates, &v->costs, slowed)) {
 			b->untold = !(v->costs.law.plateau > 0);
 			if (i > 0)
 				continue;
@@ -534,6 +533,23 @@ static void add_opens(const struct variants *v, struct times *opens, const struc
 		b->one[i].delay_s += c->open;
 }
 
+/* Other programs made requests late, which says nothing of the storage. */
+static bool starved(const struct result *r, const struct costs *c, struct basis *out)
+{
+	const struct decomposition *d = &r->judged.time;
+	double share = d->wall_s > 0 ? d->mean_s[TIME_NO_CPU] / d->wall_s : 0;
+
+	if (share < STARVED || c->others < STARVED)
+		return false;
+	*out = (struct basis){.known = false};
+	snprintf(
+		out->why, sizeof(out->why),
+		"threads of the run had no processor for %.0f %% of the training time, while other "
+		"programs used %.1f processors",
+		100 * share, c->others);
+	return true;
+}
+
 void basis_of(const struct result *r, uint32_t epochs, const struct variants *v, struct basis *out)
 {
 	const struct decomposition *d = &r->judged.time;
@@ -543,6 +559,8 @@ void basis_of(const struct result *r, uint32_t epochs, const struct variants *v,
 	struct fleet base;
 
 	*out = (struct basis){.known = true};
+	if (starved(r, &v->costs, out))
+		return;
 	base_fleet(r, epochs, v, &base);
 	if (!compute_of(r, epochs, &base.compute)) {
 		*out = (struct basis){.why = "there is no computation"};
@@ -557,6 +575,7 @@ void basis_of(const struct result *r, uint32_t epochs, const struct variants *v,
 		add_resamples(out, &reads, &opens);
 		out->au_rate = d->wall_s > 0 ? 100 * d->mean_s[TIME_COMPUTE] / d->wall_s : 0;
 		out->most_in_flight = v->costs.law.reads.most;
+		out->taken = fmin(100, v->costs.taken);
 		out->probed = v->costs.law.probed;
 		try_on_run(r, out);
 	} else {

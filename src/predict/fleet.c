@@ -278,7 +278,7 @@ static double cap_of(const struct basis *b, uint32_t ranks)
 /* Widens by what the lost part may be off. */
 static double off_by(const struct basis *b, double au)
 {
-	return NEVER_LESS + fabs(b->modeled[0] - b->au_rate) + MODEL_OFF * (100 - au);
+	return NEVER_LESS + b->taken + fabs(b->modeled[0] - b->au_rate) + MODEL_OFF * (100 - au);
 }
 
 struct spread {

@@ -70,6 +70,8 @@ struct basis {
 	double modeled[BASIS_MAX]; /* au_rate of the run itself by each of them */
 	double most_in_flight;     /* requests under way at once, the most seen */
 	bool probed;               /* with more readers than the run's */
+	double taken;              /* points of AU that another run may differ by, as other programs
+				    * used the processors */
 	bool untold;               /* no ceiling was seen, and none beyond that could have been */
 	/* The shape of the tail of requests' times, and its 90 % interval; no tail was fitted where
 	 * low > high. */

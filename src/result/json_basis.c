@@ -137,6 +137,7 @@ json_t *json_basis(const struct basis *b)
 	json_put_real(o, "whole_au_percent", b->au_rate);
 	json_put_int(o, "explanations", b->explanations);
 	json_put_real(o, "most_in_flight", b->most_in_flight);
+	json_put_real(o, "processors_taken_points", b->taken);
 	json_put_bool(o, "probed", b->probed);
 	json_put_bool(o, "ceiling_untold", b->untold);
 	if (b->shape_low <= b->shape_high) {
@@ -263,7 +264,8 @@ void json_basis_read(const json_t *result, struct basis *out)
 	out->explanations = (uint32_t)explanations;
 	if (!number_in(json_object_get(o, "au_percent"), 100.5, &out->au) ||
 	    !number_in(json_object_get(o, "whole_au_percent"), 100.5, &out->au_rate) ||
-	    !number_in(json_object_get(o, "most_in_flight"), TIME_MAX, &out->most_in_flight)) {
+	    !number_in(json_object_get(o, "most_in_flight"), TIME_MAX, &out->most_in_flight) ||
+	    !number_in(json_object_get(o, "processors_taken_points"), 100, &out->taken)) {
 		refuse(out, "whole_au_percent");
 		return;
 	}

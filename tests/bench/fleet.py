@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from util import STOKER, load, stoker  # noqa: E402
 
 TOOL = os.path.join(os.path.dirname(STOKER), "tests", "fleet_from")
-COMPUTE, STEPS, SMALL_STEPS = 0.8, 25, 120
+COMPUTE, STEPS, SMALL_STEPS = 0.8, 25, 80
 MANY = 40  # steps, where a single long wait weighs much
 KB = 1000
 
@@ -65,7 +65,7 @@ CASES = [
 
 def run(one, ranks, steps, out, small):
     _, _, batch, keys, _ = one
-    more = {"run.probe": "true", "run.probe_time": 40} if small else {}
+    more = {"run.probe": "true", "run.probe_time": 20} if small else {}
     args = dict(keys, **more)
     args.update({"workflow.generate_data": "true", "workflow.evaluation": "false", "storage.store": "throttle+memory",
                  "dataset.format": "npz", "dataset.num_files_train": ranks * steps * batch, "reader.access": "native",

@@ -249,8 +249,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(same_as_loaders),
 	};
 
-	/* test_fleet RANKS STEPS: how long such a simulation takes */
-	if (argc == 3) {
+	/* test_fleet RANKS STEPS [loader]: how long such a simulation takes, by the rules or with
+	 * the loader's own code */
+	if (argc >= 3) {
+		static const struct loader_case c = {"pytorch", "pytorch", RULE_PYTORCH,
+						     4,         8,         true};
 		struct fleet f = base((uint32_t)atoi(argv[1]));
 		int64_t begin = clock_now_ns();
 		struct fleet_result r;
@@ -263,7 +266,18 @@ int main(int argc, char **argv)
 		f.hosts = (f.ranks + 7) / 8;
 		f.cpu_s = 0.01;
 		f.request = measured(exponential);
-		r = fleet_run(&f, 1, 0);
+		if (argc == 3) {
+			r = fleet_run(&f, 1, 0);
+		} else {
+			struct workload w;
+			struct err e;
+
+			f.samples = 4;
+			load_settings(&w, &c, 1);
+			if (fleet_run_virtual(&f, &w, 1, &r, &e) < 0)
+				printf("%s\n", e.text);
+			workload_release(&w);
+		}
 		printf("AU %.2f %%, slowest %.3f s; %.1f s, at most %.0f MiB\n", r.au_rate,
 		       r.wait_of_slowest_s, (double)(clock_now_ns() - begin) / 1e9,
 		       (double)fleet_memory(&f) / 0x1p20);
