@@ -53,7 +53,10 @@ def main():
         assert abs(a["busy_percent"] - 40) < 0.1 and b["busy_percent"] == 0, (a, b)
         assert all(abs(v - 40) <= 0.2 for v in a["busy"]["values"]), a["busy"]
         assert all(abs(v - 10) <= 0.2 for v in a["memory_busy"]["values"]), a["memory_busy"]
-        assert all(200 < v < 400 for v in a["power"]["values"]) and not any(b["power"]["values"]), (a, b)
+        # a tick that comes late has less of the energy, and the next one more
+        power = a["power"]["values"]
+        assert 285 < sum(power) / len(power) < 315 and sum(200 < v < 400 for v in power) >= 0.8 * len(power), a["power"]
+        assert not any(b["power"]["values"]), b
         assert set(a["memory_used"]["values"]) == {5 * 1024}, a["memory_used"]
         assert a["memory_bytes"] == 80 << 30, a
         off = run(tmp, "off", os.path.join(tmp, "lib"), run__sample_gpus="false")

@@ -7,6 +7,7 @@ full: a small tmpfs, a page less each time.
 
     test_full_disk.py [CASE...]
 """
+# takes 25 s
 import argparse
 import concurrent.futures
 import contextlib

@@ -2,6 +2,7 @@
 where, and a dataset that one host does not see is found before anything is timed."""
 # beside others
 # mostly waits
+# takes 13 s
 import os
 import pathlib
 import shutil

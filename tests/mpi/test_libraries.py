@@ -4,6 +4,7 @@ lacks a function, fails, hangs, ends the process or sees one process only; a pro
 the libraries are made here (tests/rigs/fake_mpi.c), because those of the launchers do nothing wrong."""
 # beside others
 # mostly waits
+# takes 13 s
 import concurrent.futures
 import contextlib
 import os

@@ -3,6 +3,7 @@ and what the others measured is written down. Launchers kill what is left: that 
 depends on the order in which its processes end, too: after an interrupt it is asked several times."""
 # beside others
 # mostly waits
+# takes 23 s
 import os
 import signal
 import tempfile

@@ -2,6 +2,7 @@
 killed rank, and srun without a process management interface, on several hosts and on one."""
 # beside others
 # mostly waits
+# takes 37 s
 import os
 import pathlib
 import re
