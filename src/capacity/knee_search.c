@@ -116,9 +116,23 @@ static uint32_t below(const struct tried *high, double target)
 	return guess ? guess : 1;
 }
 
+/* A number above all that were measured; 0: one of them surely misses the target. */
+static uint32_t beyond(const struct tries *t, const struct tried *high)
+{
+	uint32_t top = high->accelerators;
+
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->v[i].sign < 0)
+			return 0;
+		top = t->v[i].accelerators > top ? t->v[i].accelerators : top;
+	}
+	return top + (top < 20 ? 1 : top / 20);
+}
+
 static struct search_step next_of(const struct tries *t, double target, uint32_t most)
 {
 	const struct tried *low, *high, *ends[2];
+	uint32_t above;
 
 	if (t->n == 0)
 		return measure(1, false);
@@ -138,6 +152,10 @@ static struct search_step next_of(const struct tries *t, double target, uint32_t
 	for (int i = 0; i < 2; i++)
 		if (ends[i] && ends[i]->runs < SEARCH_RUNS_KNEE)
 			return measure(ends[i]->accelerators, true);
+	/* the upper end of the interval needs a number that surely misses the target */
+	above = high ? beyond(t, high) : 0;
+	if (above && above <= most)
+		return measure(above, false);
 	return (struct search_step){.done = true};
 }
 
