@@ -25,7 +25,7 @@
 #include "workload/key.h"
 
 #define MARK_NAME "stoker_capacity.json"
-#define EPOCHS_MOST 64
+#define EPOCHS_MOST 16
 #define ACCELERATORS_FIRST 4    /* that the first files are enough for */
 static const double ROOM = 0.8; /* of the free space, or memory, that a dataset may take */
 static const double GENERATE_S = 24 * 3600;
@@ -271,13 +271,18 @@ static int write_mark(const struct samples *s, struct err *e)
 	return json_write(mark, s->folder, MARK_NAME, e);
 }
 
+/* The folder was empty before, so that all of it is this. */
 static int remove_made(const struct samples *s, struct err *e)
 {
-	AUTO_FREE char *train = path_join(s->folder, dataset_kind_folder[DATASET_TRAIN]);
 	AUTO_FREE char *manifest = path_join(s->folder, MANIFEST_NAME);
-	int rc = remove_tree(train, e);
+	int rc = remove_tree(manifest, e);
 
-	return rc == 0 ? remove_tree(manifest, e) : rc;
+	for (int k = 0; rc == 0 && k < DATASET_KINDS; k++) {
+		AUTO_FREE char *folder = path_join(s->folder, dataset_kind_folder[k]);
+
+		rc = remove_tree(folder, e);
+	}
+	return rc;
 }
 
 int samples_make(struct samples *s, const struct capacity *c, struct err *e)

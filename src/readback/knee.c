@@ -31,18 +31,20 @@ static double normal(struct draws *d)
 	return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
 }
 
-/* Student's t by a normal over the root of a mean of squares. */
+/* Student's t: a normal over the root of a mean of squares. Of three and more squares, the mean by
+ * Wilson and Hilferty (1931). */
 static double student(struct draws *d, double df)
 {
-	unsigned n = df < 1 ? 1 : df > 30 ? 30 : (unsigned)df;
-	double sum = 0, z = normal(d);
+	double sum = 0, z = normal(d), part;
 
-	for (unsigned i = 0; i < n; i++) {
-		double x = normal(d);
-
-		sum += x * x;
+	if (df >= 3) {
+		part = 2 / (9 * df);
+		sum = pow(fmax(0.01, 1 - part + normal(d) * sqrt(part)), 3);
+		return z / sqrt(sum);
 	}
-	return z / sqrt(sum / n);
+	for (int i = 0; i < (df < 2 ? 1 : 2); i++)
+		sum += pow(normal(d), 2);
+	return z / sqrt(sum / (df < 2 ? 1 : 2));
 }
 
 static double error_of(const struct knee_run *r)

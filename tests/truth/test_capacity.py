@@ -1,0 +1,139 @@
+"""stoker capacity: the number that the arithmetic says; a search that was killed goes on; what cannot be searched is
+refused with the reason."""
+import concurrent.futures
+import json
+import math
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from util import STOKER, attempts, stoker  # noqa: E402
+
+# steps sleep, and requests of one sample each sleep in the throttle: other work on the machine hardly matters
+BASE = ["default", "-q", "--time", "2", "train.computation_time=0.05", "reader.batch_size=1", "reader.access=native", "dataset.format=npy",
+        "dataset.record_length_bytes=10000", "storage.store=throttle+memory"]
+NEED = 0.9 / 0.05  # samples/s of an accelerator at the target
+SAMPLE = 10000 + 128
+
+
+def found(folder):
+    return json.loads(pathlib.Path(folder, "capacity.json").read_text())
+
+
+def known(tmp, name, truth, keys, *more):
+    def once(n):
+        out = tmp / f"{name}-{n}"
+        done = stoker("capacity", *BASE, *keys, *more, "-o", out, timeout=170)
+        said = found(out)
+        high = math.inf if said["high_95"] is None else said["high_95"]
+        right = abs(said["accelerators"] - truth) <= 1 and said["low_95"] <= truth <= high and said["complete"]
+        return right, (said, done)
+
+    ok, (said, done) = attempts(f"capacity {name}", once)
+    assert ok, (name, truth, said["answer"], done.stdout)
+    print(f"   {name}: {said['answer']}, the arithmetic says {truth}")
+    return said, done
+
+
+def bandwidth(tmp):
+    said, done = known(tmp, "bandwidth", 3, [f"storage.throttle.bandwidth={3.5 * NEED * SAMPLE}"])
+    assert not said["at_least"] and said["cause"] in ("bandwidth", "storage", "requests", "queue"), said["cause"]
+    assert re.search(r"^default: [234] accelerators \(95 %: \d to \d\) at AU 90 %$", done.stdout, re.M), done.stdout
+    assert f"limited by    from {said['accelerators'] + 1} on " in done.stdout, done.stdout
+    assert abs(said["delivered_bytes_per_s"] / (3.5 * NEED * SAMPLE) - 1) < 0.1, said
+    out = tmp / "bandwidth-0"
+    page = (out / "capacity.html").read_text()
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S).group(1))
+    assert [c["knee"] for c in data["curves"]] == [found(out)["accelerators"]], data["curves"]
+    # the runs are results as others are
+    text = stoker("audit", out, status=None).stdout
+    assert f"{len(found(out)['runs'])} results" in text, text
+    # and are not made again
+    begin = time.monotonic()
+    again = json.loads(stoker("capacity", *BASE, f"storage.throttle.bandwidth={3.5 * NEED * SAMPLE}", "--json", "-o", out).stdout)
+    assert again["accelerators"] == found(out)["accelerators"] and time.monotonic() - begin < 5
+    done = stoker("capacity", *BASE, "storage.throttle.bandwidth=1e6", "-o", out, status=2)
+    assert "another workload or other keys" in done.stderr, done.stderr
+
+
+def none(tmp):
+    said, done = known(tmp, "none", 0, ["storage.throttle.latency=0.08"])
+    assert "default: no accelerator" in done.stdout and "one accelerator has AU 5" in done.stdout or "AU 6" in done.stdout, done.stdout
+
+
+def at_least(tmp):
+    out = tmp / "most"
+    done = stoker("capacity", *BASE, "--max", "3", "-o", out)
+    said = found(out)
+    assert said["at_least"] and said["accelerators"] == 3 and said["high_95"] is None, said
+    assert "at least 3 accelerators" in done.stdout and "--max" in done.stdout, done.stdout
+
+
+def killed(tmp):
+    """SIGINT keeps what is known; SIGKILL loses one run; the same command goes on."""
+    out, keys = tmp / "killed", [f"storage.throttle.bandwidth={3.5 * NEED * SAMPLE}"]
+    for sig in (signal.SIGINT, signal.SIGKILL):
+        before = len(list(out.glob("*/*/capacity_run.json")))
+        p = subprocess.Popen([STOKER, "capacity", *BASE, *keys, "-o", out], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 120
+        while len(list(out.glob("[0-9]*/*/capacity_run.json"))) <= before and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.4)
+        p.send_signal(sig)
+        text, errors = p.communicate(timeout=60)
+        if sig == signal.SIGINT:
+            assert p.returncode == 1 and "interrupted" in errors and "at least 1 accelerator" in text, (p.returncode, text, errors)
+            assert not found(out)["complete"]
+    assert p.returncode == -signal.SIGKILL
+    runs = len(list(out.glob("[0-9]*/*/capacity_run.json")))
+    done = stoker("capacity", *[w for w in BASE if w != "-q"], *keys, "-o", out, timeout=170)
+    assert done.stderr.count("already measured") >= runs >= 2, (runs, done.stderr)
+    assert found(out)["complete"] and abs(found(out)["accelerators"] - 3) <= 1, found(out)["answer"]
+
+
+def refused(tmp):
+    for words, status, why in [
+            (["train.computation_time=0"], 2, "takes whatever it gets"),
+            (["workflow.train=false"], 2, "does not train"),
+            (["metric.au=0"], 2, "--au"),
+            (["--au", "100"], 2, "from 1 to 99"),
+            (["nonsense.key=1", "--strict"], 2, "nonsense"),
+    ]:
+        done = stoker("capacity", *BASE, *words, "-o", tmp / "refused", status=status)
+        assert why in done.stderr and done.stderr.count("\n") == 1, (words, done.stderr)
+    (tmp / "other").mkdir()
+    (tmp / "other/notes.txt").write_text("mine")
+    done = stoker("capacity", "default", "-q", f"dataset.data_folder={tmp}/other", "train.computation_time=0.1", "-o", tmp / "refused", status=2)
+    assert "no training data" in done.stderr and os.listdir(tmp / "other") == ["notes.txt"], done.stderr
+    done = stoker("capacity", "default", "-q", "--data", tmp / "absent", "train.computation_time=0.1", "--max", "1", "-o", tmp / "made")
+    assert "at least 1 accelerator" in done.stdout and not (tmp / "absent").exists(), done.stdout
+
+
+def few_files(tmp):
+    """A dataset that is there is used as it is, and is enough for some accelerators only."""
+    data = tmp / "few"
+    stoker("generate", "default", f"dataset.data_folder={data}", "dataset.num_files_train=48", "dataset.format=npy", "-q")
+    out = tmp / "few-out"
+    done = stoker("capacity", "default", "--data", data, "-q", "--time", "2", "reader.batch_size=2", "train.computation_time=0.1", "-o", out)
+    said = found(out)
+    assert said["at_least"] and 1 <= said["accelerators"] <= 6 and "more files are needed" in said["ended_by"], said
+    assert "more files are needed" in done.stdout.replace("\n                ", " "), done.stdout
+    assert len(list((data / "train").glob("*.npy"))) == 48
+    done = stoker("capacity", "default", "--data", data, "-q", "reader.batch_size=48", "train.computation_time=0.1", "-o", tmp / "x", status=1)
+    assert "more files are needed" in done.stderr, done.stderr
+
+
+def main():
+    with tempfile.TemporaryDirectory() as tmp, concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for case in [pool.submit(f, pathlib.Path(tmp)) for f in (bandwidth, none, at_least, killed, refused, few_files)]:
+            case.result()
+
+
+if __name__ == "__main__":
+    main()
