@@ -19,7 +19,8 @@
 uint64_t judge_memory_bytes(uint64_t epochs)
 {
 	return u64_sum(u64_product(epochs, sizeof(struct epoch_judgement)),
-		       verdicts_count(verdict_table) * sizeof(struct verdict) + steadiness_bytes());
+		       verdicts_count(verdict_table) * sizeof(struct verdict) + steadiness_bytes() +
+			       sizeof(struct basis));
 }
 
 static int judge_epochs(struct result *r, const struct run_metrics *m, struct err *e)

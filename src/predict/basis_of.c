@@ -25,11 +25,14 @@ static const double ABOVE = 1.3;    /* times a rate that a probe did not get bey
 static const double SLOWED = 1.25; /* times the time of a request in the run: it waits for others */
 static const double PACED = 0.3;   /* of a request: its latency, beside the time at a server */
 static const double STARVED = 0.05; /* of the time without a processor, and processors of others */
+static const double FEW =
+	8; /* of the readers of a probe, as a part of the most: hardly any waits */
 static const double CEILING_OFF = 0.03; /* of a ceiling, from run to run: one standard deviation */
 
 /* Requests of one kind with their times. */
 struct times {
-	struct read_seen *seen;
+	const struct read_seen *seen;
+	struct read_seen *owned; /* the same, of the run */
 	size_t n;
 	double *own; /* s, of those that are looked at, in the order in which they began */
 	size_t kept;
@@ -159,7 +162,6 @@ static void take_off_waits(struct times *t, const struct read_set *set, const st
 	turn.last = xcalloc(turn.most ? turn.most : 1, sizeof(double));
 	turn.released = xcalloc(r->burst ? r->burst : 1, sizeof(double));
 	movers_find(&movers, t, latency);
-	t->kept = 0;
 	for (size_t i = 0; i < t->n; i++) {
 		double begin = begin_of(t, i), end = end_of(t, i);
 		double from = turn_from(&turn, begin, end), moving = fmin(end, begin + latency);
@@ -177,6 +179,30 @@ static void take_off_waits(struct times *t, const struct read_set *set, const st
 	free(movers.m);
 	free(turn.released);
 	free(turn.last);
+}
+
+/* Of the run; and of its probe, where that was slowed down by nothing: there are more of them. */
+static void own_times(const struct result *r, const struct costs *c, bool slowed, struct times *t,
+		      const struct read_set *set, const struct read_rates *rates)
+{
+	size_t room = t->n;
+
+	t->kept = 0;
+	take_off_waits(t, set, rates);
+	if (!c->law.probed || slowed || c->law.plateau > 0)
+		return;
+	for (uint32_t i = 0; i < r->probe.count; i++)
+		room += r->probe.point[i].reads.n;
+	t->own = xrealloc(t->own, (room ? room : 1) * sizeof(*t->own));
+	for (uint32_t i = 0; i < r->probe.count; i++) {
+		const struct probe_log *l = &r->probe.point[i].reads;
+		const struct read_set of = {l->seen, l->n, l->apart, l->wide};
+		struct times point = {.seen = l->seen, .n = l->n, .own = t->own + t->kept};
+
+		if (l->n > 0)
+			take_off_waits(&point, &of, rates);
+		t->kept += point.kept;
+	}
 }
 
 /* Blocks of those that followed one another, drawn with replacement. */
@@ -212,7 +238,7 @@ static bool load_times(const struct result *r, bool opens, struct times *t, stru
 {
 	double times;
 
-	t->seen = costs_reads(r, opens, set, &times);
+	t->seen = t->owned = costs_reads(r, opens, set, &times);
 	t->n = t->seen ? set->n : 0;
 	if (t->n > READS_MAX)
 		t->n = READS_MAX;
@@ -222,7 +248,7 @@ static bool load_times(const struct result *r, bool opens, struct times *t, stru
 
 static void times_release(struct times *t)
 {
-	free(t->seen);
+	free(t->owned);
 	free(t->own);
 }
 
@@ -327,7 +353,7 @@ static bool probe_slows(const struct result *r, const struct costs *c)
 	if (r->probe.count == 0)
 		return false;
 	q = &r->probe.point[r->probe.count - 1];
-	return q->requests > 0 &&
+	return c->law.probed && q->requests > 0 &&
 	       q->read_s / (double)q->requests > SLOWED * c->law.reads.mean_ns / 1e9;
 }
 
@@ -379,6 +405,72 @@ static void keep_plateau(const struct result *r, const struct costs *c,
 	else
 		f->store.requests_per_s = rate;
 	f->servers = 0;
+}
+
+/* Requests/s of n readers of which each takes `think_s` by itself, and `serve_s` at what all share:
+ * mean value analysis, exact for any distribution of both where sharing is equal. */
+static double rate_of_readers(uint32_t n, double think_s, double serve_s)
+{
+	double queue = 0, rate = 0;
+
+	for (uint32_t k = 1; k <= n; k++) {
+		double there = serve_s * (1 + queue);
+
+		rate = k / (think_s + there);
+		queue = rate * there;
+	}
+	return rate;
+}
+
+/* s of a request at a point of a probe. */
+static double probe_each(const struct probe_point *q)
+{
+	return q->requests > 0 ? q->read_s / (double)q->requests : 0;
+}
+
+/* Whether requests of another size were slowed down less: it is bytes that are shared. */
+static bool slowed_by_bytes(const struct probe *p, double slowed)
+{
+	double alone, other;
+
+	if (p->sized_count < 2)
+		return false;
+	alone = probe_each(&p->sized[0]);
+	other = probe_each(&p->sized[p->sized_count - 1]);
+	return alone > 0 && other > 0 && log(other / alone) < log(slowed) / 2;
+}
+
+/* The ceiling that slowed down the most readers of a probe, where no explanation of single requests
+ * has one: their times vary too much by themselves. */
+static void keep_slowdown(const struct result *r, const struct costs *c,
+			  const struct read_rates *rates, struct fleet *f)
+{
+	const struct probe *p = &r->probe;
+	const struct probe_point *most = &p->point[p->count - 1];
+	double bytes = c->bytes / fmax(1e-9, c->requests), s = 0, n = 0, low = 0, high, rate;
+
+	if (!isinf(read_rates_ceiling(rates, bytes)) || c->law.plateau > 0)
+		return;
+	for (uint32_t i = 0; i < p->count && p->point[i].readers * FEW <= most->readers; i++) {
+		s += p->point[i].read_s;
+		n += (double)p->point[i].requests;
+	}
+	if (!(n > 0) || !(most->seconds > 0))
+		return;
+	rate = (double)most->requests / most->seconds;
+	high = s / n;
+	for (int i = 0; i < 40; i++) {
+		double serve = (low + high) / 2;
+
+		if (rate_of_readers(most->readers, s / n - serve, serve) > rate)
+			low = serve;
+		else
+			high = serve;
+	}
+	if (slowed_by_bytes(p, probe_each(most) * n / s))
+		f->store.bytes_per_s = bytes / high;
+	else
+		f->store.requests_per_s = 1 / high;
 }
 
 /* What an explanation says of waiting. */
@@ -487,20 +579,22 @@ static bool fill_explanations(const struct result *r, const struct variants *v, 
 		if (v->one[i].split_only)
 			continue;
 		if (never_seen(&rates, &v->costs, slowed)) {
-			b->untold = !(v->costs.law.plateau > 0);
+			b->untold = !slowed && !(v->costs.law.plateau > 0);
 			if (i > 0)
 				continue;
 			rates = without_ceiling(rates);
 		}
 		b->one[b->count] = *base;
 		if (requests > 0 && reads->n >= READS_LEAST) {
-			take_off_waits(reads, set, &rates);
+			own_times(r, &v->costs, slowed, reads, set, &rates);
 			if (reads->kept < READS_LEAST)
 				continue;
 			d = all_of(reads);
 			b->one[b->count].requests = requests;
 			explain(&b->one[b->count], &rates, &d);
 			keep_plateau(r, &v->costs, &rates, &b->one[b->count]);
+			if (slowed)
+				keep_slowdown(r, &v->costs, &rates, &b->one[b->count]);
 			if (b->count == 0)
 				*best = rates;
 		} else {
@@ -520,6 +614,7 @@ static void add_opens(const struct variants *v, struct times *opens, const struc
 	struct drawn d;
 
 	if (c->opens > 0 && c->open > NOTABLE * c->service && opens->n >= READS_LEAST) {
+		opens->kept = 0;
 		take_off_waits(opens, set, &best);
 		if (opens->kept >= READS_LEAST) {
 			d = all_of(opens);
@@ -571,7 +666,8 @@ void basis_of(const struct result *r, uint32_t epochs, const struct variants *v,
 	if (fill_explanations(r, v, &reads, &read_set, &base, out, &best)) {
 		add_opens(v, &opens, &open_set, out);
 		if (reads.n >= READS_LEAST)
-			take_off_waits(&reads, &read_set, &best);
+			own_times(r, &v->costs, probe_slows(r, &v->costs), &reads, &read_set,
+				  &best);
 		add_resamples(out, &reads, &opens);
 		out->au_rate = d->wall_s > 0 ? 100 * d->mean_s[TIME_COMPUTE] / d->wall_s : 0;
 		out->most_in_flight = v->costs.law.reads.most;

@@ -13,11 +13,12 @@
 #define REPLICATE_EVENTS 3e6 /* of a simulation that only the interval needs */
 #define REPEATS 8            /* of the best explanation */
 
-static const double IDLE = 0.01;      /* of the time: such waits limit nothing */
-static const double BUSY = 0.85;      /* of a ceiling: it limits */
-static const double STRAGGLING = 2;   /* times the mean wait */
-static const double NEVER_LESS = 1;   /* points of AU, that two runs differ by */
-static const double MODEL_OFF = 0.03; /* of what is lost: what the model is off elsewhere */
+static const double IDLE = 0.01;         /* of the time: such waits limit nothing */
+static const double BUSY = 0.85;         /* of a ceiling: it limits */
+static const double STRAGGLING = 2;      /* times the mean wait */
+static const double NEVER_LESS = 1;      /* points of AU, that two runs differ by */
+static const double MODEL_OFF = 0.03;    /* of what is lost: what the model is off elsewhere */
+static const double DOUBLING_OFF = 0.25; /* points for each doubling of the ranks, as validated */
 static const double SIGMAS = 2;
 static const double ROOT = 0.5;   /* the shape of a tail that grows as the square root */
 static const double MATTERS = 10; /* points of AU: a figure would promise too much */
@@ -276,9 +277,12 @@ static double cap_of(const struct basis *b, uint32_t ranks)
 }
 
 /* Widens by what the lost part may be off. */
-static double off_by(const struct basis *b, double au)
+static double off_by(const struct basis *b, uint32_t ranks, double au)
 {
-	return NEVER_LESS + b->taken + fabs(b->modeled[0] - b->au_rate) + MODEL_OFF * (100 - au);
+	double further = fmax(0, log2((double)ranks / b->one[0].ranks));
+
+	return NEVER_LESS + DOUBLING_OFF * further + b->taken + fabs(b->modeled[0] - b->au_rate) +
+	       MODEL_OFF * (100 - au);
 }
 
 struct spread {
@@ -311,12 +315,12 @@ static void measure_widen(struct measure *m, double au)
 	m->high = fmax(m->high, au);
 }
 
-static void measure_end(const struct measure *m, const struct basis *b, double au, double *low,
-			double *high)
+static void measure_end(const struct measure *m, const struct basis *b, uint32_t ranks, double au,
+			double *low, double *high)
 {
 	/* a resample is one run, too: what runs differ by is in its spread */
 	double dev = fmax(spread_dev(&m->repeats), spread_dev(&m->resamples));
-	double wide = hypot(SIGMAS * dev, off_by(b, au));
+	double wide = hypot(SIGMAS * dev, off_by(b, ranks, au));
 
 	*low = fmax(0, fmin(m->low, au) - wide);
 	*high = fmin(100, fmax(m->high, au) + wide);
@@ -451,8 +455,8 @@ struct fleet_prediction fleet_predict(const struct basis *b, uint32_t ranks, uin
 	if (!run_best(&best, seed, &au, &rate, &out))
 		return out;
 	run_others(b, ranks, hosts, steps, seed, &au, &rate, &out);
-	measure_end(&au, b, out.best.au, &out.au_low, &out.au_high);
-	measure_end(&rate, b, out.best.au_rate, &out.au_rate_low, &out.au_rate_high);
+	measure_end(&au, b, ranks, out.best.au, &out.au_low, &out.au_high);
+	measure_end(&rate, b, ranks, out.best.au_rate, &out.au_rate_low, &out.au_rate_high);
 	out.dev = spread_dev(&au.repeats);
 	out.dev_rate = spread_dev(&rate.repeats);
 	out.linear_au = b->au_rate;
