@@ -191,6 +191,8 @@ static int find_duty(struct point *p, const struct typed *t, const struct duty *
 			snprintf(d->accelerator, sizeof(d->accelerator), "%s",
 				 t->text[ACCELERATOR]);
 	}
+	if (!d->name[0])
+		snprintf(d->name, sizeof(d->name), "a workload without a name");
 	if (t->text[BATCH_SIZE])
 		d->batch = t->number[BATCH_SIZE];
 	if (t->text[COMPUTATION_TIME])

@@ -108,6 +108,7 @@ static struct fit_result forward(const struct point_fit *f, const double *v, str
 		r.limit = of_hosts < of_store ? FIT_LIMIT_HOST : FIT_LIMIT_STORE;
 	else
 		r.limit = wait > 0.01 * d->step_s ? FIT_LIMIT_WAITS : FIT_LIMIT_NONE;
+	r.waits = busy > alone ? 0 : wait / alone;
 	return r;
 }
 
@@ -130,12 +131,16 @@ static double misfit(const struct point_fit *f, const double *v)
 	for (size_t i = 0; i < f->points; i++) {
 		const struct point *p = &f->point[i];
 		struct fit_result r = forward(f, v, caps, &p->of, p->accelerators, p->hosts);
-		double lost = WAIT_ERROR * (1 - fmin(1, isnan(p->au) ? point_share(p) : p->au));
-		double error = hypot(fmax(RATE_ERROR, isnan(p->spread) ? 0 : p->spread), lost);
+		/* waits differ from run to run, a cap does not */
+		double lost = WAIT_ERROR * r.waits;
+		double least = fmax(RATE_ERROR, isnan(p->spread) ? 0 : p->spread);
+		double error = hypot(least, lost), au_error = hypot(AU_ERROR, lost);
 
 		sum += square(log(r.samples_per_s / p->samples_per_s) / error);
+		sum += 2 * log(error / least);
 		if (!isnan(p->au))
-			sum += square(log(r.au / fmin(1, p->au)) / hypot(AU_ERROR, lost));
+			sum += square(log(r.au / fmin(1, p->au)) / au_error) +
+			       2 * log(au_error / AU_ERROR);
 		if (p->largest && target_of(f, p) > 0) {
 			r = forward(f, v, caps, &p->of, p->accelerators + p->hosts, p->hosts);
 			sum += square(fmax(0, r.au - target_of(f, p)) / 0.003);
@@ -501,6 +506,7 @@ static struct fit_result at(const struct point_fit *f, const struct fit_draw *d,
 		/* what AU leaves out stays as long */
 		r.au = fmin(r.au, f->plan.step_s / (all - v[FIT_GAP]));
 		r.share = f->plan.step_s / all;
+		r.waits = 0;
 		r.samples_per_s = most;
 	}
 	return r;
@@ -519,10 +525,11 @@ struct fit_result point_fit_at(const struct point_fit *f, size_t i, double n, do
 	const struct fit_draw *d = &f->draw[i];
 	struct fit_result r = at(f, d, n, hosts, unseen);
 	double by = noise ? exp(RATE_ERROR * d->other[2]) : 1;
-	double lost = noise ? exp(WAIT_ERROR * d->other[3]) : 1;
 
-	r.au = fmin(1, by / (1 + (1 / r.au - 1) * lost));
-	r.share = fmin(1, by / (1 + (1 / r.share - 1) * lost));
+	if (noise)
+		by *= exp(WAIT_ERROR * r.waits * d->other[3]);
+	r.au = fmin(1, r.au * by);
+	r.share = fmin(1, r.share * by);
 	r.samples_per_s = r.share * n * duty_need(&f->plan);
 	return r;
 }

@@ -95,6 +95,7 @@ struct fit_result {
 	double au;    /* as DLIO defines it, 0 to 1 */
 	double share; /* by rate */
 	double samples_per_s;
+	double waits; /* the share of a step that is w; 0 where a cap decides */
 	enum fit_limit limit;
 };
 

@@ -449,9 +449,9 @@ static void find_most(struct sizing *s, const struct point_fit *f, double hosts)
 	s->most.n.mid = floor(s->most.n.mid / hosts) * hosts;
 	s->most.n.high = ceil(s->most.n.high / hosts) * hosts;
 	s->most.searched = most * hosts;
-	s->most.bounded = !is_beyond(f, hosts) && (f->host_seen || f->store_seen) &&
-			  s->most.n.mid <= s->most.n.high * 0.999 + hosts &&
-			  quantile(least, f->draws, 0.5) >= 0.97 * s->most.n.mid;
+	s->most.bounded =
+		!is_beyond(f, hosts) && s->most.n.mid < s->most.searched &&
+		s->most.n.mid - quantile(least, f->draws, 0.5) <= fmax(hosts, 0.05 * s->most.n.mid);
 }
 
 /* ---- the same by simulation, which takes a while ---- */

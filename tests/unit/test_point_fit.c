@@ -1,0 +1,282 @@
+/* Plans from points of systems whose truth is known by arithmetic: what points tell, what they do
+ * not, and that neither is taken for the other. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/err.h"
+#include "capacity/sizing.h"
+
+/* 20 samples/s an accelerator of 100 MB. */
+static const struct duty duty = {.name = "w",
+				 .batch = 10,
+				 .step_s = 0.5,
+				 .sample_bytes = 100e6,
+				 .file_samples = 1,
+				 .target = 0.9};
+
+static struct point measured(double hosts, double accelerators, double rate, double au)
+{
+	struct point p = {.from = "p",
+			  .of = duty,
+			  .hosts = hosts,
+			  .accelerators = accelerators,
+			  .samples_per_s = rate,
+			  .au = au,
+			  .spread = NAN,
+			  .requests_per_sample = NAN,
+			  .opens_per_sample = NAN};
+
+	return p;
+}
+
+static int plan(struct sizing *s, const struct point *p, size_t n, double accelerators,
+		double hosts, bool grows, struct err *e)
+{
+	const struct sizing_question q = {.plan = &duty,
+					  .accelerators = &accelerators,
+					  .count = 1,
+					  .hosts = hosts,
+					  .grows = grows};
+
+	return sizing_find(s, &q, p, n, e);
+}
+
+static void planned(struct sizing *s, const struct point *p, size_t n, double accelerators,
+		    double hosts)
+{
+	struct err e = {0};
+
+	if (plan(s, p, n, accelerators, hosts, false, &e) < 0)
+		fail_msg("%s", e.text);
+}
+
+static void holds(const struct sizing_range *r, double truth, const char *what)
+{
+	if (!(r->low <= truth && truth <= r->high && r->low <= r->mid && r->mid <= r->high))
+		fail_msg("%s: %g is not in %g (%g to %g)", what, truth, r->mid, r->low, r->high);
+}
+
+/* What was measured is planned as it was, within a few points. */
+static void test_the_same(void **state)
+{
+	const struct point p = measured(1, 8, 148, 0.94);
+	struct sizing s = {0};
+
+	(void)state;
+	planned(&s, &p, 1, 8, 1);
+	assert_true(s.row[0].bounded);
+	holds(&s.row[0].au, 0.94, "AU");
+	holds(&s.row[0].share, 0.925, "share by rate");
+	assert_true(s.row[0].au.high - s.row[0].au.low < 0.06);
+	assert_true(s.row[0].passes == SIZING_YES);
+	/* 160 samples/s at 100 %, 144 of 100 MB for the target */
+	assert_true(fabs(s.row[0].need_samples - 144) < 1e-9);
+	assert_true(fabs(s.row[0].need_bytes - 14.4e9) < 1);
+	assert_true(fabs(s.row[0].need_opens - 144) < 1e-9 && isnan(s.row[0].need_requests));
+	/* eight pass: they did */
+	assert_true(s.most.known && s.most.n.low == 8 && !s.most.bounded);
+	sizing_release(&s);
+}
+
+/* One host says nothing of what the storage gives to four: at least what it gave. */
+static void test_one_host(void **state)
+{
+	const struct point p = measured(1, 8, 156, 0.98);
+	struct sizing s = {0};
+
+	(void)state;
+	planned(&s, &p, 1, 32, 4);
+	assert_false(s.row[0].bounded);
+	assert_true(s.row[0].passes == SIZING_UNKNOWN);
+	/* 156 of 640 */
+	assert_true(fabs(s.row[0].share.low - 156.0 / 640) < 0.02);
+	assert_true(s.row[0].share.mid > 0.9);
+	assert_non_null(strstr(s.row[0].assumption, "the storage gives more than"));
+	assert_non_null(strstr(s.row[0].next, "2 hosts with 8"));
+	sizing_release(&s);
+}
+
+/* 200 samples/s whatever the number: the cap is there, on one host or the storage. */
+static void test_saturated_host(void **state)
+{
+	const struct point p[] = {measured(1, 8, 159, 0.995), measured(1, 20, 200, 0.5),
+				  measured(1, 40, 200, 0.25)};
+	struct sizing s = {0};
+
+	(void)state;
+	planned(&s, p, 3, 30, 1);
+	assert_true(s.row[0].bounded);
+	holds(&s.row[0].samples_per_s, 200, "samples/s");
+	assert_true(s.row[0].samples_per_s.high < 212 && s.row[0].samples_per_s.low > 188);
+	assert_true(s.row[0].passes == SIZING_NO);
+	/* 200 / 20 accelerators, of which 0.9 */
+	holds(&s.most.n, 11, "most");
+	assert_true(s.most.bounded);
+	sizing_release(&s);
+	/* on two hosts: 200 at least, 400 if it was the host's */
+	planned(&s, p, 3, 30, 2);
+	assert_false(s.row[0].bounded);
+	assert_true(s.row[0].samples_per_s.low < 206 && s.row[0].samples_per_s.low > 190);
+	assert_true(s.row[0].samples_per_s.high > 370 && s.row[0].samples_per_s.high < 415);
+	assert_non_null(strstr(s.row[0].assumption, "whether the hosts or the storage"));
+	sizing_release(&s);
+}
+
+/* Four hosts get no more than two: it is the storage. */
+static void test_saturated_storage(void **state)
+{
+	const struct point p[] = {measured(1, 8, 159, 0.995), measured(2, 16, 250, 0.79),
+				  measured(4, 32, 250, 0.395)};
+	struct sizing s = {0};
+
+	(void)state;
+	planned(&s, p, 3, 64, 8);
+	assert_true(s.row[0].bounded);
+	holds(&s.row[0].samples_per_s, 250, "samples/s");
+	assert_true(s.row[0].samples_per_s.high < 265);
+	assert_string_equal(s.row[0].limit, "the storage");
+	sizing_release(&s);
+}
+
+/* The storage grows with the hosts: the wait of the slowest of more accelerators remains. */
+static void test_grown(void **state)
+{
+	const struct point p = measured(1, 8, 155, 0.975);
+	struct sizing s = {0};
+	struct err e = {0};
+
+	(void)state;
+	assert_int_equal(plan(&s, &p, 1, 64, 8, true, &e), 0);
+	assert_true(s.row[0].bounded);
+	/* as before, and as the root of N: 1 / (1 + 0.0256 sqrt 8) */
+	holds(&s.row[0].au, 0.97, "as before");
+	holds(&s.row[0].au, 0.932, "as the root of N");
+	assert_true(s.row[0].au.low > 0.7);
+	sizing_release(&s);
+}
+
+/* The waits of 8 and 64 accelerators give those of 200: overhead 0.01 sqrt(N / 8). */
+static void test_growth_is_measured(void **state)
+{
+	const struct point p[] = {measured(1, 8, 160 / 1.01, 1 / 1.01),
+				  measured(8, 64, 1280 / 1.0283, 1 / 1.0283),
+				  measured(25, 200, 4000 / 1.05, 1 / 1.05)};
+	struct sizing s = {0};
+	struct err e = {0};
+
+	(void)state;
+	assert_int_equal(plan(&s, p, 2, 200, 25, true, &e), 0);
+	holds(&s.row[0].au, 1 / 1.05, "AU");
+	assert_true(s.row[0].au.high - s.row[0].au.low < 0.08);
+	sizing_release(&s);
+}
+
+/* So much a sample and so much a byte: 10 ms + 0.1 ns a byte of the whole storage. */
+static void test_sizes(void **state)
+{
+	struct point p[] = {measured(1, 40, 1 / 0.02, 0.0625), measured(1, 40, 1 / 0.0101, NAN)};
+	struct sizing s = {0};
+	double truth = 1 / 0.011;
+	struct duty other = duty;
+	double n = 40;
+	const struct sizing_question q = {
+		.plan = &other, .accelerators = &n, .count = 1, .hosts = 1};
+	struct err e = {0};
+
+	(void)state;
+	p[1].of.sample_bytes = 1e6;
+	other.sample_bytes = 10e6;
+	assert_int_equal(sizing_find(&s, &q, p, 2, &e), 0);
+	holds(&s.row[0].samples_per_s, truth, "samples/s of the size between");
+	sizing_release(&s);
+	/* of one size only: between as many samples and as many bytes */
+	assert_int_equal(sizing_find(&s, &q, p, 1, &e), 0);
+	holds(&s.row[0].samples_per_s, 55, "as many samples");
+	assert_true(s.row[0].samples_per_s.high > 3 * s.row[0].samples_per_s.low);
+	assert_non_null(strstr(s.row[0].assumption, "goes with its bytes"));
+	sizing_release(&s);
+}
+
+static void refused(const struct point *p, size_t n, double accelerators, double hosts,
+		    const char *why)
+{
+	struct sizing s = {0};
+	struct err e = {0};
+
+	assert_true(plan(&s, p, n, accelerators, hosts, false, &e) < 0);
+	if (!strstr(e.text, why))
+		fail_msg("'%s' does not say '%s'", e.text, why);
+	sizing_release(&s);
+}
+
+static void test_refused(void **state)
+{
+	const struct point p[] = {measured(1, 8, 156, 0.98), measured(1, 16, 60, 0.19),
+				  measured(1, 8, 100, 0.63)};
+
+	(void)state;
+	refused(p, 1, 241, 1, "beyond 30 times");
+	refused(p, 1, 100, 31, "31 hosts");
+	refused(p, 1, 4, 8, "some have none");
+	refused(p, 2, 8, 1, "cannot be of one system");
+	refused(p, 3, 8, 1, "contradict each other");
+}
+
+static void reads(const char *text, const char *why)
+{
+	struct point p;
+	struct err e = {0};
+	int rc = point_parse(&p, text, 1, &duty, &e);
+
+	if (rc == 0)
+		rc = point_check(&p, &e);
+	if (why && (rc == 0 || !strstr(e.text, why)))
+		fail_msg("'%s': '%s' does not say '%s'", text, e.text, why);
+	if (!why && rc < 0)
+		fail_msg("'%s': %s", text, e.text);
+}
+
+static void test_typed(void **state)
+{
+	(void)state;
+	reads("hosts=1,accelerators=8,samples_per_s=150,au=95%,spread=0.4,largest=yes", NULL);
+	reads("accelerators=8,hosts=1,samples_per_s=1.5e2,sample_bytes=100MB,computation_time="
+	      "500ms",
+	      NULL);
+	reads("hosts=1,accelerators=8", "samples_per_s= is missing");
+	reads("hosts=1,acelerators=8,samples_per_s=150", "did you mean 'accelerators'?");
+	reads("hosts=1,hosts=1,accelerators=8,samples_per_s=150", "given twice");
+	reads("hosts=1.5,accelerators=8,samples_per_s=150", "whole number");
+	reads("hosts=1,accelerators=8,samples_per_s=0", "more than 0");
+	reads("hosts=1,accelerators=8,samples_per_s=inf", "more than 0");
+	reads("hosts=1,accelerators=1e8,samples_per_s=150", "10000000");
+	reads("hosts=1,accelerators=8,samples_per_s=150,au=0.95", "percent");
+	reads("hosts=1,accelerators=8,samples_per_s=150,au=101", "percent");
+	reads("hosts=1,accelerators=8,samples_per_s=150,largest=perhaps", "yes or no");
+	reads("hosts=1,accelerators=8,samples_per_s=150,", "not key=value");
+	reads("hosts=1,accelerators=8,samples_per_s=150,au=", "no value");
+	reads("hosts=9,accelerators=8,samples_per_s=150", "some have none");
+	reads("hosts=1,accelerators=8,samples_per_s=170", "take at most 160");
+	reads("hosts=1,accelerators=8,samples_per_s=150,au=85", "one of the two is wrong");
+	reads("hosts=1,accelerators=8,samples_per_s=100,au=95", "higher than the rate allows");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_same),       cmocka_unit_test(test_one_host),
+		cmocka_unit_test(test_saturated_host), cmocka_unit_test(test_saturated_storage),
+		cmocka_unit_test(test_grown),          cmocka_unit_test(test_growth_is_measured),
+		cmocka_unit_test(test_sizes),          cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_typed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
