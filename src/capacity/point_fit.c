@@ -11,7 +11,7 @@
 
 /* Relative errors of measured figures: published repetitions spread by 0.01 to 1.3 %. */
 #define RATE_ERROR 0.01
-#define AU_ERROR 0.005
+#define AU_ERROR 0.0075
 /* Of the time that is lost, which few rare waits may make up. */
 #define WAIT_ERROR 0.15
 /* How far another accelerator changes what the same system gives: published pairs differ by -44 to
@@ -200,7 +200,7 @@ static void parameters(const struct point_fit *f, const struct room *room, const
 	v[FIT_SHAPE] = FIT_SHAPE_MAX * u[FIT_SHAPE];
 	v[FIT_RARITY] = pow(FIT_RARE, u[FIT_RARITY]);
 	v[FIT_ALONE] = FIT_COMMON + (1 - FIT_COMMON) * u[FIT_ALONE];
-	v[FIT_WAIT] = c * 1e-5 * pow(3e5, u[FIT_WAIT]);
+	v[FIT_WAIT] = 3 * c * square(square(u[FIT_WAIT]));
 	/* published: 0.15 to 2.2 points in the median of a workload, up to 15 */
 	v[FIT_GAP] = c * 0.01 * exp(1.3 * quantile_of_normal(u[FIT_GAP]));
 	v[FIT_RANK] = room->rank[0] * pow(room->rank[1] / room->rank[0], u[FIT_RANK]);
