@@ -32,8 +32,8 @@ static json_t *json_point(const struct point *p)
 	json_t *o = json_object();
 
 	json_put_text(o, "from", p->from);
-	json_put_real(o, "accelerators", p->accelerators);
-	json_put_real(o, "hosts", p->hosts);
+	json_put_int(o, "accelerators", (uint64_t)p->accelerators);
+	json_put_int(o, "hosts", (uint64_t)p->hosts);
 	put_duty(o, &p->of);
 	json_put_real(o, "samples_per_s", p->samples_per_s);
 	json_put_real(o, "bytes_per_s", p->samples_per_s * p->of.sample_bytes);
@@ -49,8 +49,8 @@ static json_t *json_row(const struct sizing *s, const struct sizing_row *r)
 		[SIZING_NO] = "no", [SIZING_YES] = "yes", [SIZING_UNKNOWN] = "not known"};
 	json_t *o = json_object(), *need = json_object(), *rules = json_object();
 
-	json_put_real(o, "accelerators", r->accelerators);
-	json_put_real(o, "hosts", r->hosts);
+	json_put_int(o, "accelerators", (uint64_t)r->accelerators);
+	json_put_int(o, "hosts", (uint64_t)r->hosts);
 	json_put_text(o, "passes", s->plan.target > 0 ? answers[r->passes] : NULL);
 	json_put_text(o, "enough", s->plan.target > 0 ? answers[r->enough] : NULL);
 	json_put_bool(o, "bounded", r->bounded);
@@ -79,7 +79,7 @@ static json_t *json_most(const struct sizing *s)
 {
 	json_t *o = json_range(&s->most.n, 1, s->most.bounded);
 
-	json_put_real(o, "hosts", s->row[0].hosts);
+	json_put_int(o, "hosts", (uint64_t)s->row[0].hosts);
 	json_put_bool(o, "bounded", s->most.bounded);
 	json_put_real(o, "searched_to", s->most.searched);
 	return o;
@@ -101,7 +101,7 @@ static json_t *json_goodput(const struct sizing *s)
 	const struct goodput_input *in = &s->checkpoint;
 	json_t *o = json_object();
 
-	json_put_real(o, "accelerators", in->accelerators);
+	json_put_int(o, "accelerators", (uint64_t)in->accelerators);
 	json_put_real(o, "bytes", in->bytes);
 	json_put_real(o, "write_bytes_per_s", in->write_rate);
 	json_put_real(o, "accelerator_mtbf_h", in->mtbf_one_s / 3600);

@@ -1,0 +1,150 @@
+"""stoker plan: what it says of points and results, its files, and what it refuses."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from util import stoker  # noqa: E402
+
+POINT = "hosts=1,accelerators=8,samples_per_s=160,au=93.1"
+H100 = ["--model", "unet3d_h100"]
+
+
+def flat(text):
+    return re.sub(r"\s+", " ", text)
+
+
+def planned(tmp, *words):
+    out = pathlib.Path(tmp) / "plan.json"
+    text = stoker("plan", *words, "--json", out).stdout
+    assert all(len(line) <= 100 for line in text.split("\nfrom ")[0].splitlines()), text
+    return flat(text), json.loads(out.read_text())
+
+
+def answers(tmp):
+    page = pathlib.Path(tmp) / "plan.html"
+    text, found = planned(tmp, "--point", POINT, *H100, "-n", "16,8,32", "-o", page)
+    for part in ("16 accelerators on 2 hosts: unet3d_h100", "does it pass? not known: AU as DLIO defines it at least 4",
+                 "if nothing else limits it; target 90 %", "is it enough? not known", "312 opens/s for the target",
+                 "requests/s are not known without a result", "storage gives at least 1", "the storage gives more than 21.8 GiB/s",
+                 "would settle it a run on 2 hosts with 8 on each", "most that pass at least 8"):
+        assert part in text, (part, text)
+    rows = found["plans"]
+    assert [r["accelerators"] for r in rows] == [16, 8, 32] and [r["hosts"] for r in rows] == [2, 1, 4]
+    # 8 H100 with 7 samples of 146,600,628 bytes (and a header) in 0.323 s, of which 0.9
+    assert abs(rows[1]["needs"]["samples_per_s"] - 0.9 * 8 * 7 / 0.323) < 1e-6, rows[1]
+    assert abs(rows[1]["needs"]["bytes_per_s"] / (0.9 * 8 * 7 / 0.323 * 146600628) - 1) < 1e-3, rows[1]
+    assert rows[1]["bounded"] and rows[1]["passes"] == "yes" and rows[1]["au_percent"]["low"] < 93.1 < rows[1]["au_percent"]["high"]
+    assert not rows[0]["bounded"] and rows[0]["passes"] == "not known" and "low" not in rows[0]["au_percent"]
+    assert rows[0]["samples_per_s"]["at_least"] <= 160 and "low" not in rows[0]["samples_per_s"]
+    html = page.read_text()
+    assert not re.search(r"@[A-Z]+@", html) and '"most_that_pass"' in html
+    assert stoker("plan", "--point", POINT, *H100, "-n", "16").stdout == stoker("plan", "--point", POINT, *H100, "-n", "16").stdout
+
+
+def checkpoints(tmp):
+    # S / B = 100 s, M = 50000 h / 8: sqrt(2 * 100 * 22.5e6) = 67,082 s
+    text, found = planned(tmp, "--point", POINT, *H100, "-n", "8", "--checkpoint", "1TB", "--write-rate", "10GB/s",
+                          "--interval", "1h", "--loss", "1%", "--local-rate", "1TB/s", "--local-share", "80")
+    k = found["checkpoints"]
+    assert abs(k["young_s"] - 67082.0) < 1 and abs(k["best"]["interval_s"] / k["exact_s"] - 1) < 1e-9, k
+    assert k["asked"]["interval_s"] == 3600 and k["asked"]["goodput_percent"] < k["best"]["goodput_percent"] < 100, k
+    assert k["local_interval_s"] < k["shared_interval_s"] and k["needed_write_bytes_per_s"] < 10e9, k
+    for part in ("checkpoints of 931 GiB, 8 accelerators", "MLCommons' figure", "as asked every 1 h 00 min", "to lose 1 % at most: write at"):
+        assert part in text, (part, text)
+    # 14 bytes each
+    _, found = planned(tmp, "--point", POINT, *H100, "-n", "8", "--parameters", "1e9", "--pause", "2s")
+    assert found["checkpoints"]["bytes"] == 14e9 and "young_s" not in found["checkpoints"]
+
+
+def refused():
+    same = f"{POINT},model=unet3d,accelerator="
+    for status, words, message in (
+            (2, [], "--accelerators N"),
+            (2, ["-n", "8"], "nothing to plan from"),
+            (2, ["-n", "0", "--point", POINT], "'0' is not a whole number from 1 to 10000000"),
+            (2, ["-n", "8,", "--point", POINT], "'' is not a whole number"),
+            (2, ["-n", "8,8", "--point", POINT], "8 is given twice"),
+            (2, ["-n", "99999999999999999999", "--point", POINT, *H100], "is not a whole number"),
+            (2, ["-n", "8", "--point", POINT], "the workload is not known"),
+            (2, ["-n", "8", "--point", POINT, "--model", "unet3d_h1000"], "did you mean 'unet3d_h100'?"),
+            (2, ["-n", "8", "--point", POINT + ",ua=3", *H100], "did you mean 'au'?"),
+            (2, ["-n", "8", "--point", POINT.replace("160", "-160"), *H100], "more than 0"),
+            (2, ["-n", "8", "--point", POINT.replace("160", "1e999"), *H100], "more than 0"),
+            (2, ["-n", "8", "--point", POINT.replace("160", "100"), *H100], "higher than the rate allows"),
+            (2, ["-n", "8", "--point", POINT.replace("160", "200"), *H100], "take at most 173.4 samples/s"),
+            (2, ["-n", "8", "--point", same + "h100", "--point", same.replace("160", "80") + "a100"], "name the workload"),
+            (2, ["-n", "8", "--hosts", "9", "--point", POINT, *H100], "some have none"),
+            (1, ["-n", "241", "--point", POINT, *H100], "beyond 30 times (up to 240)"),
+            (2, ["-n", "8", "--point", POINT, *H100, "--write-rate", "1GB/s"], "--checkpoint SIZE"),
+            (2, ["-n", "8", "--point", POINT, *H100, "--checkpoint", "0"], "above 0"),
+            (2, ["-n", "8", "--point", POINT, *H100, "--checkpoint", "1TB", "--loss", "0"], "between 0 and 100"),
+            (2, ["-n", "8", "--point", POINT, "--model", "llama3_8b"], "nothing to plan"),
+            (2, ["-n", "8", "--from", "/nonexistent"], "/nonexistent")):
+        done = stoker("plan", *words, status=status)
+        assert message in done.stderr and len(done.stderr.splitlines()) == 1 and not done.stdout, (words, done)
+
+
+def run(tmp, name, *more):
+    folder = pathlib.Path(tmp) / name
+    stoker("run", "default", "-n", "2", "workflow.generate_data=true", "workflow.evaluation=false", "storage.store=throttle+memory",
+           "storage.throttle.bandwidth=20e6", "dataset.record_length_bytes=100000", "dataset.num_files_train=96",
+           "dataset.num_samples_per_file=1", "reader.batch_size=2", "train.computation_time=0.01", "train.epochs=2", "-q", *more,
+           "-o", folder)
+    return folder
+
+
+def results(tmp):
+    """20 MB/s of samples of 100 kB are at most 200 samples/s, whatever the number; one accelerator takes 200."""
+    a = run(tmp, "a")
+    record = json.loads((a / "result.json").read_text())
+    failed = [v["check"] for v in record["verdicts"] if v["level"] == "fail"]
+    words = ["--despite-verdicts"] if failed else []
+    if failed:
+        done = stoker("plan", a, "-n", "4", status=1)
+        assert "has failed checks" in done.stderr and "--despite-verdicts" in done.stderr, done
+    text, found = planned(tmp, "--from", a, "-n", "8,2", "--hosts", "1", *words)
+    rate = found["plans"][0]["samples_per_s"]
+    assert found["plans"][0]["passes"] == "no" and rate["estimate"] < 240 and rate.get("low", rate.get("at_least")) < 205, found["plans"]
+    assert found["plans"][0]["needs"]["requests_per_s"] > found["plans"][0]["needs"]["samples_per_s"] * 0.99, found["plans"][0]
+    assert found["plans"][1]["by_rate_percent"]["high"] < 60, found["plans"][1]
+    assert "throttle+memory' of this program" in text, text
+    b = run(tmp, "b", "dataset.record_length_bytes=50000")
+    done = stoker("plan", a, b, "-n", "8", "--despite-verdicts", status=2)
+    assert "results of different workloads" in done.stderr and len(done.stderr.splitlines()) == 1, done
+    # damage and absence: one sentence, nothing is written
+    cut = pathlib.Path(tmp) / "cut"
+    shutil.copytree(a, cut)
+    (cut / "result.json").write_bytes((a / "result.json").read_bytes()[:2000])
+    out = pathlib.Path(tmp) / "none.json"
+    for change in (None, "unlink"):
+        if change:
+            (cut / "result.json").unlink()
+        done = stoker("plan", cut, "-n", "8", "--json", out, "-o", out.with_suffix(".html"), status=1)
+        assert "result.json" in done.stderr and len(done.stderr.splitlines()) == 1 and not done.stdout, done
+        assert not out.exists() and not out.with_suffix(".html").exists()
+    # a check that failed: the result says so itself
+    record["verdicts"].append({"check": "cache", "level": "fail", "text": "planted"})
+    bad = pathlib.Path(tmp) / "bad"
+    shutil.copytree(a, bad)
+    (bad / "result.json").write_text(json.dumps(record))
+    done = stoker("plan", bad, "-n", "8", status=1)
+    assert "has failed checks" in done.stderr, done
+    assert "failed checks, which were to be ignored" in flat(stoker("plan", bad, "-n", "8", "--despite-verdicts").stdout)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as tmp:
+        answers(tmp)
+        checkpoints(tmp)
+        refused()
+        results(tmp)
+    print("plans from points and results, checkpoints, and what is refused")
+
+
+if __name__ == "__main__":
+    main()
