@@ -132,9 +132,10 @@ def kill_host(begun):
     for pid in processes("--hosts-agent"):
         name = subprocess.run(["nsenter", f"--uts=/proc/{pid}/ns/uts", "hostname"], capture_output=True, text=True).stdout
         all_of_it += [*below(pid), pid] if name.strip() == "node2" else []
-    for pid in all_of_it:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    for sig in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in all_of_it:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, sig)
 
 
 def real_sshd(tmp, data):
