@@ -45,6 +45,23 @@ static int settle_ranks(struct cli_args *a, uint32_t processes, uint32_t *each, 
 	return 0;
 }
 
+/* A library is begun before there is a workload: it is asked for on the command line. */
+static bool wants_mpi(const struct cli_args *a)
+{
+	static const char key[] = "comm.barrier=";
+	bool wanted = false;
+
+	for (size_t i = 0; i < a->overrides; i++) {
+		const char *at = a->override[i];
+
+		at += strspn(at, "+");
+		at += str_starts(at, "workload.") ? strlen("workload.") : 0;
+		if (str_starts(at, key))
+			wanted = strcmp(at + strlen(key), "sockets") != 0;
+	}
+	return wanted;
+}
+
 int job_begin(struct job *j, struct cli_args *a, struct stop_flag *stop, int *status, struct err *e)
 {
 	struct launcher l;
@@ -57,7 +74,7 @@ int job_begin(struct job *j, struct cli_args *a, struct stop_flag *stop, int *st
 	if (!l.name || l.processes == 1)
 		return settle_ranks(a, 1, &each, e);
 	j->speaks = l.process <= 0;
-	rc = launch(&l, &place, status, e);
+	rc = launch(&l, wants_mpi(a), &place, status, e);
 	if (rc == 1)
 		return 1;
 	if (rc == ERR_CANCELED) { /* said by the process beside this one */
@@ -86,6 +103,7 @@ int job_begin(struct job *j, struct cli_args *a, struct stop_flag *stop, int *st
 	if (rc < 0)
 		return rc;
 	j->group = comm_create(&j->comm, 1, j->net, COMM_PROCESSES, stop);
+	j->fabric = place.fabric;
 	return 0;
 }
 
@@ -218,6 +236,7 @@ int job_execute(struct job *j, const struct cli_args *a, struct workload *w, str
 	o->ranks = (uint32_t)a->ranks;
 	o->net = j->net;
 	o->processes = &j->comm;
+	o->fabric = j->fabric;
 	o->start_wall_ns = j->begin_wall_ns;
 	o->stop = j->stop;
 	o->progress = progress_show;

@@ -8,8 +8,9 @@
 #include "run/run.h"
 
 struct job {
-	struct net *net;  /* NULL: this process is alone */
-	struct comm comm; /* of the processes; unused when alone */
+	struct net *net;       /* NULL: this process is alone */
+	struct fabric *fabric; /* the launcher's MPI library, where it is kept; or NULL */
+	struct comm comm;      /* of the processes; unused when alone */
 	struct comm_group *group;
 	bool speaks;           /* this process tells people what happens */
 	int64_t begin_wall_ns; /* the same in all */

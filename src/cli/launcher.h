@@ -49,9 +49,12 @@ struct launch {
 	uint32_t process, processes;
 	struct net_invitation invitation;
 	struct net_listener *listener; /* in process 0 */
+	struct fabric *fabric;         /* the launcher's MPI library can be used; or NULL */
 };
 
 /* Call before any thread is started. 0: this is the child, and `out` is filled. 1: this is the
  * process that was started, and all is over: leave with *status. Negative: `e` says why not; also
- * for a launcher and a library that do not match. -ECONNREFUSED: no other process may know. */
-int launch(struct launcher *l, struct launch *out, int *status, struct err *e);
+ * for a launcher and a library that do not match. -ECONNREFUSED: no other process may know. `mpi`:
+ * the processes meet through the launcher's MPI library, which the process that was started keeps
+ * to the end, for barriers. */
+int launch(struct launcher *l, bool mpi, struct launch *out, int *status, struct err *e);

@@ -17,7 +17,9 @@
 #include "base/thread.h"
 #include "cli/launcher.h"
 #include "cli/signals.h"
+#include "comm/fabric.h"
 #include "comm/meet.h"
+#include "comm/mpi_library.h"
 
 /* Launchers send several signals in a row; the child takes a second one as impatience. Nobody waits
  * less before insisting. */
@@ -32,6 +34,7 @@
 
 /* The limit of what has none of its own: MPI libraries that begin. */
 #define LIBRARY_LIMIT 2 /* times that of the other ways */
+#define FINALIZE_NS (5 * NS_PER_S)
 
 static int read_all(int fd, void *p, size_t n)
 {
@@ -110,6 +113,57 @@ static void library_is_done(pthread_t watcher)
 	pthread_join(watcher, NULL);
 }
 
+/* The library that is kept for barriers. */
+static struct {
+	struct fabric *fabric; /* NULL: none is kept */
+	uint32_t process;
+	pthread_t thread;
+	_Atomic uint32_t over; /* futex word */
+	int status;
+} serving;
+
+static void *serve(void *arg)
+{
+	(void)arg;
+	fabric_serve(serving.fabric, meet_mpi_library(), serving.process);
+	return NULL;
+}
+
+/* MPI_Finalize waits for the other processes, which may be gone. */
+static void *finalize_hangs(void *arg)
+{
+	int64_t end = clock_now_ns() + FINALIZE_NS, left;
+
+	(void)arg;
+	while (!atomic_load_explicit(&serving.over, memory_order_acquire)) {
+		left = end - clock_now_ns();
+		if (left <= 0)
+			_exit(serving.status);
+		thread_wait(&serving.over, 0, left);
+	}
+	return NULL;
+}
+
+/* The child has ended. Where a barrier is under way somebody is missing. */
+static void end_serving(int status)
+{
+	pthread_t watcher;
+	bool waiting;
+
+	if (!serving.fabric)
+		return;
+	waiting = fabric_is_waiting(serving.fabric);
+	fabric_quit(serving.fabric);
+	pthread_join(serving.thread, NULL);
+	serving.status = status;
+	if (waiting || thread_start(&watcher, finalize_hangs, NULL, 0, "mpi-end", NULL) < 0)
+		_exit(status);
+	meet_over_mpi.end();
+	atomic_store_explicit(&serving.over, 1, memory_order_release);
+	thread_wake(&serving.over, -1);
+	pthread_join(watcher, NULL);
+}
+
 /* Brings the invitation of process 0's child to all children. */
 static int introduce(const struct launcher *l, int fd, struct err *e)
 {
@@ -131,7 +185,9 @@ static int introduce(const struct launcher *l, int fd, struct err *e)
 		return rc;
 	if (place.process != 0)
 		write_all(fd, &inv, sizeof(inv));
-	l->way->end();
+	serving.process = place.process;
+	if (!serving.fabric)
+		l->way->end();
 	return 0;
 }
 
@@ -265,7 +321,7 @@ static void end_last(void)
 	clock_sleep_until(clock_now_ns() + LAST_NS);
 }
 
-int launch(struct launcher *l, struct launch *out, int *status, struct err *e)
+int launch(struct launcher *l, bool mpi, struct launch *out, int *status, struct err *e)
 {
 	sigset_t set;
 	pid_t child, launcher = getppid();
@@ -279,6 +335,12 @@ int launch(struct launcher *l, struct launch *out, int *status, struct err *e)
 			       "--mpi=pmix (Open MPI) or --mpi=pmi2 (MPICH), or start all of them "
 			       "on one host",
 			       l->name, (long long)l->processes);
+	/* this program's own hosts have none */
+	if (mpi && !l->own && l->way) {
+		l->way = &meet_over_mpi;
+		serving.fabric = fabric_create();
+		l->job.keeps = serving.fabric != NULL;
+	}
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0)
 		return err_sys(e, errno, "cannot create a socket pair");
 	fflush(NULL);
@@ -287,7 +349,9 @@ int launch(struct launcher *l, struct launch *out, int *status, struct err *e)
 		return err_sys(e, errno, "cannot create a process");
 	if (child == 0) {
 		close(fd[0]);
-		return child_part(fd[1], l, out, e);
+		rc = child_part(fd[1], l, out, e);
+		out->fabric = serving.fabric;
+		return rc;
 	}
 	close(fd[1]);
 	signals_of_end(&set);
@@ -307,7 +371,21 @@ int launch(struct launcher *l, struct launch *out, int *status, struct err *e)
 		*status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 1;
 		return rc == ERR_CANCELED ? 1 : rc;
 	}
+	if (serving.fabric) {
+		snprintf(serving.fabric->library, sizeof(serving.fabric->library), "%s",
+			 meet_mpi_library()->version);
+		rc = meet_mpi_library()->ibarrier && meet_mpi_library()->ibcast &&
+				     meet_mpi_library()->test
+			     ? thread_start(&serving.thread, serve, NULL, 0, "mpi", e)
+			     : err_set(e, ERR_ABSENT, "no MPI_Ibarrier");
+		if (rc < 0) {
+			atomic_store_explicit(&serving.fabric->failed, 1, memory_order_release);
+			l->way->end();
+			serving.fabric = NULL;
+		}
+	}
 	*status = hold(child, launcher, fd[0], &set);
+	end_serving(*status);
 	if (*status && l->process <= 0 && l->mpich)
 		end_last();
 	return 1;

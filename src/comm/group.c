@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "comm/fabric.h"
 #include "comm/group.h"
 #include "comm/net_wire.h"
 
@@ -100,7 +101,19 @@ static bool rank_arrives(struct comm_group *g)
 	return atomic_fetch_add_explicit(&g->arrived, 1, memory_order_acq_rel) + 1 == g->locals;
 }
 
-int comm_barrier(struct comm *c)
+/* The last rank of this process waits for the other processes in the library. */
+static int meet_over_fabric(struct comm_group *g, bool timed)
+{
+	bool due = false;
+	int rc = fabric_barrier(net_fabric(g->net), timed, g->net->channel[g->channel].due_ns, &due,
+				g->stop, g->net);
+
+	if (rc == 0)
+		all_processes_met(g, due);
+	return rc;
+}
+
+static int barrier(struct comm *c, bool timed)
 {
 	struct comm_group *g = c->group;
 	uint32_t seen = atomic_load_explicit(&g->generation, memory_order_acquire);
@@ -115,10 +128,17 @@ int comm_barrier(struct comm *c)
 			next_generation(g);
 			return 0;
 		}
+		if (g->channel == COMM_RANKS && net_fabric(g->net))
+			return meet_over_fabric(g, timed);
 		if (net_arrive(g->net, g->channel) < 0)
 			return ERR_CANCELED;
 	}
 	return wait_generation(g, seen);
+}
+
+int comm_barrier(struct comm *c)
+{
+	return barrier(c, false);
 }
 
 int comm_barrier_until(struct comm *c, int64_t due_ns, bool *due)
@@ -132,7 +152,7 @@ int comm_barrier_until(struct comm *c, int64_t due_ns, bool *due)
 		g->net->channel[g->channel].due_ns = due_ns;
 	else if (c->rank == 0)
 		g->due_ns = due_ns;
-	rc = comm_barrier(c);
+	rc = barrier(c, true);
 	*due = rc == 0 && (g->size == 1 ? clock_now_ns() >= due_ns : g->due);
 	return rc;
 }

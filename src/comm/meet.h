@@ -6,6 +6,7 @@
  *
  * All functions return 0 or negative with a sentence. ERR_CANCELED: another process ended the
  * meeting and says why. -ECONNREFUSED: process 0 may not know of this failure, or be gone. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,7 @@ struct meet_job {
 	const char *library;  /* of MPI: "openmpi", "mpich", "standard", a path, or NULL: any */
 	const char *rank;     /* the variable that says a process's number, as in its environment:
 			       * "PMI_RANK=1"; NULL: none */
+	bool keeps; /* an MPI library serves on, in another thread than the one that begins it */
 	int64_t process, processes; /* as the launcher says; -1 and 0: it does not */
 	int64_t limit_ns;           /* for how long the others are waited for */
 };
@@ -55,3 +57,6 @@ extern const struct meet_way meet_over_agent;
 extern const struct meet_way meet_over_mpi;
 /* The library's path or name; "" before it was found. Any thread. */
 const char *meet_mpi_name(void);
+/* The library itself, after begin and until end. */
+struct mpi_library;
+const struct mpi_library *meet_mpi_library(void);

@@ -17,6 +17,11 @@ const char *meet_mpi_name(void)
 	return atomic_load_explicit(&self.found, memory_order_acquire) ? self.mpi.name : "";
 }
 
+const struct mpi_library *meet_mpi_library(void)
+{
+	return &self.mpi;
+}
+
 static int failed(int code, const char *function, struct err *e)
 {
 	char text[MPI_TEXT_MAX] = "";
@@ -51,7 +56,7 @@ static int check_match(int process, int processes, struct err *e)
 
 static int begin(const struct meet_job *job, struct meet_place *place, struct err *e)
 {
-	enum { FUNNELED = 1 };
+	enum { FUNNELED = 1, SERIALIZED = 2 };
 	int process = 0, processes = 0, provided = 0, code, rc;
 	const char *function = "MPI_Init_thread";
 
@@ -60,7 +65,7 @@ static int begin(const struct meet_job *job, struct meet_place *place, struct er
 	if (rc < 0)
 		return rc;
 	atomic_store_explicit(&self.found, 1, memory_order_release);
-	code = self.mpi.init_thread(NULL, NULL, FUNNELED, &provided);
+	code = self.mpi.init_thread(NULL, NULL, job->keeps ? SERIALIZED : FUNNELED, &provided);
 	if (code == 0) {
 		function = "MPI_Comm_rank";
 		code = self.mpi.comm_rank(self.mpi.comm_world, &process);

@@ -12,6 +12,10 @@ struct mpi_library {
 	int (*comm_rank)(void *comm, int *rank);
 	int (*comm_size)(void *comm, int *size);
 	int (*bcast)(void *p, int n, void *type, int root, void *comm);
+	/* NULL: it has none. A request is as wide as a handle. */
+	int (*ibarrier)(void *comm, void *request);
+	int (*ibcast)(void *p, int n, void *type, int root, void *comm, void *request);
+	int (*test)(void *request, int *flag, void *status);
 	int (*finalize)(void);
 	int (*abort_all)(void *comm, int status);
 	int (*error_string)(int code, char *text, int *length); /* NULL: it has none */

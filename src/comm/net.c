@@ -57,6 +57,16 @@ static struct net_peer *peer_of(const struct net *n, uint32_t process)
 	return process == 0 ? &n->peer[0] : NULL;
 }
 
+void net_use_fabric(struct net *n, struct fabric *f)
+{
+	n->fabric = f;
+}
+
+struct fabric *net_fabric(const struct net *n)
+{
+	return n->fabric;
+}
+
 uint64_t net_round_messages(const struct net *n)
 {
 	return atomic_load_explicit(&n->round_messages, memory_order_relaxed);

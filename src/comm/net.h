@@ -97,6 +97,13 @@ const struct net_process *net_process(const struct net *n, uint32_t process);
 uint32_t net_nodes(const struct net *n);
 bool net_lives(const struct net *n, uint32_t process);
 
+/* Barriers of ranks (COMM_RANKS) go over MPI from here on; NULL: over the sockets. Every process
+ * calls it between the same two barriers, when no group of ranks exists. */
+struct fabric;
+void net_use_fabric(struct net *n, struct fabric *f);
+/* NULL: over the sockets. */
+struct fabric *net_fabric(const struct net *n);
+
 /* Asks every process to end, with this sentence as the reason. The first cause of the highest kind
  * is the one that counts. Any thread. */
 void net_stop(struct net *n, enum net_cause_kind kind, const struct err *why);

@@ -108,6 +108,7 @@ struct net {
 	/* What the rounds of channels go over: connections of the tree, or `peer` */
 	struct net_peer *up, *down; /* up NULL: process 0 */
 	uint32_t downs, depth;
+	struct fabric *fabric;           /* barriers of ranks go over it; NULL: over the above */
 	_Atomic uint64_t round_messages; /* sent and received by this process */
 	int control, wake_fd, poll_fd;
 	pthread_t thread;

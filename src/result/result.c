@@ -209,8 +209,9 @@ double result_barrier_share(const struct result *r)
 
 const char *result_barrier_way(const struct barrier_cost *b)
 {
-	static const char *const names[] = {
-		[BARRIER_THREADS] = "threads", [BARRIER_SOCKETS] = "sockets"};
+	static const char *const names[] = {[BARRIER_THREADS] = "threads",
+					    [BARRIER_SOCKETS] = "sockets",
+					    [BARRIER_MPI] = "mpi"};
 
 	return names[b->way];
 }

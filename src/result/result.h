@@ -145,7 +145,7 @@ struct epoch_usage {
 enum run_status { RUN_COMPLETE, RUN_INTERRUPTED, RUN_FAILED };
 
 /* What a barrier of all ranks costs by itself, measured before training with nobody to wait for. */
-enum barrier_way { BARRIER_THREADS, BARRIER_SOCKETS };
+enum barrier_way { BARRIER_THREADS, BARRIER_SOCKETS, BARRIER_MPI };
 struct barrier_cost {
 	uint32_t count; /* barriers; 0: none were measured */
 	double median_s, mean_s, max_s;
@@ -153,6 +153,9 @@ struct barrier_cost {
 	uint32_t processes;
 	uint32_t depth;  /* of the connections between processes: 1 without a tree */
 	double messages; /* that this process sends and receives for one */
+	/* comm.barrier: of processes alone, over each; 0: not measured */
+	double sockets_s, mpi_s;
+	char library[128]; /* of MPI; "": none was used */
 };
 
 struct result {
@@ -224,7 +227,7 @@ double result_usable_cpus(const struct host_facts *h);
  * own cost is, 0..1. NAN: not known. */
 double result_step_s(const struct result *r);
 double result_barrier_share(const struct result *r);
-/* "threads", "sockets". */
+/* "threads", "sockets", "mpi". */
 const char *result_barrier_way(const struct barrier_cost *b);
 /* Processor time in an epoch (from 0) that is no work of this program but the framework's own code
  * (framework.costs), ns; of all ranks that are not lost. */

@@ -342,6 +342,12 @@ static json_t *json_barrier(const struct result *r)
 		json_put_int(o, "depth", b->depth);
 		json_put_real(o, "messages", b->messages);
 	}
+	if (b->library[0])
+		json_put_text(o, "library", b->library);
+	if (b->sockets_s > 0)
+		json_put_real(o, "sockets_s", b->sockets_s);
+	if (b->mpi_s > 0)
+		json_put_real(o, "mpi_s", b->mpi_s);
 	json_put_int(o, "barriers", b->count);
 	json_put_real(o, "median_s", b->median_s);
 	json_put_real(o, "mean_s", b->mean_s);

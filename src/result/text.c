@@ -146,7 +146,12 @@ static void put_barrier(struct buf *out, const struct result *r)
 		   result_barrier_way(b));
 	if (b->processes > 1)
 		buf_printf(out, ", %u processes, %s", b->processes,
-			   b->depth > 1 ? "as a tree" : "through process 0");
+			   b->way == BARRIER_MPI ? b->library
+			   : b->depth > 1        ? "as a tree"
+						 : "through process 0");
+	if (b->sockets_s > 0 && b->mpi_s > 0)
+		buf_printf(out, "; chosen: sockets took %.3g us, mpi %.3g us", 1e6 * b->sockets_s,
+			   1e6 * b->mpi_s);
 	buf_puts(out, ")");
 	if (isfinite(share))
 		buf_printf(out, ", %.2g %% of a step", 100 * share);

@@ -3,9 +3,12 @@
 #include "run/barrier_cost.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
+#include "comm/fabric.h"
 #include "comm/net.h"
+#include "workload/workload.h"
 
 /* The first ones wake threads for the first time. */
 #define WARM_UP 2
@@ -65,6 +68,60 @@ int barrier_cost_measure(struct comm *c, const struct net *net, struct barrier_c
 	out->processes = net ? net_processes(net) : 1;
 	out->depth = net ? net_depth(net) : 0;
 	out->messages = net ? (double)(net_round_messages(net) - messages) / n : 0;
-	out->way = net ? BARRIER_SOCKETS : BARRIER_THREADS;
+	out->way = !net ? BARRIER_THREADS : net_fabric(net) ? BARRIER_MPI : BARRIER_SOCKETS;
 	return 0;
+}
+
+/* The median of barriers of processes, over the fabric or the sockets. */
+static int measure_processes(const struct run_place *at, struct fabric *f,
+			     const struct stop_flag *stop, double *median_s)
+{
+	struct barrier_cost cost = {0};
+	double took[WARM_UP + LEAST];
+	int64_t before = clock_now_ns(), now;
+	bool due;
+
+	for (uint32_t i = 0; i < WARM_UP + LEAST; i++) {
+		int rc = f ? fabric_barrier(f, false, 0, &due, stop, at->net)
+			   : comm_barrier(at->processes);
+
+		if (rc < 0)
+			return rc;
+		now = clock_now_ns();
+		took[i] = clock_seconds(now - before);
+		before = now;
+	}
+	summarize(took + WARM_UP, LEAST, &cost);
+	*median_s = cost.median_s;
+	return 0;
+}
+
+int barrier_choose(const struct run_place *at, struct fabric *fabric, struct barrier_cost *out,
+		   const struct workload *w, const struct stop_flag *stop, struct err *e)
+{
+	int choice = w->comm.barrier, rc = 0;
+	bool mpi = choice == BARRIER_OVER_MPI;
+
+	if (!at->net)
+		return 0;
+	net_use_fabric(at->net, NULL);
+	if (mpi && !fabric)
+		rc = err_set(e, ERR_USAGE,
+			     "comm.barrier=mpi: there is no MPI library: the processes have to be "
+			     "started by one's launcher, with comm.barrier on the command line");
+	rc = run_agree(at, rc, e);
+	if (rc < 0 || !fabric || choice == BARRIER_OVER_SOCKETS)
+		return rc;
+	if (choice == BARRIER_OVER_FASTER) {
+		rc = measure_processes(at, NULL, stop, &out->sockets_s);
+		if (rc == 0)
+			rc = measure_processes(at, fabric, stop, &out->mpi_s);
+		if (rc < 0)
+			return run_agree(at, err_set(e, rc, "the run was stopped"), e);
+		mpi = out->mpi_s < out->sockets_s;
+		rc = run_share(at, &mpi, sizeof(mpi), e);
+	}
+	memcpy(out->library, fabric->library, sizeof(out->library));
+	net_use_fabric(at->net, rc == 0 && mpi ? fabric : NULL);
+	return rc;
 }

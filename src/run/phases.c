@@ -21,6 +21,7 @@
 #include "dataset/verify.h"
 #include "result/dlio_log.h"
 #include "run/apart.h"
+#include "run/barrier_cost.h"
 #include "run/checkpoints.h"
 #include "run/epoch_edges.h"
 #include "run/finish.h"
@@ -451,6 +452,10 @@ static int run_ranks(struct run *run, struct err *e)
 	int rc, rc_release;
 	bool all_left;
 
+	rc = barrier_choose(&run->at, run->o->fabric, &run->r->barrier, run->plan.w,
+			    &run->shared.stop.flag, e);
+	if (rc < 0)
+		return rc;
 	create_group(run);
 	run->r->trained = run->plan.w->workflow.train;
 	run->r->only_evaluated = workload_only_evaluates(run->plan.w);

@@ -81,6 +81,7 @@ struct run_options {
 	uint32_t ranks;         /* of all processes */
 	struct net *net;        /* NULL: this process is alone */
 	struct comm *processes; /* with a net: this process among them */
+	struct fabric *fabric;  /* the launcher's MPI, for comm.barrier; NULL: none is kept */
 	int64_t start_wall_ns;
 	struct stop_flag *stop; /* set by signal handling: the run ends early and keeps results */
 	/* Called about every progress_ns (at least 100 ms), more seldom where so many ranks are

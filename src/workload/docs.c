@@ -40,6 +40,7 @@ static const struct {
 	{"profiling", "Profilers."},
 	{"metric", "Targets."},
 	{"compat", "Compatibility with DLIO."},
+	{"comm", "How the processes of a run meet."},
 	{"run", "The program itself."},
 };
 

@@ -15,6 +15,7 @@ static const char *const read_types[] = {"on_demand", "memory", NULL};
 static const char *const file_accesses[] = {"multi", "shared", "collective", "mpio", "posix", NULL};
 const char *const workload_page_cache_names[] = {"keep", "cold", "cold_epochs", "drop_behind",
 						 NULL};
+static const char *const barriers[] = {"sockets", "mpi", "auto", NULL};
 static const char *const measures[] = {"all", "none", NULL};
 static const char *const traces[] = {"none", "pfw", "chrome", "both", NULL};
 static const char *const accesses[] = {"framework", "native", NULL};
@@ -477,6 +478,12 @@ const struct opt workload_rows[] = {
 	BOOL(compat.dlio, "false",
 	      "Whether results are computed exactly as DLIO computes them, and reader.order "
 	      "defaults to dlio.", OURS)
+
+	ENUM(comm.barrier, "sockets", barriers,
+	      "What the barrier between processes that ends each step goes over: sockets of this "
+	      "program; mpi, the launcher's MPI library (MPI_Ibarrier), worth trying with hundreds "
+	      "of hosts and one process each; or auto, what is faster in a measurement before "
+	      "training. Given on the command line, since the library is begun first.", OURS)
 
 	F64(run.watchdog, "300",
 	      "Time without any progress after which a run or a generation is ended, and the "

@@ -25,6 +25,7 @@ enum page_cache { PAGE_CACHE_KEEP, PAGE_CACHE_COLD, PAGE_CACHE_COLD_EPOCHS, PAGE
 /* reader.data_loader_sampler */
 enum sampler { SAMPLER_DERIVE, SAMPLER_ITERATIVE, SAMPLER_INDEX, SAMPLER_NONE };
 enum profiler { PROFILER_NONE, PROFILER_IOSTAT, PROFILER_DARSHAN, PROFILER_TENSORBOARD };
+enum barrier_choice { BARRIER_OVER_SOCKETS, BARRIER_OVER_MPI, BARRIER_OVER_FASTER };
 enum measuring { MEASURE_ALL, MEASURE_NONE };
 enum trace_files { TRACE_OFF, TRACE_PFW, TRACE_CHROME, TRACE_BOTH };
 enum transport { TRANSPORT_NONE, TRANSPORT_SHARED_MEMORY };
@@ -183,6 +184,9 @@ struct workload {
 	struct {
 		bool dlio;
 	} compat;
+	struct {
+		int barrier; /* enum barrier_choice */
+	} comm;
 	struct {
 		double watchdog; /* seconds without any progress before the run is ended; 0: never
 				  */
