@@ -233,8 +233,11 @@ void capacity_put_run(const struct capacity *c, const struct capacity_run *r, st
 	char rate[48], took[32];
 
 	(void)c;
-	buf_say(out, "%u accelerator%s: AU %.1f %%", r->accelerators, plural(r->accelerators),
-		r->au);
+	if (isfinite(r->au))
+		buf_say(out, "%u accelerator%s: AU %.1f %%", r->accelerators,
+			plural(r->accelerators), r->au);
+	else
+		buf_say(out, "%u writer%s", r->accelerators, plural(r->accelerators));
 	if (isfinite(r->bytes_per_s))
 		buf_say(out, ", %s", need_rate_text(r->bytes_per_s, rate, sizeof(rate)));
 	if (r->au < 95 && r->cause[0])

@@ -259,7 +259,6 @@ static void take_record(const struct capacity *c, const struct run_record *r,
 static int read_point(const struct capacity *c, const char *folder, struct capacity_run *out,
 		      struct err *e)
 {
-	AUTO_FREE char *mark_path = path_join(folder, MARK_NAME);
 	struct run_record r = {0};
 	json_t *mark = result_folder_json(folder, MARK_NAME, NULL);
 	int rc = 0;
@@ -329,11 +328,10 @@ static int make_run(const struct capacity *c, const struct point_order *order,
 	return rc;
 }
 
-int point_run(const struct capacity *c, const struct point_order *order, struct capacity_run *out,
-	      bool *found, struct err *e)
+int point_make(const struct capacity *c, const struct point_order *order, char **where, bool *found,
+	       struct err *e)
 {
-	AUTO_FREE char *folder =
-		xasprintf("%s/%u/%u", c->o->folder, order->accelerators, order->repeat);
+	char *folder = xasprintf("%s/%u/%u", c->o->folder, order->accelerators, order->repeat);
 	AUTO_FREE char *partial = xasprintf("%s.partial", folder);
 	struct str_list keys = {0}, command = {0};
 	char key[SHA256_HEX];
@@ -350,17 +348,25 @@ int point_run(const struct capacity *c, const struct point_order *order, struct 
 	command_key(&command, key);
 	str_list_add(&command, xstrdup("-o"));
 	str_list_add(&command, xstrdup(partial));
-	*out = (struct capacity_run){.accelerators = order->accelerators,
-				     .repeat = order->repeat,
-				     .steps = order->steps};
+	*where = folder;
 	*found = is_there(folder, key);
-	if (!*found)
+	if (!*found && order->prepare)
 		rc = order->prepare(order->arg, e);
 	if (rc == 0 && !*found)
 		rc = make_run(c, order, &command, partial, folder, key, e);
-	if (rc == 0)
-		rc = read_point(c, folder, out, e);
 	str_list_release(&keys);
 	str_list_release(&command);
 	return rc;
+}
+
+int point_run(const struct capacity *c, const struct point_order *order, struct capacity_run *out,
+	      bool *found, struct err *e)
+{
+	AUTO_FREE char *folder = NULL;
+	int rc = point_make(c, order, &folder, found, e);
+
+	*out = (struct capacity_run){.accelerators = order->accelerators,
+				     .repeat = order->repeat,
+				     .steps = order->steps};
+	return rc == 0 ? read_point(c, folder, out, e) : rc;
 }

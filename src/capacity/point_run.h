@@ -11,7 +11,7 @@ struct point_order {
 	uint64_t epochs;             /* 0: as the workload says */
 	const struct str_list *keys; /* further overrides, in their order */
 	double expected_s;           /* NaN */
-	/* Called before the run unless it is there. */
+	/* Called before the run unless it is there; or NULL. */
 	int (*prepare)(void *arg, struct err *e);
 	void *arg;
 	double limit_s; /* after which a run is ended that does not end by itself */
@@ -24,6 +24,10 @@ struct point_order {
  * main thread. */
 int point_run(const struct capacity *c, const struct point_order *order, struct capacity_run *out,
 	      bool *found, struct err *e);
+/* The same of any run; only its folder (heap) is told. Steps and epochs are as the order has them.
+ */
+int point_make(const struct capacity *c, const struct point_order *order, char **folder,
+	       bool *found, struct err *e);
 /* Generates data: the user's workload and overrides and then `keys`; what it prints goes to `log`.
  */
 int point_generate(const struct capacity *c, const struct str_list *keys, const char *log,

@@ -15,6 +15,7 @@
 #include "base/say.h"
 #include "base/str.h"
 #include "capacity/capacity.h"
+#include "capacity/writers.h"
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
@@ -35,7 +36,7 @@ struct capacity_args {
 	struct cli_args run; /* first: flags of 'run' fill it */
 	int64_t max;
 	double time_s, au;
-	bool json, keep_data;
+	bool json, keep_data, checkpoint;
 };
 
 /* ---- what is seen ---- */
@@ -226,6 +227,45 @@ static int find(const struct capacity_args *a, const struct workload *w, struct 
 	return rc;
 }
 
+static void print_writers(const struct writers *x, const struct capacity_options *o, bool json)
+{
+	struct buf text = {0};
+
+	if (json) {
+		json_t *root = writers_json(x, o);
+
+		json_put_dump(&text, root, JSON_INDENT(4), JSON_EXACT);
+		json_decref(root);
+		buf_putc(&text, '\n');
+	} else {
+		writers_text(x, o, &text);
+	}
+	say_text(stdout, &text);
+	fflush(stdout);
+	buf_release(&text);
+}
+
+/* --checkpoint */
+static int find_writers(const struct capacity_args *a, const struct workload *w,
+			const struct capacity_options *o, struct err *e)
+{
+	struct capacity none = {.o = o};
+	struct view view = {
+		.quiet = a->run.quiet, .terminal = terminal_can_draw(STDERR_FILENO), .c = &none};
+	struct writers x;
+	int rc = signals_start(&stop, e);
+
+	if (rc < 0)
+		return rc;
+	terminal_init(&view.screen, STDERR_FILENO);
+	rc = writers_find(&x, w, o, show_event, &view, e);
+	clear_line(&view);
+	if (x.points)
+		print_writers(&x, o, a->json);
+	terminal_release(&view.screen);
+	return rc;
+}
+
 static int refuse_launcher(struct err *e)
 {
 	struct launcher l;
@@ -265,7 +305,7 @@ static int capacity(struct capacity_args *a, struct err *e)
 	program[n] = '\0';
 	cli_set_console(&a->run);
 	rc = cli_load_workload(&a->run, clock_wall_ns(), &w, e);
-	if (rc == 0)
+	if (rc == 0 && !a->checkpoint)
 		rc = check_target(&w, &o, e);
 	if (rc == 0) {
 		if (!a->run.folder)
@@ -281,7 +321,7 @@ static int capacity(struct capacity_args *a, struct err *e)
 			own[o.override_count++] = target;
 		}
 		o.folder = a->run.folder ? a->run.folder : w.run_dir;
-		rc = find(a, &w, &o, e);
+		rc = a->checkpoint ? find_writers(a, &w, &o, e) : find(a, &w, &o, e);
 	}
 	workload_release(&w);
 	free(own);
@@ -336,6 +376,12 @@ static const struct flag flag_keep_data = {
 	.kind = FLAG_SET,
 	FIELD(keep_data),
 	.help = "leave the data that was generated for the search"};
+static const struct flag flag_checkpoint_search = {
+	.name = "--checkpoint",
+	.kind = FLAG_SET,
+	FIELD(checkpoint),
+	.help = "measure checkpoints instead, with 1, 2, 4, ... writers: the highest rates of "
+		"writing and reading, and the time of one"};
 static const struct flag flag_search_folder = {
 	.name = "--output",
 	.letter = "-o",
@@ -351,6 +397,7 @@ static const struct flag *const flags[] = {&operand_workload,
 					   &flag_max,
 					   &flag_time,
 					   &flag_au,
+					   &flag_checkpoint_search,
 					   &flag_search_folder,
 					   &flag_keep_data,
 					   &flag_json,

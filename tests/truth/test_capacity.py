@@ -124,7 +124,7 @@ def few_files(tmp):
     said = found(out)
     assert said["at_least"] and 1 <= said["accelerators"] <= 6 and "more files are needed" in said["ended_by"], said
     assert "more files are needed" in done.stdout.replace("\n                ", " "), done.stdout
-    assert len(list((data / "train").glob("*.npy"))) == 48
+    assert len(list((data / "train").rglob("*.npy"))) == 48
     done = stoker("capacity", "default", "--data", data, "-q", "reader.batch_size=48", "train.computation_time=0.1", "-o", tmp / "x", status=1)
     assert "more files are needed" in done.stderr, done.stderr
 
