@@ -330,7 +330,7 @@ static int check_checkpoint(const struct plan_args *a, struct err *e)
 	if (!isnan(a->loss) && (a->loss <= 0 || a->loss >= 100))
 		return err_set(e, ERR_USAGE, "--loss: %.4g is not a percentage between 0 and 100",
 			       a->loss);
-	if (!a->local_rate != isnan(a->local_share))
+	if ((a->local_rate == NULL) != (isnan(a->local_share) != 0))
 		return err_set(e, ERR_USAGE,
 			       "two levels need both --local-rate and --local-share, the failures "
 			       "that leave the first level whole");
