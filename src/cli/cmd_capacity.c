@@ -409,7 +409,7 @@ static const struct flag *const flags[] = {&operand_workload,
 const struct command command_capacity = {
 	.name = "capacity",
 	.operands = "WORKLOAD [key=value ...]",
-	.help = "Find the largest number of accelerators that this storage keeps at the AU target.",
+	.help = "Find how many accelerators this storage keeps at the AU target.",
 	.about = "Makes short runs with 1, 2, 4, ... accelerators, and then between those that "
 		 "meet the target and those that miss it. Data is generated where there is none, "
 		 "and evicted from the page cache before each run.",
