@@ -35,7 +35,8 @@ struct virtual_training {
 	uint32_t epochs; /* 0: the workload's */
 	uint64_t steps;  /* of each epoch at most; 0: all that it has */
 	const struct read_model *model;
-	const struct framework_costs *costs; /* of the framework's code; NULL: none */
+	const struct framework_costs *costs; /* of the framework's code; NULL: none. Each sample
+					      * then waits by itself, whatever model->whole says */
 	/* Computation of a step, ns. NULL: drawn from train.computation_time as a run draws it. */
 	int64_t (*compute_ns)(void *arg, uint32_t rank, uint32_t epoch, uint64_t step);
 	/* After a step, in the rank's fiber. NULL: nothing. */

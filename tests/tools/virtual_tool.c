@@ -12,7 +12,8 @@
  * lines "r RANK WORKER NS", in the order of the worker's reads, and "c RANK NS", of its steps.
  *
  * Prints what came out. The file that $VIRTUAL_STEPS names gets a line a step: rank epoch step
- * batch worker ask got compute_end; that of $VIRTUAL_READS a line a read: rank worker sample. */
+ * batch worker ask got compute_end done; that of $VIRTUAL_READS a line a read: rank worker sample.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,9 +136,10 @@ static void work(void *arg, const struct modelled_read *r, enum modelled_work wh
 static void note(void *arg, const struct virtual_step *s)
 {
 	(void)arg;
-	fprintf(tool.steps, "%u %u %llu %llu %u %lld %lld %lld\n", s->rank, s->epoch,
+	fprintf(tool.steps, "%u %u %llu %llu %u %lld %lld %lld %lld\n", s->rank, s->epoch,
 		(unsigned long long)s->step, (unsigned long long)s->batch, s->worker,
-		(long long)s->ask_ns, (long long)s->got_ns, (long long)s->compute_end_ns);
+		(long long)s->ask_ns, (long long)s->got_ns, (long long)s->compute_end_ns,
+		(long long)s->done_ns);
 }
 
 static bool parse_model(const char *text, struct read_model *m)
