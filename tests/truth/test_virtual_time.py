@@ -83,9 +83,9 @@ CASES = [
          reader__worker_start_time=0.1, reader__worker_init_time=0.15, reader__persistent_workers="false"),
     Case("pytorch, thread that pins, transport", 2, 20, 0.05, b=3, w=2, c=0.06, reader__pin_thread="true",
          reader__transport="shared_memory"),
-    Case("pytorch, preprocessing", 2, 20, 0.02, b=3, w=3, c=0.06, pre="{mean: 0.04, stdev: 0.01}"),
-    Case("pytorch, preprocessing, batches at once", 2, 20, 0.02, whole=True, b=3, w=3, c=0.06,
-         pre="{mean: 0.04, stdev: 0.01}"),
+    Case("pytorch, preprocessing", 1, 20, 0.03, b=2, w=2, c=0.13, pre="{mean: 0.12, stdev: 0.02}"),
+    Case("pytorch, preprocessing, batches at once", 1, 20, 0.03, whole=True, b=2, w=2, c=0.13,
+         pre="{mean: 0.12, stdev: 0.02}"),
     Case("pytorch, files of 5 samples, shuffled files", 2, 20, 0.04, b=5, w=2, c=0.08, per=5, reader__file_shuffle="seed"),
     # and out of order: files differ
     Case("pytorch, out of order, 2 workers", 1, 30, 0.05, rate=20e3, b=1, w=2, c=0.06, **OUT),
