@@ -62,8 +62,8 @@ static int process(uint32_t me, uint32_t all, uint32_t each, long barriers, long
 		       (double)(net_round_messages(net) - messages) / (double)barriers,
 		       net_depth(net));
 	fflush(stdout);
-	net_close(net);
 	comm_local_destroy(g);
+	net_close(net);
 	return 0;
 }
 
