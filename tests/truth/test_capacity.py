@@ -43,11 +43,12 @@ def known(tmp, name, truth, keys, *more):
 
 def bandwidth(tmp):
     said, done = known(tmp, "bandwidth", 3, [f"storage.throttle.bandwidth={3.5 * NEED * SAMPLE}"])
-    assert not said["at_least"] and said["cause"] in ("bandwidth", "storage", "requests", "queue"), said["cause"]
-    assert re.search(r"^default: [234] accelerators \(95 %: \d to \d\) at AU 90 %$", done.stdout, re.M), done.stdout
+    if not said["client_limits"]:  # a busy machine is said to be the limit, rightly
+        assert not said["at_least"] and said["cause"] in ("bandwidth", "storage", "requests", "queue", "unsteady"), said["cause"]
+        assert re.search(r"^default: [234] accelerators \(95 %: \d to \d\) at AU 90 %$", done.stdout, re.M), done.stdout
     assert f"limited by    from {said['accelerators'] + 1} on " in done.stdout, done.stdout
     assert abs(said["delivered_bytes_per_s"] / (3.5 * NEED * SAMPLE) - 1) < 0.1, said
-    out = tmp / "bandwidth-0"
+    out = max(tmp.glob("bandwidth-?"))
     page = (out / "capacity.html").read_text()
     data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S).group(1))
     assert [c["knee"] for c in data["curves"]] == [found(out)["accelerators"]], data["curves"]
@@ -64,7 +65,8 @@ def bandwidth(tmp):
 
 def none(tmp):
     said, done = known(tmp, "none", 0, ["storage.throttle.latency=0.08"])
-    assert "default: no accelerator" in done.stdout and "one accelerator has AU 5" in done.stdout or "AU 6" in done.stdout, done.stdout
+    assert "default: no accelerator" in done.stdout or said["client_limits"], done.stdout
+    assert re.search(r"one accelerator has AU [56]\d\.\d %", done.stdout) or said["client_limits"], done.stdout
 
 
 def at_least(tmp):
