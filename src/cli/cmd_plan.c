@@ -623,7 +623,7 @@ static const struct flag *const flags[] = {ROW(0),  ROW(1),  ROW(2),  ROW(3),  R
 const struct command command_plan = {
 	.name = "plan",
 	.operands = "[RESULT ...]",
-	.help = "Say whether a storage is enough for N accelerators, from measured results.",
+	.help = "Say whether a storage feeds N accelerators, from results.",
 	.about =
 		"AU as DLIO defines it says whether it passes, the rate whether it is enough. What "
 		"no measurement has seen the end of is 'at least' so much. Intervals hold 90 % of "

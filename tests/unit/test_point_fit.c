@@ -1,5 +1,6 @@
 /* Plans from points of systems whose truth is known by arithmetic: what points tell, what they do
  * not, and that neither is taken for the other. */
+/* tier: long */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
