@@ -11,13 +11,14 @@
 #include "base/rng.h"
 #include "predict/fleet.h"
 
-#define READS_MAX 32768
+#define READS_MAX 8192
 #define READS_LEAST 10
 #define BLOCKS 20    /* of reads that follow one another, which are resampled */
-#define SHAPES 100   /* resamples that the interval of the tail's shape is of */
+#define SHAPES 60    /* resamples that the interval of the tail's shape is of */
 #define RESAMPLES 16 /* of these, that are kept */
 #define SERVERS_MOST 4096
-#define EVENTS 200000.0 /* of a simulation of the run itself */
+#define TURNS 4
+#define EVENTS 60000.0 /* of a simulation of the run itself */
 
 static const double ALIKE = 0.02;   /* of the median: computing that varies less is a constant */
 static const double NOTABLE = 0.03; /* of a batch's time: opens that take less just take it */
@@ -547,21 +548,20 @@ static void add_resamples(struct basis *b, const struct times *t, const struct t
 	b->shape_high = shape[n - 1 - n / 20];
 }
 
-/* What the run would have been by each of them. */
-static void try_on_run(const struct result *r, struct basis *b)
+/* What the run would have been by each explanation. */
+static void try_on_run(struct basis *b)
 {
-	(void)r;
 	for (uint32_t i = 0; i < b->count; i++) {
 		double sum = 0;
-		int turns = i ? 1 : 8;
+		int turns = i ? 1 : TURNS;
 
-		for (int k = 0; k < turns; k++) {
+		for (int k = 0; k < turns && i < b->explanations; k++) {
 			struct fleet_result got =
 				fleet_run(&b->one[i], rng_key(i, 4, (uint64_t)k), EVENTS);
 
 			sum += got.known ? got.au_rate / turns : NAN;
 		}
-		b->modeled[i] = sum;
+		b->modeled[i] = i < b->explanations ? sum : NAN;
 	}
 }
 
@@ -673,7 +673,7 @@ void basis_of(const struct result *r, uint32_t epochs, const struct variants *v,
 		out->most_in_flight = v->costs.law.reads.most;
 		out->taken = fmin(100, v->costs.taken);
 		out->probed = v->costs.law.probed;
-		try_on_run(r, out);
+		try_on_run(out);
 	} else {
 		*out = (struct basis){.why = "too few requests were kept"};
 	}

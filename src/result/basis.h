@@ -67,7 +67,7 @@ struct basis {
 	 * them, one[0] included, first), then what a resample of the run's steps gives. */
 	uint32_t count, explanations;
 	struct fleet one[BASIS_MAX];
-	double modeled[BASIS_MAX]; /* au_rate of the run itself by each of them */
+	double modeled[BASIS_MAX]; /* au_rate of the run itself by each explanation; NAN */
 	double most_in_flight;     /* requests under way at once, the most seen */
 	bool probed;               /* with more readers than the run's */
 	double taken;              /* points of AU that another run may differ by, as other programs

@@ -232,7 +232,9 @@ static bool read_model(const json_t *o, uint32_t i, struct basis *b)
 		if ((i == 0 || fleet_fields[k].varies) &&
 		    !read_field(o, &fleet_fields[k], &b->one[i]))
 			return refuse(b, fleet_fields[k].name);
-	if (!number_in(json_object_get(o, "modeled_whole_au_percent"), 100.5, &b->modeled[i]))
+	b->modeled[i] = NAN;
+	if (i < b->explanations &&
+	    !number_in(json_object_get(o, "modeled_whole_au_percent"), 100.5, &b->modeled[i]))
 		return refuse(b, "modeled_whole_au_percent");
 	return true;
 }
