@@ -3,6 +3,7 @@
 Reports are lines of JSON in the file argv[1]. argv[2] is a folder for files to load, argv[3] the rows to measure, with
 commas between them. Times are of the processor, unless a comment says otherwise.
 """
+import builtins
 import gc
 import importlib
 import io
@@ -83,7 +84,9 @@ def solve(a, b):
 
 
 ELAPSED = 0.25  # of elapsed times the lower quartile, which other processes disturb less than the median
+ANSWERS = 0.1  # the same of waits for another process's answer, which come on top of processor time
 PAUSE = 0.012  # after such a wait the caches hold other things
+EACH_WAIT = 0.012  # of waits within a load, so long a one has the part 1 - 1/e of the longest ones' effect
 
 
 def law(points, terms, middle=0.5, weight=1.0):
@@ -148,8 +151,8 @@ def spread_about(points, middle=0.5):
     return (quantile(ratios, 0.75) - quantile(ratios, 0.25)) / 2 if ratios else 0.0
 
 
-def report(row, points, terms, waited=None, middle=0.5, weight=1.0, inside=None):
-    """inside: time of a further sample of a file that is open."""
+def report(row, points, terms, waited=None, middle=0.5, weight=1.0, inside=None, each=None):
+    """inside: time of a further sample of a file that is open. each: what each further wait adds."""
     if row not in ROWS:
         return
     parts, spread = law(points, terms, middle, weight)
@@ -160,6 +163,8 @@ def report(row, points, terms, waited=None, middle=0.5, weight=1.0, inside=None)
         at = [[b, max(t - parts["per_sample"], 0), w] for b, t, w in at]
     if waited:
         parts["after_wait"] = after_wait(points, waited, middle)
+    if each is not None:
+        parts["after_each_wait"] = each
     if len(at) > 1:
         spread = spread_about(points, middle)
     done_rows.add(row)
@@ -340,8 +345,58 @@ def time_open_samples(path):
     return times[10:]
 
 
+class Slow(io.FileIO):
+    """A file of which requests for its bytes wait, outside of the processor time that is told."""
+    pause = most = waits = 0
+    spent = 0.0
+
+    def readinto(self, b):
+        begin = cpu()
+        n = super().readinto(b)
+        if n >= 20000 and Slow.waits < Slow.most:
+            Slow.waits += 1
+            time.sleep(Slow.pause)
+        Slow.spent += cpu() - begin
+        return n
+
+
+def time_each_wait(load, paths, size):
+    """What a wait within a load adds where the thread has waited before the load: several in one load, and none, in
+    turn. None where the library passes Python's files by."""
+    ordinary, hdf5 = builtins.open, None if "h5py" in missing else h5py.File
+
+    def slow_open(path, mode="r", *rest, **more):
+        known = isinstance(path, str) and path in paths and mode == "rb"
+        return io.BufferedReader(Slow(path)) if known else ordinary(path, mode, *rest, **more)
+
+    def once(i, pause):
+        Slow.pause, Slow.most, Slow.waits, Slow.spent = pause, 4 if pause else 0, 0, 0.0
+        time.sleep(PAUSE)
+        a = cpu()
+        x = load(paths[i % FILES], size)
+        del x
+        return cpu() - a - Slow.spent
+
+    plain, waited, waits = [], [], []
+    builtins.open = slow_open
+    if hdf5:
+        h5py.File = lambda path, mode: hdf5(Slow(path), mode)
+    try:
+        for i in range(18):
+            plain.append(once(2 * i, 0))
+            waited.append(once(2 * i + 1, PAUSE))
+            waits.append(Slow.waits)
+    finally:
+        builtins.open = ordinary
+        if hdf5:
+            h5py.File = hdf5
+    n = quantile(waits, 0.5)
+    more = quantile(waited[4:], 0.5) - quantile(plain[4:], 0.5)
+    return max(more, 0.0) / n / -math.expm1(-PAUSE / EACH_WAIT) if n else None
+
+
 def measure_load(name, make, load, ending, sizes, with_calls):
-    points, waited, inside = [], [], []
+    points, waited, inside, each = [], [], [], None
     for size in sizes:
         paths = [os.path.join(FOLDER, f"{name}_{i}{ending}") for i in range(FILES)]
         in_child(lambda: [make(path, size) for path in paths] and None)
@@ -352,10 +407,12 @@ def measure_load(name, make, load, ending, sizes, with_calls):
         waited.append((1, 1, values, in_child(lambda: time_loads(load, paths, size, with_calls, PAUSE, 14, 14, 0))))
         if name == "hdf5":
             inside.append((1, 1, values, in_child(lambda: time_open_samples(paths[0]))))
+        if with_calls and size == MIB:
+            each = in_child(lambda: time_each_wait(load, paths, size))
         for path in paths:
             os.unlink(path)
     more = law(inside, ["per_sample", "per_byte"])[0]["per_sample"] if inside else None
-    report("load_" + name, points, ["fixed", "per_byte"], waited, weight=0.5, inside=more)
+    report("load_" + name, points, ["fixed", "per_byte"], waited, weight=0.5, inside=more, each=each)
 
 
 def measure_keep():
@@ -467,38 +524,51 @@ GRID = [(1, 4 * KIB), (16, 4 * KIB), (128, 4 * KIB), (1, 150000), (7, 150000), (
 
 
 def time_batches(batch, size, pause, steps):
-    """Times of collate, pack and hand_over. Without a pause the worker is never idle, and batches taken are not ready."""
+    """Times of collate, pack and hand_over (as take). Without a pause the worker is never idle, and batches taken are not ready."""
     DataLoader, Same, Collate = loader_parts()
     notes = Notes()
     ahead = 4
     dataset = Same(size, batch * steps, every=batch)
     loader = make_loader(DataLoader, dataset, batch, 1, collate_fn=Collate(notes, dataset), prefetch_factor=ahead)
-    taken, x, it = [], None, iter(loader)
+    taken, held, it = [], [None], iter(loader)
     for i in range(steps - ahead - 1):
         time.sleep(pause)
-        a = time.perf_counter()  # to the rank it is all the same whether it works or waits for the worker's threads
-        x = next(it)
-        taken.append(time.perf_counter() - a)
-    del it, x
+        take(it, held, taken)
+    del it
+    held.clear()
     events = notes.all()
     collate = [e[1] for e in events[3:]]
     pack = [max(b[0] - a[0] - a[1] - b[2], 0.0) for a, b in zip(events[3:], events[4:])]
     return collate, pack, taken[6:]
 
 
+def take(it, held, taken):
+    """The next batch in place of the one that is held: what it takes of processor time and beside it, into a list."""
+    a, c = time.perf_counter(), cpu()
+    held[0] = next(it)
+    c = cpu() - c
+    taken.append((c, time.perf_counter() - a - c))
+
+
+def with_answers(points):
+    """Processor times of taking batches, and what the rank waits each time for the worker's thread that passes
+    descriptors: it takes as long for all sizes, and other programs only make it longer."""
+    least = [max(quantile([rest for _, rest in p[3]], ANSWERS), 0.0) for p in points if p[3]]
+    answer = quantile(least, 0.25) if least else 0.0
+    return [(*p[:3], [c + answer for c, _ in p[3]]) for p in points]
+
+
 def time_ready(batch, size, pause):
-    """Elapsed times of taking batches of which all lie ready, at once."""
+    """Times of taking batches of which all lie ready, at once."""
     DataLoader, Same, _ = loader_parts()
     taken = []
     loader = make_loader(DataLoader, Same(size, batch * 8), batch, 1, prefetch_factor=8, persistent_workers=True)
-    for repeat in range(3):
-        x, it = None, iter(loader)
+    for repeat in range(5):
+        held, it = [None], iter(loader)
         time.sleep(0.03 + 8 * pause)
         for i in range(8):
-            a = time.perf_counter()
-            x = next(it)
-            taken += [time.perf_counter() - a] if i >= 2 else []
-    del it, x
+            take(it, held, taken if i >= 2 else [])
+    del it, held
     return taken
 
 
@@ -512,14 +582,14 @@ def measure_batches():
     for batch, size in GRID:
         pause = 0.0004 + 1e-9 * batch * size + 5e-6 * batch
         busy = time_batches(batch, size, 0, 40)
-        idle = time_batches(batch, size, PAUSE + 2 * pause, 26)
+        idle = time_batches(batch, size, PAUSE + 2 * pause, 32)
         ready = time_ready(batch, size, 2 * pause) if "hand_over" in ROWS else []
         for row, w, c in zip(rows, (busy[0], busy[1], ready), idle):
             warm[row].append((1, batch, batch * size, w))
             cold[row].append((1, batch, batch * size, c))
     report("collate", warm["collate"], ["fixed", "per_sample", "per_byte"], cold["collate"])
     report("pack", warm["pack"], ["fixed", "per_byte"], cold["pack"])
-    report("hand_over", warm["hand_over"], ["fixed", "per_byte"], cold["hand_over"], ELAPSED)
+    report("hand_over", with_answers(warm["hand_over"]), ["fixed", "per_byte"], with_answers(cold["hand_over"]), ELAPSED)
 
 
 def measure_inline():

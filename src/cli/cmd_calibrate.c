@@ -326,8 +326,9 @@ static int write_profile(struct calibration *c, const struct file_out *out, stru
 	strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&now, &tm));
 	put_text(c->doc, "date", date);
 	put_text(c->doc, "source",
-		 "stoker calibrate " STOKER_VERSION
-		 ": processor time; elapsed time of hand_over and of workers");
+		 "stoker calibrate " STOKER_VERSION ": processor time; of hand_over with the "
+						    "answers of other processes; elapsed time of "
+		 "workers");
 	node_set(c->doc, "laws", c->laws);
 	c->laws = NULL;
 	costs = costs_from_node(c->doc, false, e);

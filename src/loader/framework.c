@@ -58,22 +58,34 @@ static void spin(int64_t ns)
 		continue;
 }
 
-/* What the wait since the row was spent last adds. From 0 for the first time, which is long ago. */
-static double waiting_s(const struct framework_code *f, const struct cost_law *law, size_t row,
-			double bytes, int64_t thread_ns)
+/* What the thread waited since the row was spent last. From 0 for the first time, which is long
+ * ago. */
+static double waited_s(const struct framework_code *f, size_t row, int64_t thread_ns)
 {
 	int64_t waited =
 		clock_now_ns() - f->left[row].clock_ns - (thread_ns - f->left[row].thread_ns);
 
-	return cost_after_wait_s(law, bytes, (double)waited / NS_PER_S);
+	return (double)waited / NS_PER_S;
+}
+
+/* What waits add that are not the longest. before_s: of a wait before them. */
+static double each_wait_s(const struct cost_law *law, const struct io_waits *within,
+			  double before_s)
+{
+	double before = io_wait_weight(before_s, COST_EACH_WAIT_S);
+
+	return law->after_each_wait * (within->all + before - fmax(within->most, before));
 }
 
 static int64_t spend(struct framework_code *f, const struct cost_law *law, size_t row, double s,
-		     double bytes, int64_t own_ns)
+		     double bytes, const struct io_waits *within, int64_t own_ns)
 {
 	int64_t begin = framework_thread_ns(), want, done = 0;
+	double waited = waited_s(f, row, begin);
 
-	s += waiting_s(f, law, row, bytes, begin);
+	s += cost_after_wait_s(law, bytes, waited);
+	if (within)
+		s += each_wait_s(law, within, waited - (double)within->ns / NS_PER_S);
 	want = s > 0 ? (int64_t)(fmin(drawn(f, law, s), MOST_S) * 1e9) : 0;
 	if (own_ns < want) {
 		want -= own_ns > 0 ? own_ns : 0;
@@ -99,20 +111,22 @@ int64_t framework_spend(struct framework_code *f, enum cost_row row, double samp
 	if (!f->costs)
 		return 0;
 	law = costs_in(f->costs, row, f->dlio);
-	return law->present ? spend(f, law, row, cost_law_s(law, samples, bytes), bytes, own_ns)
-			    : 0;
+	return law->present
+		       ? spend(f, law, row, cost_law_s(law, samples, bytes), bytes, NULL, own_ns)
+		       : 0;
 }
 
 int64_t framework_spend_load(struct framework_code *f, const struct format_facts *format,
-			     bool opened, double bytes, int64_t own_ns)
+			     bool opened, double bytes, const struct io_waits *within,
+			     int64_t own_ns)
 {
 	const struct cost_law *law;
 
 	if (!f->costs)
 		return 0;
 	law = costs_of_load(f->costs, format);
-	return law->present
-		       ? spend(f, law, COST_ROWS,
-			       cost_law_s(law, 1, bytes) - (opened ? 0 : law->fixed), bytes, own_ns)
-		       : 0;
+	return law->present ? spend(f, law, COST_ROWS,
+				    cost_law_s(law, 1, bytes) - (opened ? 0 : law->fixed), bytes,
+				    within, own_ns)
+			    : 0;
 }

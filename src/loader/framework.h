@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/thread.h"
+#include "metric/io_waits.h"
 #include "workload/framework_costs.h"
 
 /* Totals of one thread. */
@@ -49,6 +50,7 @@ int64_t framework_spend(struct framework_code *f, enum cost_row row, double samp
 			int64_t own_ns);
 /* The same for loading a sample. opened: its file was opened for it. What the thread waited since
  * it loaded the sample before, this sample's requests included, is what the law's after_wait is of.
- */
+ * within: these requests, by COST_EACH_WAIT_S; NULL: not known one by one. */
 int64_t framework_spend_load(struct framework_code *f, const struct format_facts *format,
-			     bool opened, double bytes, int64_t own_ns);
+			     bool opened, double bytes, const struct io_waits *within,
+			     int64_t own_ns);

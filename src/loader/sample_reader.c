@@ -174,6 +174,8 @@ void sample_reader_init(struct sample_reader *r, const struct loader_config *con
 			    .stat = w->run.measure == MEASURE_ALL ? stat->io : NULL,
 			    .trace = r->ring,
 			    .stop = config->stop};
+	if (config->costs)
+		r->io.waits = &r->waits;
 	if (stat->io)
 		io_stat_init(stat->io);
 	r->code = (struct framework_code){
@@ -303,13 +305,14 @@ void sample_reader_preprocess(struct sample_reader *r, uint64_t sample, int64_t 
 /* The framework's code for a sample that was just read: what `own_ns` of processor time of this
  * program did not do already. */
 static void sample_in_framework(struct sample_reader *r, uint64_t sample, bool opened,
-				uint64_t payload, int64_t own_ns, int64_t *now)
+				uint64_t payload, const struct io_waits *within, int64_t own_ns,
+				int64_t *now)
 {
 	int64_t begin = *now;
 
 	publish_activity(r, IN_FRAMEWORK, sample, begin);
 	framework_spend_load(&r->code, &r->config->dataset->format->is, opened, (double)payload,
-			     own_ns);
+			     within, own_ns);
 	if (r->config->workload->reader.read_threads > 0)
 		framework_spend(&r->code, COST_KEEP, 1, (double)payload, 0);
 	framework_spend(&r->code, COST_SAMPLE, 1, (double)payload, 0);
@@ -342,23 +345,40 @@ static struct own_work own_work_now(const struct sample_reader *r)
 	};
 }
 
+/* What the thread waited for in the requests of a sample: they may have copied for a part of their
+ * time. */
+static const struct io_waits *waits_within(struct sample_reader *r, int64_t waited_ns,
+					   int64_t requests_ns)
+{
+	struct io_waits *w = &r->waits;
+	double part = requests_ns > 0 ? (double)waited_ns / (double)requests_ns : 0;
+
+	part = part < 0 ? 0 : part > 1 ? 1 : part;
+	w->all *= part;
+	w->most *= part;
+	w->ns = (int64_t)(part * (double)w->ns);
+	return w;
+}
+
 /* What of a read that took `took_ns` was computed here. Where requests are not timed
  * (run.measure=none) that is not known, and counts as nothing. */
 static void read_in_framework(struct sample_reader *r, uint64_t sample, const struct own_work *from,
 			      int64_t took_ns, uint64_t payload, int64_t *now)
 {
 	struct own_work to = own_work_now(r);
+	int64_t requests = to.requests_ns - from->requests_ns;
 	int64_t thread = to.thread_ns - from->thread_ns;
-	int64_t outside = took_ns - (to.requests_ns - from->requests_ns);
+	int64_t outside = took_ns - requests;
 	uint64_t data = to.data_bytes - from->data_bytes;
 
 	/* all samples of a file, where the framework's library makes an array of them for one */
 	payload = payload > data ? payload : data;
 	if (!r->io.stat)
-		sample_in_framework(r, sample, !r->settings->keep_open, payload, 0, now);
+		sample_in_framework(r, sample, !r->settings->keep_open, payload, NULL, 0, now);
 	else
 		/* without a processor it computed less than it was outside of requests */
 		sample_in_framework(r, sample, to.opens > from->opens, payload,
+				    waits_within(r, took_ns - thread, requests),
 				    thread < outside ? thread : outside, now);
 }
 
@@ -431,7 +451,7 @@ static void sample_is_read(struct flight_run *run, uint64_t sample, uint64_t pay
 	span_add(r->ring, SPAN_SAMPLE, SPAN_IN_FLIGHT, run->begun_ns, *now, payload);
 	if (framework_on(&r->code)) {
 		/* of what this thread did since the last one, this sample's part is not known */
-		sample_in_framework(r, sample, true, payload,
+		sample_in_framework(r, sample, true, payload, NULL,
 				    framework_thread_ns() - r->code_from_ns, now);
 		r->code_from_ns = framework_thread_ns();
 	}
@@ -481,7 +501,7 @@ static void read_modelled(struct sample_reader *r, const struct modelled_read *w
 	*payload += bytes;
 	tell_progress(r, *now);
 	for (uint32_t i = 0; i < what->samples && framework_on(&r->code); i++)
-		sample_in_framework(r, what->sample, opened, d->max_sample_bytes, 0, now);
+		sample_in_framework(r, what->sample, opened, d->max_sample_bytes, NULL, 0, now);
 }
 
 int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, uint64_t *payload,
@@ -514,8 +534,10 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 		return rc;
 	}
 	span_at(r, sample);
-	if (framework_on(&r->code))
+	if (framework_on(&r->code)) {
 		from = own_work_now(r);
+		r->waits = (struct io_waits){.scale_s = COST_EACH_WAIT_S};
+	}
 	rc = read_file_sample(r, sample, &got, e);
 	*now = clock_now_ns();
 	r->stat->read_ns += *now - begin;

@@ -21,6 +21,7 @@ struct sample_reader {
 	_Atomic uint32_t *halt; /* futex word: not 0 ends a batch after its current sample */
 	struct worker_stat *stat;
 	struct io io;
+	struct io_waits waits;  /* of the sample that is being read; where code costs */
 	struct span_ring *ring; /* NULL: no trace is kept */
 	void *memory;           /* of the format's reader; kept while closed */
 	size_t memory_bytes;

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "base/clock.h"
 #include "loader/handover.h"
+#include "metric/io_waits.h"
 
 static const double MATTERS = 2; /* points: costs that take more are worth a line */
 static const int TURNS = 4;
@@ -33,9 +35,11 @@ static void of_workers(const struct framework_costs *f, const struct result *r, 
 
 /* What threads wait between two turns of the same code, in s. */
 struct waits {
-	double sample;  /* of a reader for one sample */
-	double between; /* of a reader from one batch to the next */
-	double rank;    /* of a rank from one step to the next */
+	double sample;   /* of a reader for one sample */
+	double request;  /* for each request that returns bytes; */
+	double requests; /* so many a sample */
+	double between;  /* of a reader from one batch to the next */
+	double rank;     /* of a rank from one step to the next */
 };
 
 /* A law with what a wait before it adds. */
@@ -90,6 +94,8 @@ static struct waits waits_of(const struct result *r, const struct costs *c,
 
 	return (struct waits){
 		.sample = requests / c->samples,
+		.request = c->requests > 0 ? c->reads / c->requests : 0,
+		.requests = c->requests / c->samples,
 		.between = workers > 0 ? fmax(0, workers * step - batch) : compute,
 		.rank = workers > 0 ? step - own : compute + requests,
 	};
@@ -103,6 +109,18 @@ static double bytes_loaded(const struct result *r, const struct costs *c)
 		    c->data_bytes);
 }
 
+/* What the waits of a sample add that are not the longest; before_s: of a wait before them. */
+static double each_wait_s(const struct cost_law *law, const struct waits *w, double before_s)
+{
+	double each = w->request * NS_PER_S < IO_WAIT_LEAST_NS
+			      ? 0
+			      : io_wait_weight(w->request, COST_EACH_WAIT_S);
+	double before = io_wait_weight(before_s, COST_EACH_WAIT_S);
+
+	return law->after_each_wait *
+	       (each * w->requests + before - fmax(w->requests < 1 ? 0 : each, before));
+}
+
 static double loading_s(const struct cost_law *law, const struct result *r, const struct costs *c,
 			const struct waits *w)
 {
@@ -112,7 +130,8 @@ static double loading_s(const struct cost_law *law, const struct result *r, cons
 	       law->fixed * (c->samples - files_opened(r, c)) +
 	       /* the first sample of a batch comes after the wait for the batch */
 	       cost_after_wait_s(law, bytes, w->sample + w->between) +
-	       (c->samples - 1) * cost_after_wait_s(law, bytes, w->sample);
+	       (c->samples - 1) * cost_after_wait_s(law, bytes, w->sample) +
+	       each_wait_s(law, w, w->between) + (c->samples - 1) * each_wait_s(law, w, 0);
 }
 
 /* What the code takes where threads wait so long. bytes: of a batch, as it is handed over. */

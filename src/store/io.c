@@ -49,6 +49,8 @@ static inline __attribute__((always_inline)) void count_request(const struct io 
 		atomic_store_explicit(io->progress_ns, now, memory_order_relaxed);
 	if (io->stat) {
 		io_stat_add(io->stat, q->kind, now - q->start_ns, q->asked, returned);
+		if (io->waits)
+			io_waits_add(io->waits, now - q->start_ns);
 		if (q->kind <= IO_DATA && q->asked && returned > 0)
 			read_log_add(&io->stat->reads, q->start_ns, now, (uint64_t)returned);
 		else if ((q->what == SPAN_OPEN || q->what == SPAN_STAT) && !q->blob &&

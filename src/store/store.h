@@ -17,6 +17,7 @@
 #include "base/thread.h"
 #include "conf/opt.h"
 #include "metric/io_stat.h"
+#include "metric/io_waits.h"
 #include "metric/span.h"
 #include "workload/backend.h"
 
@@ -189,6 +190,7 @@ struct io {
 	struct store *store;
 	struct io_stat *stat;
 	struct span_ring *trace; /* NULL: no spans are kept */
+	struct io_waits *waits;  /* NULL: nobody asks; with `stat` only */
 	/* May be NULL. Once it is set, io_pread returns ERR_CANCELED and asks nothing: a read of
 	 * many requests ends after the present one. */
 	const struct stop_flag *stop;

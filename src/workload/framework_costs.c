@@ -78,8 +78,8 @@ const struct cost_row_facts cost_rows[COST_ROWS] = {
 			    .fixed_is = "batch",
 			    .bytes_are = "the batch",
 			    .measured = BATCHES
-			    " Elapsed time of next() while the worker is idle: it includes the "
-			    "answers of the worker's thread that passes descriptors."},
+			    " Processor time of next() while the worker is idle, and the least "
+			    "that it waits for the worker's thread that passes descriptors."},
 	[COST_STEP] = {.name = "step",
 		       .what = "the training loop's own code: DLIO's loop",
 		       .spent_by = "rank",
@@ -133,13 +133,14 @@ const struct cost_row_facts cost_load_row = {
 	.name = LOAD,
 	.what = "a sample loaded by the format's library, beside its requests",
 	.spent_by = "worker",
-	.parameters =
-		COST_HAS_FIXED | COST_HAS_PER_SAMPLE | COST_HAS_PER_BYTE | COST_HAS_AFTER_WAIT,
+	.parameters = COST_HAS_FIXED | COST_HAS_PER_SAMPLE | COST_HAS_PER_BYTE |
+		      COST_HAS_AFTER_WAIT | COST_HAS_AFTER_EACH_WAIT,
 	.fixed_is = "file opened",
 	.bytes_are = "the arrays that are made",
 	.measured =
 		"Files of 4 KiB to 4 MiB from the page cache, in turn, less the same calls into "
-		"memory that is there."};
+		"memory that is there. After waits: with pauses before the loads, and within their "
+		"requests."};
 
 static const char *const about_keys[COST_ABOUTS] = {
 	[COST_ABOUT_FRAMEWORK] = "framework", [COST_ABOUT_VERSION] = "version",
@@ -164,6 +165,7 @@ static const struct opt law_rows[] = {
 	 .max = 1e-3,
 	 .unit = "s"},
 	SECONDS(after_wait, "after_wait"),
+	SECONDS(after_each_wait, "after_each_wait"),
 	{.key = "spread",
 	 .type = OPT_F64,
 	 .offset = OPT_FIELD(struct cost_law, spread, double),
@@ -172,8 +174,9 @@ static const struct opt law_rows[] = {
 	 .max = 10},
 };
 enum { PARAMETERS = sizeof(law_rows) / sizeof(law_rows[0]) };
-static const unsigned parameter_bits[PARAMETERS] = {COST_HAS_FIXED, COST_HAS_PER_SAMPLE,
-						    COST_HAS_PER_BYTE, COST_HAS_AFTER_WAIT, ~0u};
+static const unsigned parameter_bits[PARAMETERS] = {COST_HAS_FIXED,           COST_HAS_PER_SAMPLE,
+						    COST_HAS_PER_BYTE,        COST_HAS_AFTER_WAIT,
+						    COST_HAS_AFTER_EACH_WAIT, ~0u};
 
 /* ---- laws ---- */
 
@@ -545,6 +548,8 @@ static void set_digest(struct framework_costs *c)
 		if (law->present)
 			buf_printf(&text, "%s %.17g %.17g %.17g %.17g %.17g\n", name, law->fixed,
 				   law->per_sample, law->per_byte, law->after_wait, law->spread);
+		if (law->after_each_wait > 0)
+			buf_printf(&text, "each %.17g\n", law->after_each_wait);
 		for (size_t k = 0; k < law->points; k++)
 			buf_printf(&text, "%.17g %.17g %.17g\n", law->point[k].bytes,
 				   law->point[k].s, law->point[k].after_wait);
@@ -763,13 +768,14 @@ void costs_print(const struct framework_costs *c, struct buf *out)
 	for (size_t i = 0; i < COST_ABOUTS; i++)
 		if (c->about[i])
 			buf_say(out, "%-12s %s\n", about_keys[i], c->about[i]);
-	buf_say(out, "\n%-26s %10s %13s %10s %15s %8s  %s\n", "law", "fixed, us", "a sample, us",
-		"a MiB, us", "after wait, us", "spread", "spent by");
+	buf_say(out, "\n%-26s %10s %13s %10s %15s %9s %8s  %s\n", "law", "fixed, us",
+		"a sample, us", "a MiB, us", "after wait, us", "each, us", "spread", "spent by");
 	for (size_t i = 0; (law = law_at(c, i, name, &facts)); i++)
 		if (law->present)
-			buf_say(out, "%-26s %10.1f %13.1f %10.1f %15.1f %6.0f %%  %s\n", name,
+			buf_say(out, "%-26s %10.1f %13.1f %10.1f %15.1f %9.1f %6.0f %%  %s\n", name,
 				law->fixed * 1e6, law->per_sample * 1e6, law->per_byte * 1048576e6,
-				law->after_wait * 1e6, law->spread * 100, facts->spent_by);
+				law->after_wait * 1e6, law->after_each_wait * 1e6,
+				law->spread * 100, facts->spent_by);
 }
 
 static void put_row(struct buf *out, const char *name, const struct cost_row_facts *r)
@@ -786,6 +792,8 @@ static void put_row(struct buf *out, const char *name, const struct cost_row_fac
 		buf_printf(out, "%seach byte of %s", fixed || sample ? ", " : "", r->bytes_are);
 	if (r->parameters & COST_HAS_AFTER_WAIT)
 		buf_puts(out, ", after a wait");
+	if (r->parameters & COST_HAS_AFTER_EACH_WAIT)
+		buf_puts(out, ", after each further wait");
 	if (r->where != COST_ANYWHERE)
 		buf_printf(out, "; only %s `compat.dlio`",
 			   r->where == COST_IN_DLIO ? "with" : "without");
@@ -798,8 +806,9 @@ void costs_docs_markdown(struct buf *out)
 		out,
 		"\n## Costs of a framework\n\nA profile (`framework.costs`) has a law for each of "
 		"these rows that was measured: fixed + per_sample times samples + per_byte times "
-		"bytes, in seconds, and after_wait if the thread waited since it was last there. A "
-		"law that "
+		"bytes, in seconds, and after_wait if the thread waited since it was last there; "
+		"after_each_wait for each further request that it waited for. Short waits count "
+		"for a part. A law that "
 		"goes by bytes may have points, each [bytes, seconds, after_wait]: times that were "
 		"measured at these sizes, with straight lines between them. They take the place of "
 		"the parts but per_sample. "

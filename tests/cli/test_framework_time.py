@@ -2,6 +2,7 @@
 processor time is spent and by whom, what AU is left, where the time is counted, that own work is taken off, and that a
 run ends although a law lasts. Processor times are compared; of wall times, what a processor was missing is taken off."""
 # tier: long
+import math
 import os
 import signal
 import subprocess
@@ -151,6 +152,22 @@ def own_work(tmp):
     assert result["ranks"][0]["framework_beyond_s"] > 0.2 * own, result["ranks"]
 
 
+def waits(tmp):
+    """Each request that a sample waits for counts, but for the longest, and none that is answered at once."""
+    each = 0.008
+    costs = profile(tmp, "waits", load_npz=f"after_each_wait: {each}")
+    result, _ = run(tmp, "waits", costs, storage__store="throttle+memory", storage__throttle__latency=0.012,
+                    reader__read_threads=1)
+    # of each file's one asks for its size, which this store tells at once
+    requests = sum(result["training"]["io"][k]["requests"] for k in ("metadata", "data")) - FILES
+    assert requests >= 3 * FILES, requests
+    least = (requests - FILES) * each * (1 - math.exp(-1))
+    # the first sample comes after a wait; requests may take longer than the store says
+    assert 0.96 * least < spent(result) < 1.3 * least + each, (spent(result), least, requests)
+    result, _ = run(tmp, "at once", costs, reader__read_threads=1)
+    assert spent(result) < 0.1 * least, (spent(result), least)
+
+
 def ends(tmp):
     """INT ends a run in a law that lasts for a minute, of a worker and of the rank."""
     began = []
@@ -187,6 +204,7 @@ def main():
         assert right, (result["training"]["epochs"], result["limit"])
         evaluation(tmp)
         own_work(tmp)
+        waits(tmp)
         ends(tmp)
         no_law(tmp)
         stoker("audit", one, two)

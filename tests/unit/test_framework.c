@@ -47,7 +47,7 @@ static void test_laws(void **state)
 	/* a row that the profile does not have, a format neither */
 	begin = framework_thread_ns();
 	assert_int_equal(framework_spend(&code, COST_STEP, 1, 1, 3 * MS), 0);
-	assert_int_equal(framework_spend_load(&code, csv, true, 1e6, 0), 0);
+	assert_int_equal(framework_spend_load(&code, csv, true, 1e6, NULL, 0), 0);
 	expect_spent(begin, 0);
 	assert_int_equal(spent.beyond_ns, 0);
 	/* what is per file is spent where one is opened */
@@ -56,10 +56,10 @@ static void test_laws(void **state)
 			costs.load[i] = (struct cost_law){
 				.fixed = 0.03, .per_sample = 0.005, .present = true};
 	begin = framework_thread_ns();
-	framework_spend_load(&code, csv, false, 0, 0);
+	framework_spend_load(&code, csv, false, 0, NULL, 0);
 	expect_spent(begin, 5);
 	begin = framework_thread_ns();
-	framework_spend_load(&code, csv, true, 0, 0);
+	framework_spend_load(&code, csv, true, 0, NULL, 0);
 	expect_spent(begin, 35);
 	/* DLIO's own code, in a run that is not DLIO's, and in one */
 	costs.of[COST_STEP] = fixed_ms(5);
@@ -73,6 +73,36 @@ static void test_laws(void **state)
 	begin = framework_thread_ns();
 	assert_false(framework_on(&code));
 	assert_int_equal(framework_spend(&code, COST_HAND_OVER, 4, 1e6, 0), 0);
+	expect_spent(begin, 0);
+}
+
+/* Waits within a load, each but the longest. */
+static void test_waits_within(void **state)
+{
+	struct framework_costs costs = {0};
+	struct framework_spent spent = {0};
+	struct framework_code code = {.costs = &costs, .spent = &spent};
+	const struct format_facts *first = format_facts_table[0];
+	struct io_waits within = {.scale_s = COST_EACH_WAIT_S};
+	int64_t begin;
+
+	(void)state;
+	costs.load[0] = (struct cost_law){.after_each_wait = 0.02, .present = true};
+	io_waits_add(&within, IO_WAIT_LEAST_NS - 1);
+	assert_true(within.all == 0 && within.ns == 0);
+	for (int i = 0; i < 3; i++)
+		io_waits_add(&within, 12 * MS);
+	assert_true(fabs(within.all - 3 * (1 - exp(-1))) < 1e-9 && within.ns == 36 * MS);
+	assert_true(fabs(within.most - (1 - exp(-1))) < 1e-9);
+	/* long ago it waited longer: all three; then two of them, as nothing was before */
+	begin = framework_thread_ns();
+	framework_spend_load(&code, first, true, 0, &within, 0);
+	expect_spent(begin, 60 * (1 - exp(-1)));
+	begin = framework_thread_ns();
+	framework_spend_load(&code, first, true, 0, &within, 0);
+	expect_spent(begin, 40 * (1 - exp(-1)));
+	begin = framework_thread_ns();
+	framework_spend_load(&code, first, true, 0, NULL, 0);
 	expect_spent(begin, 0);
 }
 
@@ -419,11 +449,11 @@ static void test_stop(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_laws),    cmocka_unit_test(test_rest),
-		cmocka_unit_test(test_spread),  cmocka_unit_test(test_ended),
-		cmocka_unit_test(test_workers), cmocka_unit_test(test_idle_workers),
-		cmocka_unit_test(test_inline),  cmocka_unit_test(test_pin),
-		cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_laws),         cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_waits_within), cmocka_unit_test(test_spread),
+		cmocka_unit_test(test_ended),        cmocka_unit_test(test_workers),
+		cmocka_unit_test(test_idle_workers), cmocka_unit_test(test_inline),
+		cmocka_unit_test(test_pin),          cmocka_unit_test(test_stop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

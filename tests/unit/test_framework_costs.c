@@ -82,6 +82,11 @@ static void laws_with_points(void **state)
 	node_free(doc);
 	costs_release(again);
 	costs_release(c);
+	c = profile("name: x\nlaws: {load_npz: {after_each_wait: 1}}", &e);
+	again = profile("name: x\nlaws: {load_npz: {after_each_wait: 0}}", &e);
+	assert_string_not_equal(again->digest, c->digest);
+	costs_release(again);
+	costs_release(c);
 	c = profile("name: x\nlaws: {pack: {points: [[1, 5, 1], [2, 3, 2]]}}", &e);
 	again = profile("name: x\nlaws: {pack: {points: [[1, 5, 1], [2, 3, 1]]}}", &e);
 	assert_string_not_equal(again->digest, c->digest);
@@ -101,8 +106,8 @@ static void every_row_is_read_back(void **state)
 		buf_printf(&text, "  %s: {spread: 0.%zu%s}\n", cost_rows[i].name, i + 1,
 			   cost_rows[i].parameters & COST_HAS_FIXED ? ", fixed: 1.5e-3" : "");
 	for (size_t i = 0; format_facts_table[i]; i++)
-		buf_printf(&text, "  load_%s: {per_byte: %zue-9}\n", format_facts_table[i]->name,
-			   i + 1);
+		buf_printf(&text, "  load_%s: {per_byte: %zue-9, after_each_wait: %zue-6}\n",
+			   format_facts_table[i]->name, i + 1, i + 1);
 	c = profile(text.data, NULL);
 	assert_non_null(c);
 	doc = costs_node(c);
@@ -116,7 +121,9 @@ static void every_row_is_read_back(void **state)
 	}
 	for (size_t i = 0; format_facts_table[i]; i++)
 		assert_true(fabs(costs_of_load(again, format_facts_table[i])->per_byte -
-				 (double)(i + 1) * 1e-9) < 1e-15);
+				 (double)(i + 1) * 1e-9) < 1e-15 &&
+			    fabs(costs_of_load(again, format_facts_table[i])->after_each_wait -
+				 (double)(i + 1) * 1e-6) < 1e-12);
 	node_free(doc);
 	costs_release(c);
 	costs_release(again);
@@ -142,6 +149,10 @@ static const struct {
 	{"name: x\nlaws:\n  collate: {fixd: 3}\n", {"did you mean fixed? ", "line 3", "per_byte"}},
 	{"name: x\nlaws:\n  step: {per_byte: 0}\n",
 	 {"laws.step.per_byte is none of fixed, after_wait, spread"}},
+	{"name: x\nlaws:\n  step: {after_each_wait: 0}\n",
+	 {"laws.step.after_each_wait is none of fixed, after_wait, spread"}},
+	{"name: x\nlaws:\n  load_npz: {after_each_wait: -1}\n",
+	 {"line 3: laws.load_npz.after_each_wait: -1", "0 to 60 s"}},
 	{"name: x\nlaws:\n  step: {fixed: -1}\n", {"line 3: laws.step.fixed: -1", "0 to 60 s"}},
 	{"name: x\nlaws:\n  step: {fixed: 61}\n", {"laws.step.fixed: 61", "0 to 60 s"}},
 	{"name: x\nlaws:\n  step: {fixed: .nan}\n", {"laws.step.fixed", "finite"}},

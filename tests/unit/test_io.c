@@ -71,6 +71,7 @@ static void times(void **state)
 	struct blob *b = store_blob_new(s, NULL);
 	static struct io_stat stat;
 	struct io io = {.store = s, .stat = &stat};
+	struct io_waits waits = {.scale_s = 0.015};
 	char p[8];
 
 	(void)state;
@@ -86,6 +87,14 @@ static void times(void **state)
 	assert_true(stat.kind[IO_DATA].busy_ns >= 20000000);
 	assert_true(stat.kind[IO_DATA].latency_ns.max >= 20000000);
 	assert_int_equal(stat.kind[IO_META].busy_ns, 0);
+	/* requests that take long are waits */
+	assert_int_equal(io_open(&io, "f", STORE_READ, b, NULL), 0);
+	io.waits = &waits;
+	assert_int_equal(io_pread(&io, IO_DATA, b, p, 8, 0, NULL), 0);
+	assert_int_equal(io_pread(&io, IO_META, b, p, 8, 0, NULL), 0);
+	assert_true(waits.ns >= 40000000 && waits.all >= 1.4 && waits.most >= 0.7);
+	assert_true(waits.most <= 1 && waits.all <= 2);
+	assert_int_equal(io_close(&io, b, NULL), 0);
 	free(b);
 	store_destroy(s);
 }

@@ -341,6 +341,19 @@ static void own_work_after_waits(void **state)
 	assert_true(own_work_of(f, &s.r, 1, &c, &o));
 	assert_near(o.batch_s, 0.003 * (1 - exp(-6 / 4.)) + 0.001 * (1 - exp(-26 / 4.)), 1e-6);
 	costs_release(f);
+	/* of 5 requests of 3.2 ms a sample all but one; after a longer wait all of them */
+	f = profile("load_npy: {after_each_wait: 0.001}");
+	c = (struct costs){.samples = 4, .service = 0.08, .reads = 0.064, .requests = 20};
+	s.r.rank[0].workers = 2;
+	assert_true(own_work_of(f, &s.r, 1, &c, &o));
+	assert_near(o.batch_s, 16 * 0.001 * (1 - exp(-3.2 / 12)), 1e-6);
+	s.r.rank[0].workers = 0;
+	assert_true(own_work_of(f, &s.r, 1, &c, &o));
+	assert_near(o.batch_s, 17 * 0.001 * (1 - exp(-3.2 / 12)), 1e-6);
+	c.reads = 0.0016; /* too short to be waits */
+	assert_true(own_work_of(f, &s.r, 1, &c, &o));
+	assert_near(o.batch_s, 0, 1e-6);
+	costs_release(f);
 	synth_end(&s);
 }
 
