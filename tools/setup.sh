@@ -59,6 +59,8 @@ for purpose in "$@"; do
         want slurm-wlm command -v slurmctld
         want munge command -v munged
         want iproute2 command -v ip
+        want openssh-server have_admin sshd
+        want openssh-client command -v ssh
         # what reads traces beside us
         want nodejs command -v node
         want npm command -v npm

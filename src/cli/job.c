@@ -46,18 +46,22 @@ static int settle_ranks(struct cli_args *a, uint32_t processes, uint32_t *each, 
 }
 
 /* A library is begun before there is a workload: it is asked for on the command line. */
-static bool wants_mpi(const struct cli_args *a)
+static enum launch_mpi wants_mpi(const struct cli_args *a)
 {
 	static const char key[] = "comm.barrier=";
-	bool wanted = false;
+	enum launch_mpi wanted = LAUNCH_MPI_NOT_KEPT;
 
 	for (size_t i = 0; i < a->overrides; i++) {
 		const char *at = a->override[i];
 
 		at += strspn(at, "+");
 		at += str_starts(at, "workload.") ? strlen("workload.") : 0;
-		if (str_starts(at, key))
-			wanted = strcmp(at + strlen(key), "sockets") != 0;
+		if (!str_starts(at, key))
+			continue;
+		at += strlen(key);
+		wanted = strcmp(at, "mpi") == 0    ? LAUNCH_MPI_KEPT
+			 : strcmp(at, "auto") == 0 ? LAUNCH_MPI_TRIED
+						   : LAUNCH_MPI_NOT_KEPT;
 	}
 	return wanted;
 }

@@ -317,6 +317,7 @@ int launcher_way(struct launcher *l, struct err *e)
 				   .processes = l->processes,
 				   .limit_ns = limit_ns};
 	name_job(l, r);
+	l->no_library = none;
 	if (l->own) {
 		l->way = &meet_over_agent;
 	} else if (forced && *forced && !none) {

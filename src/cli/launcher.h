@@ -11,6 +11,7 @@ struct launcher {
 	const char *name;       /* "mpirun (Open MPI)"; NULL: none */
 	const char *mark;       /* the variable that says so */
 	bool own;               /* this program, on its agents' hosts (cli/hosts.h) */
+	bool no_library;        /* STOKER_MPI=none; launcher_way fills it in */
 	bool manages;           /* it has a process management that MPI libraries use */
 	bool mpich;             /* MPICH's own, or one that is made of it */
 	int64_t processes;      /* 0: not said */
@@ -49,12 +50,15 @@ struct launch {
 	uint32_t process, processes;
 	struct net_invitation invitation;
 	struct net_listener *listener; /* in process 0 */
-	struct fabric *fabric;         /* the launcher's MPI library can be used; or NULL */
+	struct fabric *fabric;         /* the launcher's MPI library, as asked for; or NULL */
 };
+
+/* Whether the processes meet through the launcher's MPI library, which the process that was started
+ * keeps to the end, for barriers. LAUNCH_MPI_TRIED: without a library that can be used they meet as
+ * otherwise, and out->fabric says why; on all hosts or on none. */
+enum launch_mpi { LAUNCH_MPI_NOT_KEPT, LAUNCH_MPI_KEPT, LAUNCH_MPI_TRIED };
 
 /* Call before any thread is started. 0: this is the child, and `out` is filled. 1: this is the
  * process that was started, and all is over: leave with *status. Negative: `e` says why not; also
- * for a launcher and a library that do not match. -ECONNREFUSED: no other process may know. `mpi`:
- * the processes meet through the launcher's MPI library, which the process that was started keeps
- * to the end, for barriers. */
-int launch(struct launcher *l, bool mpi, struct launch *out, int *status, struct err *e);
+ * for a launcher and a library that do not match. -ECONNREFUSED: no other process may know. */
+int launch(struct launcher *l, enum launch_mpi mpi, struct launch *out, int *status, struct err *e);

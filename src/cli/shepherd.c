@@ -115,7 +115,8 @@ static void library_is_done(pthread_t watcher)
 
 /* The library that is kept for barriers. */
 static struct {
-	struct fabric *fabric; /* NULL: none is kept */
+	struct fabric *fabric;            /* NULL: none is kept */
+	const struct meet_way *otherwise; /* without the library; NULL: there is no other way */
 	uint32_t process;
 	pthread_t thread;
 	_Atomic uint32_t over; /* futex word */
@@ -164,12 +165,42 @@ static void end_serving(int status)
 	pthread_join(watcher, NULL);
 }
 
+/* There is no library to keep, and the barriers go over sockets. */
+static void keep_none(const char *why)
+{
+	snprintf(serving.fabric->why, sizeof(serving.fabric->why), "%s", why);
+	serving.fabric = NULL;
+}
+
+static int begin_meeting(struct launcher *l, struct meet_place *place, struct err *e)
+{
+	int rc = l->way->begin(&l->job, place, e);
+	sigset_t set;
+
+	if (rc < 0 && serving.fabric && serving.otherwise) {
+		keep_none(e->text);
+		l->way = serving.otherwise;
+		l->job.keeps = false;
+		signals_of_end(&set);
+		sigaddset(&set, SIGCHLD);
+		sigprocmask(SIG_UNBLOCK, &set, NULL);
+		rc = l->way->begin(&l->job, place, e);
+	}
+	if (rc == 0 && serving.fabric) {
+		snprintf(serving.fabric->library, sizeof(serving.fabric->library), "%s",
+			 meet_mpi_library()->version);
+		if (!meet_mpi_library()->serves)
+			keep_none("the library has no MPI_Ibarrier, or not in another thread");
+	}
+	return rc;
+}
+
 /* Brings the invitation of process 0's child to all children. */
-static int introduce(const struct launcher *l, int fd, struct err *e)
+static int introduce(struct launcher *l, int fd, struct err *e)
 {
 	struct net_invitation inv = {0};
 	struct meet_place place;
-	int rc = l->way->begin(&l->job, &place, e);
+	int rc = begin_meeting(l, &place, e);
 
 	if (rc < 0)
 		return rc;
@@ -192,7 +223,7 @@ static int introduce(const struct launcher *l, int fd, struct err *e)
 }
 
 /* What a library prints to the standard output is no part of this program's. */
-static int introduce_guarded(const struct launcher *l, int fd, pid_t child, struct err *e)
+static int introduce_guarded(struct launcher *l, int fd, pid_t child, struct err *e)
 {
 	pthread_t watcher;
 	int rc, output;
@@ -321,7 +352,7 @@ static void end_last(void)
 	clock_sleep_until(clock_now_ns() + LAST_NS);
 }
 
-int launch(struct launcher *l, bool mpi, struct launch *out, int *status, struct err *e)
+int launch(struct launcher *l, enum launch_mpi mpi, struct launch *out, int *status, struct err *e)
 {
 	sigset_t set;
 	pid_t child, launcher = getppid();
@@ -336,10 +367,13 @@ int launch(struct launcher *l, bool mpi, struct launch *out, int *status, struct
 			       "on one host",
 			       l->name, (long long)l->processes);
 	/* this program's own hosts have none */
-	if (mpi && !l->own && l->way) {
-		l->way = &meet_over_mpi;
+	if (mpi != LAUNCH_MPI_NOT_KEPT && !l->own && !l->no_library)
 		serving.fabric = fabric_create();
-		l->job.keeps = serving.fabric != NULL;
+	if (serving.fabric) {
+		if (mpi == LAUNCH_MPI_TRIED && l->way != &meet_over_mpi)
+			serving.otherwise = l->way;
+		l->way = &meet_over_mpi;
+		l->job.keeps = true;
 	}
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0)
 		return err_sys(e, errno, "cannot create a socket pair");
@@ -371,18 +405,10 @@ int launch(struct launcher *l, bool mpi, struct launch *out, int *status, struct
 		*status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 1;
 		return rc == ERR_CANCELED ? 1 : rc;
 	}
-	if (serving.fabric) {
-		snprintf(serving.fabric->library, sizeof(serving.fabric->library), "%s",
-			 meet_mpi_library()->version);
-		rc = meet_mpi_library()->ibarrier && meet_mpi_library()->ibcast &&
-				     meet_mpi_library()->test
-			     ? thread_start(&serving.thread, serve, NULL, 0, "mpi", e)
-			     : err_set(e, ERR_ABSENT, "no MPI_Ibarrier");
-		if (rc < 0) {
-			atomic_store_explicit(&serving.fabric->failed, 1, memory_order_release);
-			l->way->end();
-			serving.fabric = NULL;
-		}
+	if (serving.fabric && thread_start(&serving.thread, serve, NULL, 0, "mpi", e) < 0) {
+		atomic_store_explicit(&serving.fabric->failed, 1, memory_order_release);
+		l->way->end();
+		serving.fabric = NULL;
 	}
 	*status = hold(child, launcher, fd[0], &set);
 	end_serving(*status);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "base/thread.h"
 
 struct mpi_library;
@@ -18,9 +19,11 @@ struct fabric {
 	bool timed, due;    /* of the barrier under way: as comm_barrier_until; and its answer */
 	int64_t due_ns;     /* process 0's; 0: none */
 	char library[128];  /* what it says of itself */
+	char why[ERR_TEXT_MAX]; /* there is no library that can be used; "": there is one */
 };
 
-/* Memory that a child shares; NULL: there is none. Before fork. */
+/* Memory that a child shares; NULL: there is none. Before fork. `library` and `why` are filled in
+ * before the child hears of the other processes. */
 struct fabric *fabric_create(void);
 
 /* The process with the library: carries out barriers until fabric_quit. A library that is polled

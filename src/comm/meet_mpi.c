@@ -56,8 +56,7 @@ static int check_match(int process, int processes, struct err *e)
 
 static int begin(const struct meet_job *job, struct meet_place *place, struct err *e)
 {
-	enum { FUNNELED = 1, SERIALIZED = 2 };
-	int process = 0, processes = 0, provided = 0, code, rc;
+	int process = 0, processes = 0, provided = 0, wanted, code, rc;
 	const char *function = "MPI_Init_thread";
 
 	self.job = job;
@@ -65,7 +64,8 @@ static int begin(const struct meet_job *job, struct meet_place *place, struct er
 	if (rc < 0)
 		return rc;
 	atomic_store_explicit(&self.found, 1, memory_order_release);
-	code = self.mpi.init_thread(NULL, NULL, job->keeps ? SERIALIZED : FUNNELED, &provided);
+	wanted = job->keeps ? self.mpi.serialized : self.mpi.funneled;
+	code = self.mpi.init_thread(NULL, NULL, wanted, &provided);
 	if (code == 0) {
 		function = "MPI_Comm_rank";
 		code = self.mpi.comm_rank(self.mpi.comm_world, &process);
@@ -76,6 +76,8 @@ static int begin(const struct meet_job *job, struct meet_place *place, struct er
 	}
 	if (code != 0)
 		return failed(code, function, e);
+	self.mpi.serves = job->keeps && provided >= wanted && self.mpi.ibarrier &&
+			  self.mpi.ibcast && self.mpi.test;
 	rc = check_match(process, processes, e);
 	if (rc < 0) {
 		self.mpi.finalize();

@@ -24,13 +24,14 @@
 
 /* ---- what a library is ---- */
 
-/* A binary interface: how its handles of MPI_COMM_WORLD and MPI_BYTE come about. Functions have the
- * same names and, but for the width of handles, the same parameters in all; MPI_THREAD_FUNNELED is
- * 1. */
+/* A binary interface: how its handles of MPI_COMM_WORLD and MPI_BYTE come about, and its levels of
+ * threads. Functions have the same names and, but for the width of handles, the same parameters in
+ * all. */
 struct abi {
 	const char *name;
 	const char *world_symbol, *byte_symbol; /* the handles are their addresses, or */
 	uintptr_t world, byte;                  /* these */
+	int funneled, serialized;               /* MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED */
 	int standard;                           /* major version that MPI_Abi_get_version says */
 	const char *texts[8];                   /* in what MPI_Get_library_version says */
 };
@@ -43,11 +44,20 @@ struct abi {
  * - MPICH: src/include/mpi.h.in, and MPICH's ABI Compatibility Initiative, of which all with these
  *   texts are members. */
 static const struct abi abis[] = {
-	{.name = "the MPI standard's", .world = 0x101, .byte = 0x247, .standard = 1},
+	{.name = "the MPI standard's",
+	 .world = 0x101,
+	 .byte = 0x247,
+	 .funneled = 1024,
+	 .serialized = 2048,
+	 .standard = 1},
 	{.name = "Open MPI's",
+	 .funneled = 1,
+	 .serialized = 2,
 	 .world_symbol = "ompi_mpi_comm_world",
 	 .byte_symbol = "ompi_mpi_byte"},
 	{.name = "MPICH's",
+	 .funneled = 1,
+	 .serialized = 2,
 	 .world = 0x44000000,
 	 .byte = 0x4c00010d,
 	 .texts = {"MPICH", "Intel(R) MPI", "MVAPICH", "ParaStation MPI", "RIKEN MPI"}},
@@ -155,6 +165,8 @@ static const char *look_at(void *handle, const struct meet_job *job, struct mpi_
 		return why->data;
 	}
 	out->abi = abi->name;
+	out->funneled = abi->funneled;
+	out->serialized = abi->serialized;
 	out->comm_world = abi->world_symbol ? dlsym(handle, abi->world_symbol) : (void *)abi->world;
 	out->byte = abi->byte_symbol ? dlsym(handle, abi->byte_symbol) : (void *)abi->byte;
 	return NULL;
@@ -374,13 +386,16 @@ static int say_tried(struct search *s, struct err *e)
 	if (more)
 		buf_printf(&s->absent, ", in %u more folders", more);
 	err_set(e, ERR_ABSENT,
-		"%s started processes on several hosts, or does not say on how many, and no usable "
-		"MPI "
-		"library%s%s was found through which they could find each other. Looked for: %s; "
+		"%s%s no usable MPI library%s%s was found%s. Looked for: %s; "
 		"with LD_LIBRARY_PATH%s, and in the usual folders%s%s. Set STOKER_MPI to the path "
-		"of "
-		"the launcher's library",
-		s->job->launcher, family ? " of the kind " : "", family ? family->shown : "",
+		"of the launcher's library",
+		s->job->launcher,
+		s->job->keeps ? " started the processes, and"
+			      : " started processes on several hosts, or does not say on how many, "
+				"and",
+		family ? " of the kind " : "", family ? family->shown : "",
+		s->job->keeps ? " for the barriers (comm.barrier)"
+			      : " through which they could find each other",
 		tried.data, s->absent.data ? s->absent.data : "",
 		s->rejected.len ? "; found: " : "", s->rejected.data ? s->rejected.data : "");
 	buf_release(&tried);

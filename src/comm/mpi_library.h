@@ -20,6 +20,8 @@ struct mpi_library {
 	int (*abort_all)(void *comm, int status);
 	int (*error_string)(int code, char *text, int *length); /* NULL: it has none */
 	void *comm_world, *byte;
+	int funneled, serialized; /* levels of threads for init_thread; higher ones allow more */
+	bool serves;       /* once begun to be kept: barriers can be waited for in a thread */
 	const char *abi;   /* "Open MPI's" */
 	char version[128]; /* the first line of what it says of itself */
 	char name[256];    /* its path, or the name by which the loader found it */

@@ -427,6 +427,7 @@ static int join_process_0(struct net *n, const struct net_invitation *inv, struc
 	size_t capacity = n->processes * sizeof(*n->table);
 	struct net_listener *door = NULL;
 	struct net_head h = {0};
+	bool told = false; /* by process 0, why it ends */
 	char *body;
 	int rc = 0, fd = find_process_0(n, inv, e);
 
@@ -441,17 +442,18 @@ static int join_process_0(struct net *n, const struct net_invitation *inv, struc
 	atomic_store_explicit(&n->peer[0].lives, 1, memory_order_release);
 	while (rc == 0) {
 		rc = net_recv_fd(fd, &h, body, capacity, deadline);
-		if (rc == 0)
+		if (rc == 0) {
 			rc = take_message(n, inv, fd, &h, body, &door, e);
+			told = h.type == NET_STOP && rc != -EPROTO;
+		}
 	}
 	net_tree_close_door(&door);
 	free(body);
 	if (rc > 0)
 		return 0;
-	return h.type == NET_STOP
-		       ? rc
-		       : err_set(e, rc, "process 0 on host '%s' ended the run before it began",
-				 inv->host);
+	return told ? rc
+		    : err_set(e, rc, "process 0 on host '%s' ended the run before it began",
+			      inv->host);
 }
 
 void net_set_tree_from(uint32_t processes)

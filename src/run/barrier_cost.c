@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "comm/fabric.h"
 #include "comm/net.h"
 #include "workload/workload.h"
@@ -105,12 +106,25 @@ int barrier_choose(const struct run_place *at, struct fabric *fabric, struct bar
 	if (!at->net)
 		return 0;
 	net_use_fabric(at->net, NULL);
-	if (mpi && !fabric)
-		rc = err_set(e, ERR_USAGE,
-			     "comm.barrier=mpi: there is no MPI library: the processes have to be "
-			     "started by one's launcher, with comm.barrier on the command line");
+	if (choice == BARRIER_OVER_SOCKETS)
+		return 0;
+	if (!fabric)
+		rc = err_set(
+			e, mpi ? ERR_USAGE : ERR_ABSENT,
+			"comm.barrier=%s: no MPI library is kept: the processes have to be started "
+			"by the launcher of one, with comm.barrier on the command line, and "
+			"without STOKER_MPI=none",
+			mpi ? "mpi" : "auto");
+	else if (fabric->why[0])
+		rc = err_set(e, ERR_ABSENT, "comm.barrier=%s: %s", mpi ? "mpi" : "auto",
+			     fabric->why);
 	rc = run_agree(at, rc, e);
-	if (rc < 0 || !fabric || choice == BARRIER_OVER_SOCKETS)
+	if (rc == ERR_ABSENT && !mpi) {
+		if (run_leads(at))
+			log_warning("%s; the barriers of steps go over sockets", e->text);
+		return 0;
+	}
+	if (rc < 0)
 		return rc;
 	if (choice == BARRIER_OVER_FASTER) {
 		rc = measure_processes(at, NULL, stop, &out->sockets_s);

@@ -6,7 +6,7 @@
 
 const char *const workload_framework_names[] = {"tensorflow", "pytorch", NULL};
 static const char *const storage_types[] = {"local_fs", "parallel_fs", "direct_fs",
-					   "s3",       "aistore",     NULL};
+					    "s3",       "aistore",     NULL};
 static const char *const compressions[] = {"none", "gzip", "lzf", "bz2", "zip", "xz", NULL};
 static const char *const samplers[] = {"derive", "iterative", "index", "none", NULL};
 static const char *const contexts[] = {"fork", "spawn", "forkserver", NULL};
@@ -482,8 +482,9 @@ const struct opt workload_rows[] = {
 	ENUM(comm.barrier, "sockets", barriers,
 	      "What the barrier between processes that ends each step goes over: sockets of this "
 	      "program; mpi, the launcher's MPI library (MPI_Ibarrier), worth trying with hundreds "
-	      "of hosts and one process each; or auto, what is faster in a measurement before "
-	      "training. Given on the command line, since the library is begun first.", OURS)
+	      "of hosts and one process each (tried with up to 64 processes); or auto, what is "
+	      "faster in a measurement before training, which is the sockets without a library. "
+	      "Given on the command line, since the library is begun first.", OURS)
 
 	F64(run.watchdog, "300",
 	      "Time without any progress after which a run or a generation is ended, and the "

@@ -91,6 +91,14 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
         with no_libraries(tmp, program) as start:
             for library in LIBRARIES:
                 whole(launch(library, "/stoker", arguments, n=4, before=[start]), out, 4)
+                # the barrier goes over sockets unless a library is asked for
+                loud = [a for a in arguments if a != "-q"]
+                done = launch(library, "/stoker", [*loud, "comm.barrier=auto"], n=3, before=[start])
+                assert load(out)["barrier"]["over"] == "sockets" and "library" not in load(out)["barrier"], load(out)["barrier"]
+                assert done.stderr.count("the barriers of steps go over sockets") == 1, done.stderr
+                whole(done, out, 3)
+                done = launch(library, "/stoker", [*arguments, "comm.barrier=mpi"], n=3, before=[start])
+                refused(done, ["no usable MPI library", "(comm.barrier)"], 1, "no library for the barrier")
             if "openmpi" in LIBRARIES:
                 # as on two hosts
                 done = launch("openmpi", "/stoker", arguments, before=["env", "OMPI_COMM_WORLD_LOCAL_SIZE=1", start])
