@@ -8,13 +8,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
-#include "base/folder_lock.h"
 #include "capacity/point_run.h"
-#include "capacity/samples.h"
 #include "capacity/knee_search.h"
-#include "codec/sha256.h"
-#include "readback/result_folder.h"
+#include "capacity/samples.h"
+#include "capacity/search_folder.h"
 #include "result/json_out.h"
 #include "workload/need.h"
 
@@ -32,8 +29,7 @@ struct searching {
 	struct samples samples;
 	double compute_s; /* of a step */
 	uint32_t most;    /* accelerators; falls where files are too few */
-	char key[SHA256_HEX];
-	struct file_lock lock;
+	struct search_folder folder;
 };
 
 /* ---- how long a point is ---- */
@@ -111,7 +107,7 @@ static int save(struct searching *s, struct err *e)
 {
 	json_t *root = capacity_json(s->c);
 
-	json_put_text(root, "key", s->key);
+	json_put_text(root, "key", s->folder.key);
 	return json_write(root, s->c->o->folder, CAPACITY_NAME, e);
 }
 
@@ -250,59 +246,15 @@ static int search(struct searching *s, struct err *e)
 
 /* ---- the whole ---- */
 
-static void settings_key(const struct capacity_options *o, char key[SHA256_HEX])
-{
-	struct sha256 h;
-	const char *texts[] = {o->workload, o->config_dir, o->hosts};
-
-	sha256_begin(&h);
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		sha256_add(&h, texts[i] ? texts[i] : "", strlen(texts[i] ? texts[i] : "") + 1);
-	for (size_t i = 0; i < o->override_count; i++)
-		sha256_add(&h, o->overrides[i], strlen(o->overrides[i]) + 1);
-	sha256_end(&h, key);
-}
-
-static int check_folder(const struct searching *s, struct err *e)
-{
-	const char *folder = s->c->o->folder;
-	json_t *before = result_folder_json(folder, CAPACITY_NAME, NULL);
-	const char *key = json_string_value(json_object_get(before, "key"));
-	bool other = before && (!key || strcmp(key, s->key) != 0);
-
-	json_decref(before);
-	return other ? err_set(e, ERR_USAGE,
-			       "'%s' has a search with another workload or other keys: choose "
-			       "another folder with -o, or repeat its command to go on with it",
-			       folder)
-		     : 0;
-}
-
-static int lock_folder(struct searching *s, struct err *e)
-{
-	AUTO_FREE char *path = path_join(s->c->o->folder, ".stoker_capacity.lock");
-	char who[FILE_LOCK_WHO_MAX];
-	int rc = file_mkdirs(s->c->o->folder, e);
-
-	if (rc == 0)
-		rc = file_lock(&s->lock, path, who, e);
-	return rc == -EBUSY ? err_set(e, ERR_USAGE,
-				      "another search is writing to '%s'%s%s: wait until it has "
-				      "ended, or choose another folder with -o",
-				      s->c->o->folder, who[0] ? ": " : "", who)
-			    : rc;
-}
-
 int capacity_find(struct capacity *c, const struct workload *w, const struct capacity_options *o,
 		  capacity_event_fn tell, void *arg, struct err *e)
 {
-	struct searching s = {.c = c, .most = o->max, .lock.fd = -1};
+	struct searching s = {.c = c, .most = o->max, .folder.lock.fd = -1};
 	struct err unclean = {0};
 	int rc, clean;
 
 	*c = (struct capacity){.o = o, .tell = tell, .arg = arg};
 	s.compute_s = time_dist_mean(&w->train.computation_time);
-	settings_key(o, s.key);
 	rc = samples_init(&s.samples, w, e);
 	if (rc == 0) {
 		struct need need;
@@ -313,10 +265,8 @@ int capacity_find(struct capacity *c, const struct workload *w, const struct cap
 		c->need_bytes = need.bytes;
 		snprintf(c->data, sizeof(c->data), "%s", s.samples.folder);
 		c->made_data = s.samples.kind == SAMPLES_OWN;
-		rc = check_folder(&s, e);
+		rc = search_folder_open(&s.folder, o, "accelerators", e);
 	}
-	if (rc == 0)
-		rc = lock_folder(&s, e);
 	if (rc == 0)
 		rc = search(&s, e);
 	know(c);
@@ -329,7 +279,7 @@ int capacity_find(struct capacity *c, const struct workload *w, const struct cap
 		}
 	}
 	samples_release(&s.samples);
-	file_unlock(&s.lock);
+	search_folder_close(&s.folder);
 	return rc;
 }
 

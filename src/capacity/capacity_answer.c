@@ -209,13 +209,13 @@ void capacity_text(const struct capacity *c, struct buf *out)
 	buf_say(out, "%s: ", c->o->name);
 	capacity_put_answer(c, out);
 	buf_say(out, " at AU %.4g %%%s\n", c->knee.target,
-		c->complete ? "" : ", as far as the search came");
+		c->complete ? "" : ", as far as the search got");
 	if (c->knee.points == 0)
 		return;
 	if (c->knee.accelerators == 0 && !c->knee.falls_short) {
-		buf_say(&text, "one accelerator has AU %.1f %% (95 %%: %.1f to %.1f)",
-			c->knee.point[0].au, c->knee.point[0].low, c->knee.point[0].high);
-		put_label(out, "one gets", &text);
+		buf_say(&text, "AU %.1f %% (95 %%: %.1f to %.1f)", c->knee.point[0].au,
+			c->knee.point[0].low, c->knee.point[0].high);
+		put_label(out, "with one", &text);
 	}
 	put_delivered(c, out);
 	put_limit(c, out);

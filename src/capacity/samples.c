@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/file_in.h"
 #include "base/file_system.h"
 #include "base/remove_tree.h"
 #include "base/sysinfo.h"
@@ -25,6 +26,7 @@
 #include "workload/key.h"
 
 #define MARK_NAME "stoker_capacity.json"
+#define MANIFEST_MOST (1u << 20)
 #define EPOCHS_MOST 16
 #define ACCELERATORS_FIRST 4    /* that the first files are enough for */
 static const double ROOM = 0.8; /* of the free space, or memory, that a dataset may take */
@@ -60,12 +62,28 @@ static bool can_evict(const struct workload *w)
 	       !(file_system_of_path(w->dataset.data_folder, &fs) && fs.memory);
 }
 
+/* Somebody has generated another dataset where a search had left its mark. */
+static bool is_replaced(const struct samples *s, uint64_t files)
+{
+	AUTO_FREE char *path = path_join(s->folder, MANIFEST_NAME);
+	struct manifest m = {.found = false};
+	struct buf text = {0};
+	struct err e;
+	bool other = file_read(path, MANIFEST_MOST, &text, &e) >= 0 &&
+		     manifest_parse(text.data, text.len, path, &m, &e) == 0 &&
+		     m.files[DATASET_TRAIN] != files;
+
+	buf_release(&text);
+	return other;
+}
+
 /* Files that an earlier search left there. */
 static bool find_own(struct samples *s)
 {
 	json_t *mark = result_folder_json(s->folder, MARK_NAME, NULL);
 	const json_t *files = json_object_get(mark, "files");
-	bool own = json_is_integer(files) && json_integer_value(files) > 0;
+	bool own = json_is_integer(files) && json_integer_value(files) > 0 &&
+		   !is_replaced(s, (uint64_t)json_integer_value(files));
 
 	if (own)
 		s->made = (uint64_t)json_integer_value(files);

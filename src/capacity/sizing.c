@@ -49,6 +49,8 @@ static struct sizing_range range_of(const struct point_fit *f, double hosts, dou
 	for (size_t i = 0; i < n; i++)
 		if (!is_beyond(f, hosts) || point_fit_is_open(f, i))
 			open[kept++] = open[i];
+	/* all of them have it at its end: then that is what is said */
+	kept = kept ? kept : n;
 	qsort(least, n, sizeof(*least), by_value);
 	qsort(open, kept, sizeof(*open), by_value);
 	r.low = quantile(least, n, 0.05);

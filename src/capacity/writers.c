@@ -12,6 +12,7 @@
 #include "base/say.h"
 #include "base/str.h"
 #include "capacity/point_run.h"
+#include "capacity/search_folder.h"
 #include "readback/result_folder.h"
 #include "result/json_out.h"
 #include "workload/need.h"
@@ -127,9 +128,13 @@ static int measure(struct writers *x, const struct capacity *c, const char *own,
 	return clean;
 }
 
-static int save(const struct writers *x, const struct capacity_options *o, struct err *e)
+static int save(const struct writers *x, const struct capacity_options *o, const char *key,
+		struct err *e)
 {
-	return json_write(writers_json(x, o), o->folder, CAPACITY_NAME, e);
+	json_t *root = writers_json(x, o);
+
+	json_put_text(root, "key", key);
+	return json_write(root, o->folder, CAPACITY_NAME, e);
 }
 
 int writers_find(struct writers *x, const struct workload *w, const struct capacity_options *o,
@@ -137,11 +142,13 @@ int writers_find(struct writers *x, const struct workload *w, const struct capac
 {
 	AUTO_FREE char *own = path_join(w->checkpoint.checkpoint_folder, OWN_FOLDER);
 	const struct capacity c = {.o = o, .tell = tell, .arg = arg};
+	struct search_folder folder;
 	struct str_list keys = {0};
 	unsigned flat = 0;
-	int rc = 0;
+	int rc;
 
 	*x = (struct writers){0};
+	rc = search_folder_open(&folder, o, "checkpoints", e);
 	point_key(&keys, "workflow.train", "false");
 	point_key(&keys, "workflow.generate_data", "false");
 	point_key(&keys, "workflow.evaluation", "false");
@@ -164,12 +171,13 @@ int writers_find(struct writers *x, const struct workload *w, const struct capac
 	if (x->points && (rc == 0 || rc == ERR_CANCELED)) {
 		struct err unwritten = {0};
 
-		if (save(x, o, &unwritten) < 0 && rc == 0) {
+		if (save(x, o, folder.key, &unwritten) < 0 && rc == 0) {
 			*e = unwritten;
 			rc = unwritten.code;
 		}
 	}
 	str_list_release(&keys);
+	search_folder_close(&folder);
 	return rc;
 }
 
@@ -194,7 +202,7 @@ static void put_best(const struct writers *x, bool reading, struct buf *out)
 void writers_text(const struct writers *x, const struct capacity_options *o, struct buf *out)
 {
 	buf_say(out, "%s: checkpoints%s\n", o->name,
-		x->complete ? "" : ", as far as the search came");
+		x->complete ? "" : ", as far as the search got");
 	put_best(x, false, out);
 	put_best(x, true, out);
 	buf_say(out, "  %-14s%s\n\n  %7s  %10s  %9s  %12s  %9s  %12s\n", "results", o->folder,

@@ -215,8 +215,8 @@ static int find(const struct capacity_args *a, const struct workload *w, struct 
 		print_answer(&c, a);
 	if (rc == ERR_CANCELED)
 		err_set(e, ERR_CANCELED,
-			"the search was interrupted; the same command with -o '%.600s' goes on "
-			"with it",
+			"the search was interrupted; the same command with -o '%.600s' "
+			"continues it",
 			o->folder);
 	if (rc == 0 && page < 0) {
 		rc = page;
@@ -389,7 +389,7 @@ static const struct flag flag_search_folder = {
 	.kind = FLAG_TEXT,
 	FIELD(run.folder),
 	.help = "folder for the runs, capacity.json and the page capacity.html (default: "
-		"hydra.run.dir); with the folder of an interrupted search it goes on"};
+		"hydra.run.dir); an interrupted search in it is continued"};
 
 static const struct flag *const flags[] = {&operand_workload,
 					   &operand_key,
