@@ -262,8 +262,8 @@ struct fleet fleet_scaled(const struct fleet *from, uint32_t ranks, uint32_t hos
 					from->store.opens_per_s / by};
 	f.store = (struct fleet_ceiling){0, 0, 0};
 	/* of so many hosts together: a server on each would wait for work that another has */
-	f.servers = (uint32_t)(from->servers / by * f.hosts + 0.5);
-	f.open_servers = (uint32_t)(from->open_servers / by * f.hosts + 0.5);
+	f.servers = (uint32_t)fmin(UINT32_MAX, from->servers / by * f.hosts + 0.5);
+	f.open_servers = (uint32_t)fmin(UINT32_MAX, from->open_servers / by * f.hosts + 0.5);
 	return f;
 }
 

@@ -53,7 +53,8 @@ struct fleet_result {
 	uint64_t steps;                      /* simulated, all epochs */
 };
 
-/* Memory that fleet_run takes at most, bytes: about 200 a reader, and 200 a rank. */
+/* Memory that fleet_run takes at most, bytes: about 200 a reader, and 200 a rank. More than a
+ * million readers are refused. */
 uint64_t fleet_memory(const struct fleet *f);
 /* The same seed gives the same result. Where all steps would take more than `events_max` events,
  * fewer are simulated, but at least 4 (window + 4) of an epoch; 0: all are. */

@@ -14,7 +14,11 @@
 #define EVENTS_MAX 150000
 #define PARTS_LEAST 2
 #define TURNS_MAX 8
-#define LOOKS 0xffffffu /* 24 bits beside an event's kind */
+/* What bounds the memory, about 300 MB with all of them. */
+#define READERS_MAX 1000000u
+#define BATCHES_MAX 20000000u /* in windows, of all ranks */
+#define SERVERS_MAX 10000000u /* and bursts */
+#define LOOKS 0xffffffu       /* 24 bits beside an event's kind */
 
 /* Of a rank against a reader that computes: who has slept goes first. */
 static const double RANK_FIRST = 4;
@@ -638,7 +642,10 @@ static void sim_release(struct sim *s)
 static bool possible(const struct model *m)
 {
 	return m->ranks && m->steps && (m->computes || m->compute_drawn) && m->parts && m->lists &&
-	       window_of(m) <= 100000 && (uint64_t)m->ranks * m->workers <= 1000000;
+	       window_of(m) <= 100000 && m->ranks * window_of(m) <= BATCHES_MAX &&
+	       (uint64_t)m->ranks * (m->workers ? m->workers : 1) <= READERS_MAX &&
+	       (uint64_t)m->open.servers + m->open.burst + m->read.servers + m->read.burst <=
+		       SERVERS_MAX;
 }
 
 uint64_t model_memory(const struct model *m)

@@ -314,8 +314,13 @@ uint64_t virtual_training_bytes(const struct virtual_training *t, struct err *e)
 		return 0;
 	settings_of(t, ops, &s);
 	ops->window(t->workload, &workers, &batches);
-	if (!time_dist_waits(&t->workload->reader.preprocess_time))
-		s.fibers = t->ranks * (1 + workers + THREADS_BESIDE) + t->fibers_more;
+	if (!time_dist_waits(&t->workload->reader.preprocess_time)) {
+		uint64_t fibers =
+			u64_sum(u64_product(t->ranks, 1 + (uint64_t)workers + THREADS_BESIDE),
+				t->fibers_more);
+
+		s.fibers = fibers < s.fibers ? (uint32_t)fibers : s.fibers;
+	}
 	samples = order_list_wanted(t->workload) ? dataset_samples(t->dataset, DATASET_TRAIN) : 0;
 	loader = u64_sum(loader, sizeof(struct trainee) + sizeof(struct rng_np));
 	return u64_sum(u64_sum(u64_product(loader, t->ranks), virtual_bytes(&s)),
