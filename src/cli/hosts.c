@@ -41,7 +41,8 @@ struct remote {
 	pid_t pid; /* of ssh; 0: ended */
 	int to, from, err;
 	bool here;          /* the agent has answered */
-	struct buf out, in; /* to be sent; received and not yet understood */
+	size_t copied;      /* bytes of the program that were sent; then comes */
+	struct buf out, in; /* what is to be sent; received and not yet understood */
 	size_t sent;
 	char last[LAST_MAX]; /* line of its error output */
 	int status;          /* of ssh */
@@ -52,6 +53,7 @@ struct host_run {
 	struct remote *remote;
 	size_t count;
 	uint32_t processes;
+	struct buf copy;  /* the program, for all hosts; empty: it is there */
 	struct buf words; /* of ssh, for sentences */
 	bool invited;     /* process 0 has told where it is */
 	bool said;        /* a process has said what is wrong */
@@ -304,16 +306,16 @@ static int start_all(struct host_run *c, const struct cli_args *a, int argc, cha
 	char program[4096];
 	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
 	struct hosts_job job = {.processes = c->processes};
-	struct buf texts = {0}, copy = {0}, command = {0};
+	struct buf texts = {0}, command = {0};
 	int rc = 0;
 
 	if (n <= 0)
 		return err_set(e, -ENOENT, "cannot find the path of this program (/proc/self/exe)");
 	program[n] = '\0';
 	if (a->copy_binary)
-		rc = read_program(&copy, e);
+		rc = read_program(&c->copy, e);
 	put_texts(&texts, &job, argc, argv);
-	hosts_put_command(&command, program, copy.len);
+	hosts_put_command(&command, program, c->copy.len);
 	for (size_t i = 0; rc == 0 && i < c->count; i++) {
 		struct remote *r = &c->remote[i];
 		const char **words = ssh_words(a, r->host->name, command.data, c);
@@ -323,7 +325,6 @@ static int start_all(struct host_run *c, const struct cli_args *a, int argc, cha
 		job.first = r->host->first;
 		job.count = r->host->processes;
 		rc = start_remote(r, words, e);
-		buf_append(&r->out, copy.data, copy.len);
 		buf_append(&r->out, &h, sizeof(h));
 		buf_append(&r->out, &job, sizeof(job));
 		buf_append(&r->out, texts.data, texts.len);
@@ -331,7 +332,6 @@ static int start_all(struct host_run *c, const struct cli_args *a, int argc, cha
 	}
 	buf_release(&command);
 	buf_release(&texts);
-	buf_release(&copy);
 	return rc;
 }
 
@@ -370,20 +370,28 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-static void send_some(struct remote *r)
+/* true when all of it was sent. */
+static bool send_from(struct remote *r, const struct buf *from, size_t *sent)
 {
-	while (r->to >= 0 && r->sent < r->out.len) {
-		ssize_t n = write(r->to, r->out.data + r->sent, r->out.len - r->sent);
+	while (r->to >= 0 && *sent < from->len) {
+		ssize_t n = write(r->to, from->data + *sent, from->len - *sent);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN)
-			return;
+			return false;
 		if (n < 0) /* it has ended: its output says so */
 			close_fd(&r->to);
 		else
-			r->sent += (size_t)n;
+			*sent += (size_t)n;
 	}
+	return true;
+}
+
+static void send_some(const struct host_run *c, struct remote *r)
+{
+	if (!send_from(r, &c->copy, &r->copied) || !send_from(r, &r->out, &r->sent))
+		return;
 	buf_release(&r->out);
 	r->sent = 0;
 }
@@ -499,7 +507,7 @@ static void hear(struct host_run *c, struct remote *r)
 	}
 }
 
-/* ssh's own error output: its last line is the reason when it fails; later it is passed on. */
+/* ssh's own error output: its last line is the reason when it fails. */
 static void hear_error(struct remote *r)
 {
 	char part[4096];
@@ -635,7 +643,7 @@ static void carry_on(struct host_run *c, int signals)
 			if (fds[n++].revents)
 				hear_error(r);
 			if (fds[n++].revents)
-				send_some(r);
+				send_some(c, r);
 		}
 		if (fds[0].revents)
 			take_signals(c, signals);
@@ -714,6 +722,7 @@ int hosts_run(const struct cli_args *a, int argc, char **argv)
 		close_fd(&c.remote[i].from);
 		close_fd(&c.remote[i].err);
 	}
+	buf_release(&c.copy);
 	buf_release(&c.words);
 	free(c.remote);
 	free(host);
