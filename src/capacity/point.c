@@ -326,8 +326,9 @@ int point_check(const struct point *p, struct err *e)
 	double share = point_share(p), most = p->accelerators * duty_need(&p->of);
 
 	if (p->accelerators < p->hosts)
-		return err_set(e, code, "%s: %.0f accelerators on %.0f hosts: some have none",
-			       p->from, p->accelerators, p->hosts);
+		return err_set(e, code,
+			       "%s: %.0f accelerator%s on %.0f hosts: each host needs one or more",
+			       p->from, p->accelerators, p->accelerators == 1 ? "" : "s", p->hosts);
 	if (share > EXCESS)
 		return err_set(e, code,
 			       "%s: %.0f accelerators take at most %.4g samples/s (batch size / "

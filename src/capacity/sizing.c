@@ -126,7 +126,7 @@ static const char *limit_text(const struct point_fit *f, const struct sets *s, d
 			most = (enum fit_limit)k;
 	if (most == FIT_LIMIT_HOST || most == FIT_LIMIT_STORE) {
 		if (f->one_host_count)
-			return "the hosts or the storage: which of them, no point tells";
+			return "the hosts or the storage: no point shows which";
 		return most == FIT_LIMIT_HOST ? "what each host gets" : "the storage";
 	}
 	if (most == FIT_LIMIT_RANK)
@@ -224,17 +224,18 @@ static void say_reason(struct sizing_row *r, const struct point_fit *f, enum siz
 	str_bytes(f->plan.sample_bytes, size, sizeof(size));
 	switch (why) {
 	case REASON_RANK:
-		snprintf(r->assumption, sizeof(r->assumption),
-			 "that the readers of an accelerator can ask for %.4g samples/s: in the "
-			 "points they had no need to",
-			 duty_need(&f->plan));
+		snprintf(
+			r->assumption, sizeof(r->assumption),
+			"that the readers of an accelerator can ask for %.4g samples/s: the points "
+			"did not need as many",
+			duty_need(&f->plan));
 		snprintf(r->next, sizeof(r->next), "a run of '%.60s' on the same system",
 			 f->plan.name);
 		break;
 	case REASON_HOST:
 		snprintf(r->assumption, sizeof(r->assumption),
-			 "that a host gets more than the points saw: up to %.4g accelerators were "
-			 "on one, here are %.4g",
+			 "that a host gets more than was measured: the points have at most %.4g "
+			 "accelerators on a host, and this plan has %.4g",
 			 f->a_host_most, a_host);
 		snprintf(r->next, sizeof(r->next),
 			 "a run with %.0f accelerators on one host: it shows what a host can get",
@@ -243,8 +244,8 @@ static void say_reason(struct sizing_row *r, const struct point_fit *f, enum siz
 	case REASON_STORAGE:
 		snprintf(
 			r->assumption, sizeof(r->assumption),
-			"that the storage gives more than %s, the most that was measured: where it "
-			"ends, no point shows",
+			"that the storage gives more than %s, the most that was measured: no point "
+			"shows its limit",
 			rate);
 		snprintf(
 			r->next, sizeof(r->next),
@@ -255,8 +256,8 @@ static void say_reason(struct sizing_row *r, const struct point_fit *f, enum siz
 		break;
 	case REASON_EITHER:
 		snprintf(r->assumption, sizeof(r->assumption),
-			 "whether the hosts or the storage ended at %s: all points have %.0f "
-			 "host%s",
+			 "whether the hosts or the storage limited the rate to %s: all points "
+			 "have %.0f host%s",
 			 rate, f->hosts_most, f->hosts_most == 1 ? "" : "s");
 		snprintf(r->next, sizeof(r->next),
 			 "the same accelerators on %.0f hosts: a higher rate means that it was the "
@@ -388,8 +389,9 @@ static void find_needs(struct sizing_row *r, const struct sizing *s)
 static int check_question(const struct sizing *s, double n, double hosts, struct err *e)
 {
 	if (hosts > n)
-		return err_set(e, ERR_USAGE, "%.0f accelerators on %.0f hosts: some have none", n,
-			       hosts);
+		return err_set(e, ERR_USAGE,
+			       "%.0f accelerator%s on %.0f hosts: each host needs one or more", n,
+			       n == 1 ? "" : "s", hosts);
 	if (s->points == 0)
 		return err_set(e, ERR_USAGE,
 			       "there is nothing to plan from: name results with "

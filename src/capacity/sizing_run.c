@@ -59,13 +59,13 @@ static void say_next(struct sizing_row *r, const struct point *p, const struct f
 
 	if (r->hosts > p->hosts)
 		snprintf(r->next, sizeof(r->next),
-			 "a run on %.0f hosts with %.4g accelerators on each: whether the hosts or "
-			 "the storage end first",
+			 "a run on %.0f hosts with %.4g accelerators on each: it shows whether the "
+			 "hosts or the storage limit",
 			 2 * p->hosts, ceil(p->accelerators / p->hosts));
 	else if (f->at_most)
 		snprintf(r->next, sizeof(r->next),
-			 "a run with %.0f accelerators, or with more readers: how the storage "
-			 "serves more requests at once",
+			 "a run with %.0f accelerators, or with more readers: it shows how the "
+			 "storage serves more requests at once",
 			 more);
 	else if (more <= p->accelerators)
 		snprintf(r->next, sizeof(r->next), "a run with more steps");

@@ -294,7 +294,7 @@ static void put_goodput(const struct sizing *s, size_t columns, struct buf *out)
 		 str_seconds(g->mtbf_s, mtbf, sizeof(mtbf)), in->mtbf_one_s / 3600,
 		 s->mtbf_given ? "" : ": MLCommons' figure; --mtbf-hours sets another");
 	if (isfinite(g->pause_s)) {
-		put_said(out, columns, "stands still", "%s for each, %s after a failure%s",
+		put_said(out, columns, "training stops", "%s for each, %s after a failure%s",
 			 str_seconds(g->pause_s, pause, sizeof(pause)),
 			 str_seconds(g->restart_s, restart, sizeof(restart)),
 			 s->restart_given ? ""

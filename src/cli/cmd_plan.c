@@ -276,10 +276,11 @@ static int read_unit(const char *option, const char *text, const char *unit, dou
 		is = true;
 		*out = (double)v;
 	}
-	if (is && isfinite(*out) && *out > 0 && *out <= 1e18)
+	if (is && isfinite(*out) && *out >= 1e-9 && *out <= 1e18)
 		return 0;
-	return err_set(e, ERR_USAGE, "%s: '%.40s' is not a number of %s above 0%s", option, text,
-		       strcmp(unit, "s") == 0 ? "seconds" : unit, quantity_example(unit));
+	return err_set(e, ERR_USAGE, "%s: '%.40s' is not a number of %s from 1e-9 to 1e18%s",
+		       option, text, strcmp(unit, "s") == 0 ? "seconds" : unit,
+		       quantity_example(unit));
 }
 
 static int read_checkpoint(const struct plan_args *a, struct goodput_input *in, struct err *e)
@@ -579,7 +580,7 @@ static const struct flag rows[] = {
 	 .value = "TIME",
 	 .kind = FLAG_TEXT,
 	 FIELD(pause),
-	 .help = "checkpoints are asynchronous: training stands still for so long, while they are "
+	 .help = "checkpoints are asynchronous: training stops for this time, while they are "
 		 "copied to memory"},
 	{.name = "--loss",
 	 .value = "PERCENT",

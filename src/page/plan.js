@@ -79,7 +79,7 @@
     curve(box, "Samples/s", "samples/s", "samples_per_s", "samples_per_s");
   });
   P.byId("curve-note").textContent = "Bars and the shaded band: what agrees with the measurements (90 %). The low end of a hollow mark is what was measured; " +
-    "no measurement has seen where the storage or a host ends.";
+    "no measurement shows the limit of the storage or of a host.";
 
   P.safely(P.byId("rows"), function () {
     function cell(key) { return function (r) { return (r.bounded ? "" : "\u2265 " + P.num(low(r[key]), 1) + "; ") + P.num(r[key].estimate, 1) +

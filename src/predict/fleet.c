@@ -362,7 +362,7 @@ static bool tail_bears(const struct basis *b, const struct fleet *best, uint64_t
 	refuse(out, "");
 	snprintf(out->why, sizeof(out->why),
 		 "the longest waits may grow as ln N or as the square root of N (shape %.2f, %.2f "
-		 "to %.2f): AU would be %.0f %% or %.0f %%; a longer run tells",
+		 "to %.2f): AU would be %.0f %% or %.0f %%; a longer run shows which",
 		 b->shape, b->shape_low, b->shape_high, r[0].au_rate, r[1].au_rate);
 	return false;
 }
@@ -371,11 +371,10 @@ static void say_assumption(const struct basis *b, struct fleet_prediction *out)
 {
 	out->at_most = b->untold && out->best.in_flight > b->most_in_flight;
 	if (out->at_most)
-		snprintf(
-			out->assumption, sizeof(out->assumption),
-			"that the storage serves %.0f requests at once as it serves %.0f, the most "
-			"that were seen",
-			out->best.in_flight, b->most_in_flight);
+		snprintf(out->assumption, sizeof(out->assumption),
+			 "that the storage serves %.0f requests at once as well as it serves %.0f, "
+			 "the most that were measured",
+			 out->best.in_flight, b->most_in_flight);
 	else if (out->best.limit == FLEET_STRAGGLE && b->shape_low <= b->shape_high)
 		snprintf(out->assumption, sizeof(out->assumption),
 			 "the tail of the requests' times: shape %.2f (%.2f to %.2f)", b->shape,

@@ -156,8 +156,8 @@ json_t *json_basis(const struct basis *b)
 static bool refuse(struct basis *out, const char *what)
 {
 	*out = (struct basis){.known = false};
-	snprintf(out->why, sizeof(out->why),
-		 "its result.json has a '%s' of key 'fleet' that no run has", what);
+	snprintf(out->why, sizeof(out->why), "'%s' in key 'fleet' of its result.json is not valid",
+		 what);
 	return false;
 }
 

@@ -78,7 +78,7 @@ def refused():
             (2, ["-n", "8", "--point", POINT.replace("160", "100"), *H100], "higher than the rate allows"),
             (2, ["-n", "8", "--point", POINT.replace("160", "200"), *H100], "take at most 173.4 samples/s"),
             (2, ["-n", "8", "--point", same + "h100", "--point", same.replace("160", "80") + "a100"], "name the workload"),
-            (2, ["-n", "8", "--hosts", "9", "--point", POINT, *H100], "some have none"),
+            (2, ["-n", "8", "--hosts", "9", "--point", POINT, *H100], "each host needs one or more"),
             (1, ["-n", "241", "--point", POINT, *H100], "beyond 30 times (up to 240)"),
             (2, ["-n", "8", "--point", POINT, *H100, "--write-rate", "1GB/s"], "--checkpoint SIZE"),
             (2, ["-n", "8", "--point", POINT, *H100, "--checkpoint", "0"], "above 0"),

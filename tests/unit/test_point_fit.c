@@ -225,7 +225,7 @@ static void test_refused(void **state)
 	(void)state;
 	refused(p, 1, 241, 1, "beyond 30 times");
 	refused(p, 1, 100, 31, "31 hosts");
-	refused(p, 1, 4, 8, "some have none");
+	refused(p, 1, 4, 8, "each host needs one or more");
 	refused(p, 2, 8, 1, "cannot be of one system");
 	refused(p, 3, 8, 1, "contradict each other");
 }
@@ -263,7 +263,7 @@ static void test_typed(void **state)
 	reads("hosts=1,accelerators=8,samples_per_s=150,largest=perhaps", "yes or no");
 	reads("hosts=1,accelerators=8,samples_per_s=150,", "not key=value");
 	reads("hosts=1,accelerators=8,samples_per_s=150,au=", "no value");
-	reads("hosts=9,accelerators=8,samples_per_s=150", "some have none");
+	reads("hosts=9,accelerators=8,samples_per_s=150", "each host needs one or more");
 	reads("hosts=1,accelerators=8,samples_per_s=170", "take at most 160");
 	reads("hosts=1,accelerators=8,samples_per_s=150,au=85", "one of the two is wrong");
 	reads("hosts=1,accelerators=8,samples_per_s=100,au=95", "higher than the rate allows");
