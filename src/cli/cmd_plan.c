@@ -278,7 +278,7 @@ static int read_unit(const char *option, const char *text, const char *unit, dou
 	}
 	if (is && isfinite(*out) && *out >= 1e-9 && *out <= 1e18)
 		return 0;
-	return err_set(e, ERR_USAGE, "%s: '%.40s' is not a number of %s from 1e-9 to 1e18%s",
+	return err_set(e, ERR_USAGE, "%s: '%.40s' is not a number of %s above 0 (1e-9 to 1e18)%s",
 		       option, text, strcmp(unit, "s") == 0 ? "seconds" : unit,
 		       quantity_example(unit));
 }
@@ -507,14 +507,14 @@ static const struct flag rows[] = {
 	 .value = "N,...",
 	 .kind = FLAG_TEXT,
 	 FIELD(accelerators),
-	 .help = "for so many accelerators; several numbers make a table"},
+	 .help = "the numbers of accelerators to plan for, separated by commas"},
 	{.name = "--hosts",
 	 .value = "N",
 	 .kind = FLAG_COUNT,
 	 FIELD(hosts),
 	 .min = 1,
 	 .max = HOSTS_MAX,
-	 .help = "on so many hosts (default: each has as many accelerators as where it was "
+	 .help = "the number of hosts (default: each has as many accelerators as where it was "
 		 "measured)"},
 	{.name = "--model",
 	 .value = "WORKLOAD",
@@ -525,15 +525,15 @@ static const struct flag rows[] = {
 	{.name = "--storage-grows",
 	 .kind = FLAG_SET,
 	 FIELD(grows),
-	 .help = "the storage of the plan has as much more as hosts (default: it is the one that "
-		 "was measured)"},
+	 .help = "the storage grows with the number of hosts (default: it is the one that was "
+		 "measured)"},
 	{.name = "--target",
 	 .value = "PERCENT",
 	 .kind = FLAG_REAL,
 	 FIELD(target),
 	 .min = 1,
 	 .max = 100,
-	 .help = "AU that is to be reached (default: metric.au of the workload)"},
+	 .help = "the AU to reach (default: metric.au of the workload)"},
 	{.name = "--despite-verdicts",
 	 .kind = FLAG_SET,
 	 FIELD(despite),
@@ -588,7 +588,7 @@ static const struct flag rows[] = {
 	 FIELD(loss),
 	 .min = 0,
 	 .max = 100,
-	 .help = "of time to be lost at most: what rate of writing that takes"},
+	 .help = "the most time to lose: prints the write rate that this needs"},
 	{.name = "--restart",
 	 .value = "TIME",
 	 .kind = FLAG_TEXT,
