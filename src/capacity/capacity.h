@@ -36,12 +36,13 @@ struct capacity_run {
 	double au, error, blocks, step_s;
 	double disturbed; /* points of AU lost for want of a processor; half of it is in `error` */
 	double whole_au;
-	double samples_per_s, bytes_per_s; /* of the measured steps; bytes that requests returned */
-	double client_busy;                /* share of the processors, 0 to 1 */
-	double cached_share;               /* of the bytes, from the page cache */
-	double seconds;                    /* wall time of the process */
-	char storage[16];                  /* measured.storage */
-	char cause[32], text[512];         /* limit */
+	/* read in the time that is measured, not before it; bytes that requests returned */
+	double samples_per_s, bytes_per_s;
+	double client_busy;        /* share of the processors, 0 to 1 */
+	double cached_share;       /* of the bytes, from the page cache */
+	double seconds;            /* wall time of the process */
+	char storage[16];          /* measured.storage */
+	char cause[32], text[512]; /* limit */
 	char remedy[200];
 	bool client_failed; /* a verdict about this machine */
 	char failed[64];    /* a verdict that fails, other than the length of the run; "" */

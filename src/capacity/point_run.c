@@ -219,6 +219,51 @@ static double samples_of(const json_t *training)
 	return sum;
 }
 
+/* Of an epoch, least over the ranks: the wait for its first batch, the computation after its last
+ * one. */
+static void epoch_ends(const struct run_record *r, size_t epoch, double *first, double *last)
+{
+	*first = *last = INFINITY;
+	for (uint32_t k = 0; k < r->ranks; k++) {
+		const struct record_epoch *of =
+			r->rank[k].epochs > epoch ? &r->rank[k].epoch[epoch] : NULL;
+		const struct record_phase *begin = of && of->blocks ? &of->block[0] : NULL;
+		const struct record_phase *end = begin ? &of->block[of->blocks - 1] : NULL;
+
+		*first = fmin(*first, begin && begin->loads ? begin->load[0] : 0);
+		*last = fmin(*last, end && end->computes ? end->compute[end->computes - 1] : 0);
+	}
+}
+
+/* Samples/s that came from the storage. Batches that the measured steps use may have been read
+ * before them. Between two waits for a batch, what was used was read. Where there are too few
+ * waits: from the begin of an epoch to the hand-over of its last batch, with the start; or from the
+ * first hand-over on, without the batches that the workers read at once until then. */
+static double delivered(const struct run_record *r, const json_t *training,
+			const struct steady_au *s)
+{
+	double batch = (double)r->workload.reader.batch_size * r->ranks;
+	double steady = batch / s->step_s, samples = samples_of(training);
+	double wall = 0, later = 0, begun = 0;
+	const json_t *epoch;
+	size_t i;
+
+	if (s->read_batches >= s->turn && s->read_s > 0)
+		return fmin(steady, batch * (double)s->read_batches / s->read_s);
+	json_array_foreach(json_object_get(training, "epochs"), i, epoch)
+	{
+		double first, last;
+
+		epoch_ends(r, i, &first, &last);
+		wall += number(epoch, "wall_s") - last;
+		later += number(epoch, "wall_s") - last - first;
+		begun += batch * (double)s->turn;
+	}
+	if (!(wall > 0 && later > 0))
+		return steady;
+	return fmin(steady, fmax(samples / wall, (samples - begun) / later));
+}
+
 static bool is_client(const char *cause)
 {
 	for (size_t i = 0; i < sizeof(client_causes) / sizeof(client_causes[0]); i++)
@@ -240,7 +285,7 @@ static void take_record(const struct capacity *c, const struct run_record *r,
 	out->blocks = s.blocks;
 	out->step_s = s.step_s;
 	out->whole_au = number(training, "whole_run_au_percent");
-	out->samples_per_s = (double)r->workload.reader.batch_size * out->accelerators / s.step_s;
+	out->samples_per_s = delivered(r, training, &s);
 	out->bytes_per_s =
 		out->samples_per_s * number(training, "returned_bytes") / samples_of(training);
 	out->client_busy = client_busy(training);

@@ -71,6 +71,15 @@ def none(tmp):
     assert re.search(r"with one +AU [56]\d\.\d %", done.stdout) or said["client_limits"], done.stdout
 
 
+def prefetched(tmp):
+    """What was read before the measured steps is no rate of them: a store never delivers more than it can."""
+    out, most = tmp / "prefetched", 2.2 * 20 * 4 * SAMPLE
+    stoker("capacity", *BASE, "reader.batch_size=4", "reader.read_threads=4", "reader.prefetch_size=8", "--time", "1", "--max", "4",
+           f"storage.throttle.bandwidth={most}", "-o", out, timeout=170)
+    for run in found(out)["runs"]:
+        assert run["bytes_per_s"] < 1.03 * most, (run["accelerators"], run["bytes_per_s"] / most)
+
+
 def at_least(tmp):
     out = tmp / "most"
     done = stoker("capacity", *BASE, "--max", "3", "-o", out)
@@ -137,7 +146,7 @@ def few_files(tmp):
 
 def main():
     with tempfile.TemporaryDirectory() as tmp, concurrent.futures.ThreadPoolExecutor(8) as pool:
-        for case in [pool.submit(f, pathlib.Path(tmp)) for f in (bandwidth, none, at_least, killed, refused, few_files)]:
+        for case in [pool.submit(f, pathlib.Path(tmp)) for f in (bandwidth, none, prefetched, at_least, killed, refused, few_files)]:
             case.result()
 
 
