@@ -11,6 +11,8 @@
 /* No further than this from what was measured, where the shape of the waits' tail is assumed: a
  * range from ln N to sqrt(N) says nothing there. */
 #define SIZING_FAR 30
+/* The same of the accelerators of a run that is simulated: 1,024 from one are tested. */
+#define SIZING_SIMULATED_FAR 1024
 #define SIZING_ROWS_MAX 64
 
 /* Low and high: 5 and 95 % of the sets of parameters that agree with the points (a simulation: 2.5

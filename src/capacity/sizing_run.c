@@ -85,11 +85,16 @@ static void fill(struct sizing_row *r, const struct point *p, const struct fleet
 	 * is what every cap says */
 	r->share.low = fmax(r->share.low, fmin(r->share.mid, 0.95 * measured));
 	r->bounded = !f->at_most;
+	/* the run itself had that AU, or more, with no fewer accelerators on no more hosts */
+	if (isfinite(p->au) && r->accelerators <= p->accelerators && r->hosts >= p->hosts)
+		r->au.low = fmax(r->au.low, fmin(r->au.mid, 0.95 * p->au));
 	if (f->at_most) {
 		/* no more than was measured is sure */
 		r->au.low = fmin(r->au.low, measured);
 		r->share.low = fmin(r->share.low, measured);
 	}
+	/* AU leaves out the start, in which accelerators wait */
+	r->au.low = fmax(r->au.low, fmin(r->au.mid, r->share.low));
 	r->samples_per_s = (struct sizing_range){r->share.low * r->full_samples,
 						 r->share.mid * r->full_samples,
 						 r->share.high * r->full_samples};
@@ -110,6 +115,14 @@ int sizing_by_run(void *arg, struct sizing_row *row, struct err *e)
 		note_unknown(a);
 		return 0;
 	}
+	if (row->accelerators > SIZING_SIMULATED_FAR * run->point->accelerators)
+		return err_set(e, ERR_DATA,
+			       "%.0f accelerators are %.0f times the %.0f of '%s': a simulation "
+			       "from it is trusted up to %d times (%.0f); measure %.0f or more",
+			       row->accelerators, row->accelerators / run->point->accelerators,
+			       run->point->accelerators, run->point->from, SIZING_SIMULATED_FAR,
+			       SIZING_SIMULATED_FAR * run->point->accelerators,
+			       ceil(row->accelerators / SIZING_SIMULATED_FAR));
 	f = fleet_predict(&run->basis, (uint32_t)row->accelerators, (uint32_t)row->hosts, 0, SEED);
 	if (!f.known && row->accelerators > SIZING_FAR * run->point->accelerators)
 		return err_set(e, ERR_DATA, "%.0f accelerators from the %.0f of '%s': %s",

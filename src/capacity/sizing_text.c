@@ -150,7 +150,9 @@ static void put_most(const struct sizing *s, size_t columns, struct buf *out)
 	count(m->n.mid, mid, sizeof(mid));
 	count(m->n.high, high, sizeof(high));
 	count(s->row[0].hosts, hosts, sizeof(hosts));
-	if (m->bounded)
+	if (m->n.high < 1)
+		buf_puts(&text, "none: even one on each host misses the target");
+	else if (m->bounded)
 		buf_say(&text, "%s (%s to %s)", mid, low, high);
 	else if (m->n.mid >= m->searched)
 		buf_say(&text,
@@ -160,7 +162,8 @@ static void put_most(const struct sizing *s, size_t columns, struct buf *out)
 	else
 		buf_say(&text, "at least %s; %s (up to %s) if nothing else limits it", low, mid,
 			high);
-	buf_say(&text, " on %s host%s", hosts, s->row[0].hosts == 1 ? "" : "s");
+	if (m->n.high >= 1)
+		buf_say(&text, " on %s host%s", hosts, s->row[0].hosts == 1 ? "" : "s");
 	put_line(out, columns, "most that pass", &text);
 	buf_release(&text);
 }

@@ -61,6 +61,11 @@ def checkpoints(tmp):
     assert found["checkpoints"]["bytes"] == 14e9 and "young_s" not in found["checkpoints"]
 
 
+def none(tmp):
+    text, _ = planned(tmp, "--point", "hosts=1,accelerators=4,samples_per_s=8", *H100, "-n", "8")
+    assert "most that pass none: even one on each host misses the target" in text, text
+
+
 def refused():
     same = f"{POINT},model=unet3d,accelerator="
     for status, words, message in (
@@ -107,7 +112,12 @@ def results(tmp):
     if failed:
         done = stoker("plan", a, "-n", "4", status=1)
         assert "has failed checks" in done.stderr and "--despite-verdicts" in done.stderr, done
+    done = stoker("plan", a, "-n", "1000000", *words, status=1)
+    assert "trusted up to 1024 times (2048); measure 977 or more" in done.stderr and not done.stdout, done
     text, found = planned(tmp, "--from", a, "-n", "8,2", "--hosts", "1", *words)
+    for r in found["plans"]:  # AU leaves out the start, so it is no lower than the share by rate
+        low = [r[k].get("low", r[k].get("at_least")) for k in ("au_percent", "by_rate_percent")]
+        assert low[0] >= low[1] - 1e-9, (r, low)
     rate = found["plans"][0]["samples_per_s"]
     assert found["plans"][0]["passes"] == "no" and rate["estimate"] < 240 and rate.get("low", rate.get("at_least")) < 205, found["plans"]
     assert found["plans"][0]["needs"]["requests_per_s"] > found["plans"][0]["needs"]["samples_per_s"] * 0.99, found["plans"][0]
@@ -141,6 +151,7 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         answers(tmp)
         checkpoints(tmp)
+        none(tmp)
         refused()
         results(tmp)
     print("plans from points and results, checkpoints, and what is refused")
