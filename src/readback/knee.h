@@ -1,7 +1,7 @@
 #pragma once
 /* The curve of AU against the number of accelerators, and its knee: the largest number that meets
  * the target. From runs of one workload that differ in nothing else (or in their length): of a
- * search (capacity/), or of a study that varies `processes`. docs/metrics.md, "Capacity". */
+ * search (capacity/), or of a study that varies `processes`. docs/capacity.md, "Statistics". */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
