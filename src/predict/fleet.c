@@ -108,8 +108,6 @@ struct model fleet_model(const struct fleet *f, uint64_t seed)
 		.read = queue_of(f->servers, f->store.requests_per_s),
 		.drawn_open = {&f->open, f->opens, inverse(f->host.opens_per_s)},
 		.drawn_read = {&f->request, f->requests, inverse(f->host.requests_per_s)},
-		.levels = f->levels,
-		.level = f->level,
 		.delay_s = f->delay_s,
 		.bytes = f->bytes,
 		.stream = f->stream,

@@ -110,7 +110,6 @@ static void read_part(struct world *w, const struct modelled_read *r, double par
 		.rank = r->rank, .key = w->reads[r->rank]++, .part = part, .size = 1};
 	double came = now_s(), fluid, bytes = w->m.bytes * part;
 
-	store->under_way++;
 	if (store->open.waits)
 		sleep_until_s(store_pass(store, &store->open, now_s(), &ask));
 	sleep_until_s(now_s() + w->m.delay_s * part + store_delay(store, &ask));
@@ -121,7 +120,6 @@ static void read_part(struct world *w, const struct modelled_read *r, double par
 		counter_visit(&w->bytes[store_bytes_of(store, r->rank)], bytes);
 		sleep_until_s(fluid);
 	}
-	store->under_way--;
 	w->sums.at_store += now_s() - came;
 	use_processor(w, r->rank, w->m.cpu_s * part);
 }

@@ -162,7 +162,6 @@ static void begin_part(struct sim *s, uint32_t i)
 
 	r->size = size_of(s, i / s->width, r->run, r->part);
 	r->came = s->now;
-	s->store.under_way++;
 	if (s->store.open.waits)
 		begin_way(s, i, &s->store.open, OPENING);
 	else
@@ -450,7 +449,6 @@ static void begin_computing(struct sim *s, uint32_t i)
 {
 	struct reader *r = &s->reader[i];
 
-	s->store.under_way--;
 	if (s->seen)
 		s->seen->at_store_s += s->now - r->came;
 	if (!(s->m->cpu_s > 0)) {

@@ -51,10 +51,6 @@ struct model {
 	double cpus;        /* and processors of a host for it; 0: no limit */
 	/* Beside what is above: times at the server of a queue where there is one, else delays. */
 	struct model_drawn drawn_open, drawn_read;
-	/* They are `by` times as long with so many readers at the store, in proportion between two;
-	 * in the order of in_flight. */
-	uint32_t levels;
-	const struct fleet_level *level;
 	uint64_t seed;  /* of all that is drawn */
 	double start_s; /* before the first batch is begun */
 	double hand_s;  /* from the end of a batch to a rank that waits for it */

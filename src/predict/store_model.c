@@ -16,23 +16,6 @@ bool store_waits(const struct model_queue *q, const struct model_drawn *d)
 	return q->servers || q->burst || d->pace_s > 0;
 }
 
-/* So much longer do requests take with as many readers at the store as are. */
-static double level_of(const struct store_model *s)
-{
-	const struct fleet_level *l = s->m->level;
-	uint32_t n = s->m->levels, i;
-	double at = s->under_way, part;
-
-	if (n == 0)
-		return 1;
-	for (i = 0; i < n && l[i].in_flight <= at;)
-		i++;
-	if (i == 0 || i == n)
-		return l[i ? n - 1 : 0].by;
-	part = (at - l[i - 1].in_flight) / (l[i].in_flight - l[i - 1].in_flight);
-	return l[i - 1].by + part * (l[i].by - l[i - 1].by);
-}
-
 /* The times of requests, summed; a part of a request is that part of its time. */
 static double drawn_sum(const struct store_model *s, const struct way *w, const struct store_ask *a)
 {
@@ -44,7 +27,7 @@ static double drawn_sum(const struct store_model *s, const struct way *w, const 
 	key = rng_key(s->m->seed + (w == &s->open), a->rank, a->key);
 	for (uint64_t k = 0; (double)k < n; k++)
 		sum += drawn_value(w->drawn->of, rng_word(key, k)) * fmin(1, n - (double)k);
-	return sum * level_of(s);
+	return sum;
 }
 
 double store_pass(struct store_model *s, struct way *w, double now, const struct store_ask *a)

@@ -19,7 +19,6 @@ struct way {
 struct store_model {
 	const struct model *m; /* borrowed */
 	uint32_t hosts;
-	uint32_t under_way; /* readers at it: the caller counts them */
 	struct way open, read;
 	bool of_hosts;      /* bytes are shared on each host, else at the store: in store_bytes */
 	struct line *fluid; /* of bytes, where they are not shared: of hosts, or the store; NULL */

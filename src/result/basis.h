@@ -8,7 +8,6 @@
 
 #include "metric/drawn.h"
 
-#define FLEET_LEVELS 6
 #define BASIS_MAX 32
 
 /* What all requests together can get. */
@@ -33,12 +32,6 @@ struct fleet {
 	double stream;        /* bytes/s of one transfer at most */
 	struct drawn request; /* of each, before its bytes move */
 	struct drawn open;
-	/* The same with more requests under way at the store: where level[i].in_flight of them are,
-	 * times are `by` times as long, in proportion between two, and beyond the last as there. */
-	uint32_t levels;
-	struct fleet_level {
-		double in_flight, by;
-	} level[FLEET_LEVELS];
 	double delay_s; /* else, whatever others do */
 	double cpu_s;   /* processor time in the worker that reads it */
 	/* ---- the store, hosts ---- */
