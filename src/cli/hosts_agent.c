@@ -28,8 +28,8 @@ static const enum hosts_message of_fd[3] = {HOSTS_INVITE, HOSTS_OUT, HOSTS_ERR};
 
 struct agent {
 	struct hosts_job job;
-	char **argv, **env;
-	const char *folder;
+	char *texts;                  /* of the job's message; what follows points into it */
+	char **argv, **env, **folder; /* folder: one text */
 	struct member *member;
 	uint32_t alive;
 	struct buf in;
@@ -200,22 +200,32 @@ static char **take_texts(const char **at, const char *end, uint32_t n)
 
 static bool take_job(struct agent *a, const char *body, size_t bytes)
 {
-	char *kept = xcalloc(bytes + 1, 1);
-	const char *at = kept + sizeof(a->job), *end = kept + bytes;
-	char **folder;
+	const char *at, *end;
 
-	if (bytes < sizeof(a->job))
+	if (a->texts || bytes < sizeof(a->job))
 		return false;
-	memcpy(kept, body, bytes);
-	memcpy(&a->job, kept, sizeof(a->job));
+	a->texts = xcalloc(bytes + 1, 1);
+	memcpy(a->texts, body, bytes);
+	memcpy(&a->job, a->texts, sizeof(a->job));
 	if (a->job.count == 0 || a->job.count > 65536 || a->job.arguments > bytes ||
 	    a->job.variables > bytes)
 		return false;
-	folder = take_texts(&at, end, 1);
-	a->argv = folder ? take_texts(&at, end, a->job.arguments) : NULL;
+	at = a->texts + sizeof(a->job);
+	end = a->texts + bytes;
+	a->folder = take_texts(&at, end, 1);
+	a->argv = a->folder ? take_texts(&at, end, a->job.arguments) : NULL;
 	a->env = a->argv ? take_texts(&at, end, a->job.variables) : NULL;
-	a->folder = a->env ? folder[0] : NULL;
-	return a->folder != NULL;
+	return a->env != NULL;
+}
+
+static void agent_release(struct agent *a)
+{
+	free(a->member);
+	free(a->folder);
+	free(a->argv);
+	free(a->env);
+	free(a->texts);
+	buf_release(&a->in);
 }
 
 static bool begin_job(struct agent *a, const char *body, size_t bytes)
@@ -226,8 +236,8 @@ static bool begin_job(struct agent *a, const char *body, size_t bytes)
 		return false;
 	/* relative paths are those of the command's folder, or, without such a folder here, of the
 	 * one in which ssh begins */
-	if (chdir(a->folder) != 0 && errno != ENOENT) {
-		say_failed("cannot use the folder", a->folder, errno);
+	if (chdir(a->folder[0]) != 0 && errno != ENOENT) {
+		say_failed("cannot use the folder", a->folder[0], errno);
 		return false;
 	}
 	a->member = xcalloc(a->job.count, sizeof(*a->member));
@@ -359,5 +369,6 @@ int hosts_agent(int argc, char **argv)
 		return 1;
 	say_whole(HOSTS_MARK, sizeof(HOSTS_MARK) - 1);
 	relay(&a, fd);
+	agent_release(&a);
 	return 0;
 }

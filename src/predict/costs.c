@@ -234,11 +234,11 @@ static bool fill_lists(struct variants *v, struct model *m, const struct result 
 	double sum = 0;
 
 	for (uint32_t k = 0; k < n; k++) {
-		const struct phase *p = &r->rank[k].epoch[0].block[0];
+		const struct rank_epoch *first = &r->rank[k].epoch[0];
 
-		if (r->rank[k].lost || r->rank[k].epoch[0].blocks == 0)
+		if (r->rank[k].lost || first->blocks == 0)
 			return false;
-		steps = p->steps < steps ? (uint32_t)p->steps : steps;
+		steps = first->block[0].steps < steps ? (uint32_t)first->block[0].steps : steps;
 		times = r->rank[k].service.n < times ? r->rank[k].service.n : times;
 	}
 	if (steps == 0)

@@ -290,6 +290,7 @@ static void test_failures(void **state)
 	rig.w.reader.read_threads = -1;
 	assert_int_equal(virtual_training_run(&rig.t, &rig.out, &e), ERR_USAGE);
 	LOAD("reader.read_threads=2");
+	free(rig.w.reader.data_loader);
 	rig.w.reader.data_loader = NULL;
 	assert_int_equal(virtual_training_run(&rig.t, &rig.out, &e), ERR_USAGE);
 	/* an order that has no step */
