@@ -1,7 +1,6 @@
 """Result folders that were changed after the run: figures, times, verdicts, files of another run. Each is tried as it is
 left by an editor, when the digests tell, and with the digests of result.json written again, as who knows the format would:
 then the figures must tell. Folders that nobody touched, of the same runs, have none of these findings."""
-# beside others
 import hashlib
 import json
 import os
