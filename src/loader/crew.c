@@ -316,6 +316,9 @@ int crew_ask(struct crew *c, struct err *e)
 int crew_hand_out(struct crew *c, const struct batch *b, int64_t now_ns, struct err *e)
 {
 	assert(c->handed < c->steps && c->held < LOADER_HELD_MAX);
+	/* whoever made the batch may have seen the stop first, and cut its costs short */
+	if (crew_stopped(c))
+		return crew_canceled(c, e);
 	c->handed++;
 	crew_progress(c, now_ns);
 	if (b->err.code < 0) {

@@ -540,7 +540,6 @@ static int pytorch_next(struct loader *base, struct batch **out, struct err *e)
 	crew_waits(c, 0);
 	if (rc < 0)
 		return crew_canceled(c, e);
-	t->pending = false;
 	if (l->workers.count) {
 		l->assigned[t->batch.worker]--;
 		put_index(l);
@@ -553,6 +552,7 @@ static int pytorch_next(struct loader *base, struct batch **out, struct err *e)
 	if (!l->pin && !takes_over(l))
 		unpack_batch(l, t);
 	rc = crew_hand_out(c, &t->batch, clock_now_ns(), e);
+	t->pending = rc == ERR_CANCELED; /* not delivered: the run was stopped */
 	if (rc < 0)
 		give_task_back(l, t);
 	else

@@ -26,6 +26,7 @@ struct place {
 	bool eval;
 	int64_t batch; /* configured */
 	bool cut;      /* the epoch was not finished */
+	bool full;     /* every batch has all its samples */
 };
 
 static double stamp_slack(const struct place *at)
@@ -77,7 +78,7 @@ static void check_parts(const struct place *at)
 static void check_rates(const struct place *at)
 {
 	const struct record_phase *p = at->p;
-	double compute = 0, outside = 0, window, wall, least, steps, batch, most;
+	double compute = 0, outside = 0, window, wall, least, steps, batch, most, fewest;
 
 	if (p->loads != p->computes || p->computes != p->procs || p->procs == 0)
 		return;
@@ -122,18 +123,16 @@ static void check_rates(const struct place *at)
 	if (steps == 0)
 		return;
 	/* DLIO multiplies by the batch size; we by the samples that were delivered: the last batch
-	 * may have fewer, and one is delivered for a step that a stop cut off */
+	 * of an epoch may have fewer, and one is delivered for a step that a stop cut off */
 	most = (double)at->batch * (at->cut ? 1 + 1.5 / (double)p->procs : 1);
+	fewest = (double)at->batch * (at->full ? 1 - 1e-6 : 1 - 1.5 / (double)p->procs) - 1e-6;
 	if (derive_as_dlio(at->r) && !at->eval)
 		derive_equal(at->d, p->throughput, steps * (double)at->batch / window,
 			     "its AU, steps and the batch size",
 			     "samples/s of %u_output.json, %s, epoch %zu", at->rank, at->name,
 			     at->epoch + 1);
 	else
-		derive_holds(at->d,
-			     batch <= most * (1 + 1e-6) + 1e-9 &&
-				     batch > (double)at->batch * (1 - 1.5 / (double)p->procs) -
-						     1e-6,
+		derive_holds(at->d, batch <= most * (1 + 1e-6) + 1e-9 && batch > fewest,
 			     "%u_output.json states %.9g samples/s for %s in epoch %zu, but its AU "
 			     "and the times of its steps give %.9g with batches of %lld.",
 			     at->rank, p->throughput, at->name, at->epoch + 1,
@@ -160,6 +159,20 @@ static void check_phase(struct place *at, double epoch_begin, double epoch_end)
 	}
 }
 
+/* Samples that fill the batches of all ranks: none has fewer. */
+static bool batches_are_full(const struct run_record *r, bool eval)
+{
+	const struct workload *w = &r->workload;
+	int64_t batch = eval ? w->reader.batch_size_eval : w->reader.batch_size;
+	int64_t files = eval ? w->dataset.num_files_eval : w->dataset.num_files_train;
+	int64_t samples, together;
+
+	return batch > 0 && files > 0 &&
+	       !__builtin_mul_overflow(files, w->dataset.num_samples_per_file, &samples) &&
+	       !__builtin_mul_overflow(batch, (int64_t)r->ranks, &together) && together > 0 &&
+	       samples % together == 0;
+}
+
 static void check_epoch(struct derive *d, const struct run_record *r, uint32_t k, size_t e)
 {
 	const struct record_epoch *ep = &r->rank[k].epoch[e];
@@ -167,12 +180,13 @@ static void check_epoch(struct derive *d, const struct run_record *r, uint32_t k
 	char name[32];
 
 	for (size_t b = 0; b < ep->blocks; b++) {
-		struct place at = {d, r, k, e, name, &ep->block[b], 0, 0, false, 0, false};
+		struct place at = {d, r, k, e, name, &ep->block[b], 0, 0, false, 0, false, false};
 
 		snprintf(name, sizeof(name), "block %zu", b + 1);
 		if (r->has_workload) {
 			at.batch = r->workload.reader.batch_size;
 			at.cut = e >= derive_epochs(r);
+			at.full = !at.cut && (b + 1 < ep->blocks || batches_are_full(r, false));
 			derive_window(r, at.p->computes, before, derive_total_steps(r, k, e, false),
 				      &at.lo, &at.hi);
 		}
@@ -180,11 +194,13 @@ static void check_epoch(struct derive *d, const struct run_record *r, uint32_t k
 		check_phase(&at, ep->begin_s, ep->end_s);
 	}
 	if (ep->has_eval) {
-		struct place at = {d, r, k, e, "the evaluation", &ep->eval, 0, 0, true, 0, false};
+		struct place at = {d,    r, k,     e,    "the evaluation", &ep->eval, 0, 0,
+				   true, 0, false, false};
 
 		if (r->has_workload) {
 			at.batch = r->workload.reader.batch_size_eval;
 			at.cut = e >= derive_epochs(r);
+			at.full = !at.cut && batches_are_full(r, true);
 			derive_window(r, at.p->computes, 0, derive_total_steps(r, k, e, true),
 				      &at.lo, &at.hi);
 		}
