@@ -1,5 +1,5 @@
 # backend(KIND name file): records one row of the table of its kind (STORE, FORMAT, LOADER, CHECKPOINT,
-# SINK, VERDICT, COMMAND). write_backend_tables() writes <kind>_table.c, plain C that names each row's ops struct
+# SINK, VERDICT, TRACE_READER, COMMAND). write_backend_tables() writes <kind>_table.c, plain C that names each row's ops struct
 # <kind>_<name>: constructors would be dropped from a static library, and #ifdef lists rot. Where the rows
 # begin with their facts (workload/backend.h), those are listed in <kind>_facts_table.
 function(backend kind name file)
@@ -18,6 +18,7 @@ function(write_backend_tables)
   set(header_checkpoint "checkpoint/formats.h")
   set(header_sink "result/sink.h")
   set(header_verdict "judge/verdict.h")
+  set(header_trace_reader "jobtrace/trace_reader.h")
   set(header_command "cli/cli.h")
   set(type_store store_ops)
   set(type_format format_ops)
@@ -25,10 +26,11 @@ function(write_backend_tables)
   set(type_checkpoint checkpoint_format_ops)
   set(type_sink sink_ops)
   set(type_verdict verdict_ops)
+  set(type_trace_reader trace_reader)
   set(type_command command)
   set(with_facts store format loader checkpoint)
   set(tables)
-  foreach(kind store format loader checkpoint sink verdict command)
+  foreach(kind store format loader checkpoint sink verdict trace_reader command)
     get_property(names GLOBAL PROPERTY BACKEND_${kind})
     set(text "/* Written by cmake/Backends.cmake from the backend() lines. */\n#include \"${header_${kind}}\"\n\n")
     foreach(name ${names})

@@ -15,9 +15,9 @@ import backend_names
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
 LAYERS = [
-    {"cli"}, {"study", "capacity", "page"}, {"readback"}, {"run"}, {"judge"}, {"predict"}, {"result"}, {"loader", "checkpoint"},
+    {"cli"}, {"study", "capacity", "page"}, {"readback", "jobtrace"}, {"run"}, {"judge"}, {"predict"}, {"result"}, {"loader", "checkpoint"},
     {"dataset"}, {"format"}, {"store"},
-    {"metric", "workload"}, {"conf", "comm", "codec"}, {"base"},
+    {"metric", "workload"}, {"conf", "comm", "codec"}, {"base"}, {"recorder"},
 ]
 RANK = {name: i for i, group in enumerate(LAYERS) for name in group}
 LINES_MANY = 1000  # a warning
