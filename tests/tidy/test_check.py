@@ -103,7 +103,7 @@ def second_chances(tmp):
     assert status == 0 and last == "3 passed, 0 failed, 0 skipped, 3 unsteady", text
 
     for name, command, why in (
-            ("unit.once", once(), "tests of the tier unit depend on nothing outside the program"),
+            ("fuzz.once", once(), "tests of the tier fuzz depend on nothing outside the program"),
             ("cli.dies", once("kill -SEGV $$"), "a signal ended it"),
             ("cli.hangs", (once("sleep 50"), "TIMEOUT 1"), "it hung"),
             ("cli.waits", once("echo subprocess.TimeoutExpired: stoker"), "its output says 'TimeoutExpired'"),
