@@ -1,0 +1,104 @@
+/* stoker explain: what a real job did, from its log. */
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/named_output.h"
+#include "base/say.h"
+#include "cli/cli.h"
+#include "cli/flags.h"
+#include "jobtrace/account.h"
+#include "jobtrace/trace_reader.h"
+
+struct explain_args {
+	bool json, verbose;
+	const char *output;
+	const char **log; /* of argc entries; the texts are borrowed from argv */
+	size_t logs;
+};
+
+static int take_log(void *args, const char *word, struct err *e)
+{
+	struct explain_args *x = args;
+
+	(void)e;
+	x->log[x->logs++] = word;
+	return 0;
+}
+
+static int print_account(const struct account *a, const struct explain_args *x)
+{
+	struct buf text = {0};
+
+	if (x->json)
+		account_json(a, &text);
+	else
+		account_print(a, x->verbose, &text);
+	say_text(stdout, &text);
+	fflush(stdout);
+	buf_release(&text);
+	return 0;
+}
+
+static int explain(const struct explain_args *x, struct err *e)
+{
+	struct job job;
+	struct account a;
+	int rc;
+
+	job_init(&job);
+	rc = job_read(&job, x->log, x->logs, e);
+	if (rc == 0) {
+		account_make(&a, &job);
+		rc = print_account(&a, x);
+		account_release(&a);
+	}
+	job_release(&job);
+	return rc;
+}
+
+static int explain_main(const struct command *c, int argc, char **argv)
+{
+	struct explain_args x = {.log = xcalloc((size_t)argc + 1, sizeof(*x.log))};
+	struct err e = {0};
+	int rc = flags_parse(c, &x, argc, argv, take_log, &e);
+
+	if (rc == 0 && x.logs == 0)
+		rc = err_set(&e, ERR_USAGE, "'explain' needs the log of a job");
+	if (rc == 0)
+		rc = explain(&x, &e);
+	free(x.log);
+	return rc < 0 ? cli_fail(&e) : 0;
+}
+
+static const struct flag operand_log = {
+	.name = "LOG",
+	.help = "a recording of 'stoker record', a Darshan log, the output of 'strace -f -ttt -T', "
+		"DFTracer's .pfw or Recorder's text; several of one kind are one job"};
+static const struct flag flag_json_account = {.name = "--json",
+					      .kind = FLAG_SET,
+					      .offset = offsetof(struct explain_args, json),
+					      .help = "print as JSON"};
+static const struct flag flag_rules = {
+	.name = "--verbose",
+	.letter = "-v",
+	.kind = FLAG_SET,
+	.offset = offsetof(struct explain_args, verbose),
+	.help = "print the rule by which each value was inferred, and all files and processes"};
+static const struct flag *const flags[] = {&operand_log, &flag_rules, &flag_json_account, NULL};
+
+const struct command command_explain = {
+	.name = "explain",
+	.operands = "LOG...",
+	.help = "Say what a real job did, from its log: data, epochs, loader, checkpoints.",
+	.about = "Each value is marked: seen (counted in the log), inferred (by a rule; "
+		 "how many observations agree), assumed (a usual value). What the log cannot "
+		 "show is said to be not identifiable, with the reason.",
+	.flags = flags,
+	.alone = true,
+	.examples = {"stoker explain examples/job.strace.gz",
+		     "stoker explain examples/job.strace.gz --json"},
+	.carry_out = explain_main,
+};

@@ -1,0 +1,220 @@
+/* An account for people: what the job did in a paragraph, the files, then each value with how it is
+ * known. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/say.h"
+#include "base/str.h"
+#include "jobtrace/account.h"
+
+#define COLUMNS 100
+#define GROUPS_MAX 12 /* printed without -v */
+#define PROCESSES_MAX 8
+
+static void put_count(struct buf *out, double v)
+{
+	if (v == floor(v) && fabs(v) < 1e15)
+		buf_printf(out, "%.0f", v);
+	else
+		buf_printf(out, "%.4g", v);
+}
+
+static void put_number(struct buf *out, enum fact_unit unit, double v)
+{
+	char text[64];
+
+	switch (unit) {
+	case FACT_BYTES:
+		buf_puts(out, str_bytes(v, text, sizeof(text)));
+		break;
+	case FACT_SECONDS:
+		if (v < 10)
+			buf_printf(out, "%.3g ms", v * 1e3);
+		else
+			buf_puts(out, str_seconds(v, text, sizeof(text)));
+		break;
+	case FACT_SHARE:
+		buf_printf(out, "%.0f %%", v * 100);
+		break;
+	case FACT_FLAG:
+		buf_puts(out, v != 0 ? "yes" : "no");
+		break;
+	case FACT_COUNT:
+		put_count(out, v);
+		break;
+	case FACT_WORD:
+		break;
+	}
+}
+
+void account_put_value(const struct account *a, enum account_fact f, struct buf *out)
+{
+	const struct fact *v = &a->fact[f];
+	const struct fact_row *row = &fact_rows[f];
+
+	if (v->how == FACT_UNKNOWN) {
+		buf_puts(out, "not identifiable");
+		return;
+	}
+	if (v->at_most)
+		buf_puts(out, "at most ");
+	put_number(out, row->unit, v->number);
+	if (v->stdev > 0) {
+		buf_puts(out, " (stdev ");
+		put_number(out, row->unit, v->stdev);
+		buf_putc(out, ')');
+	}
+	if (v->text) {
+		if (row->unit != FACT_WORD)
+			buf_puts(out, ", ");
+		buf_say(out, "%s", v->text);
+	}
+}
+
+static void put_known(const struct fact *v, bool verbose, struct buf *out)
+{
+	static const char *const words[] = {"", "seen", "inferred", "assumed", ""};
+
+	buf_puts(out, words[v->how]);
+	if (v->how == FACT_UNKNOWN)
+		buf_say(out, "%s", v->rule ? v->rule : "");
+	if (v->of)
+		buf_printf(out, ", %llu of %llu agree", (unsigned long long)v->agree,
+			   (unsigned long long)v->of);
+	if (verbose && v->rule && v->how != FACT_UNKNOWN)
+		buf_say(out, ": %s", v->rule);
+}
+
+/* A line of a table of two columns and a long third one. */
+static void put_row(struct buf *out, const char *name, const char *value, const char *known)
+{
+	size_t at = out->len;
+
+	buf_printf(out, "  %-34s %-22s ", name, value);
+	if (strlen(value) > 22 && known[0])
+		buf_printf(out, "\n  %-34s %-22s ", "", "");
+	at = 2 + 34 + 1 + 22 + 1;
+	buf_wrap(out, known, at, at, COLUMNS);
+}
+
+static void put_facts(const struct account *a, bool verbose, struct buf *out)
+{
+	for (int f = 0; f < ACCOUNT_FACTS; f++) {
+		struct buf value = {0}, known = {0};
+
+		if (a->fact[f].how == FACT_ABSENT)
+			continue;
+		account_put_value(a, (enum account_fact)f, &value);
+		put_known(&a->fact[f], verbose, &known);
+		put_row(out, fact_rows[f].people, value.data ? value.data : "",
+			known.data ? known.data : "");
+		buf_release(&value);
+		buf_release(&known);
+	}
+}
+
+static void put_groups(const struct account *a, bool verbose, struct buf *out)
+{
+	size_t shown = verbose || a->groups <= GROUPS_MAX ? a->groups : GROUPS_MAX;
+	char bytes[64];
+
+	buf_puts(out, "\nfiles      role        requests   bytes read     written  where\n");
+	for (size_t g = 0; g < shown; g++) {
+		const struct file_group *v = &a->group[g];
+		double requests = (v->reads > 0 ? (double)v->reads : 0) +
+				  (v->writes > 0 ? (double)v->writes : 0);
+
+		buf_printf(out, "%5zu      %-10s ", v->files, file_role_names[v->role]);
+		if (v->reads < 0 && v->writes < 0)
+			buf_printf(out, "%9s", "-");
+		else
+			buf_printf(out, "%9.0f", requests);
+		buf_printf(out, "  %11s",
+			   v->bytes_read < 0
+				   ? "-"
+				   : str_bytes((double)v->bytes_read, bytes, sizeof(bytes)));
+		buf_printf(out, " %11s  ",
+			   v->bytes_written < 0
+				   ? "-"
+				   : str_bytes((double)v->bytes_written, bytes, sizeof(bytes)));
+		buf_say(out, "%s%s%s%s\n", v->folder, v->folder[0] ? "/" : "",
+			v->extension[0] ? "*." : "*", v->extension);
+	}
+	if (shown < a->groups)
+		buf_printf(out, "%5zu more groups of files (-v lists them)\n", a->groups - shown);
+}
+
+static void put_processes(const struct account *a, bool verbose, struct buf *out)
+{
+	const struct job *job = a->job;
+	size_t shown = verbose || job->processes <= PROCESSES_MAX ? job->processes : PROCESSES_MAX;
+
+	buf_printf(out, "\n%zu process%s, %zu thread%s\n", job->processes,
+		   job->processes == 1 ? "" : "es", job->threads, job->threads == 1 ? "" : "s");
+	for (size_t i = 0; i < shown; i++) {
+		const struct job_process *p = &job->process[i];
+
+		buf_printf(out, "  %lld", (long long)p->pid);
+		if (p->parent != JOB_NONE)
+			buf_printf(out, ", child of %lld", (long long)job->process[p->parent].pid);
+		if (p->rank >= 0)
+			buf_printf(out, ", rank %lld", (long long)p->rank);
+		if (p->begin_ns != JOB_UNKNOWN && p->end_ns != JOB_UNKNOWN)
+			buf_printf(out, ", %.2f to %.2f s", (double)p->begin_ns / 1e9,
+				   (double)p->end_ns / 1e9);
+		if (p->command[0])
+			buf_say(out, ": %.100s", p->command);
+		buf_putc(out, '\n');
+	}
+	if (shown < job->processes)
+		buf_printf(out, "  %zu more (-v lists them)\n", job->processes - shown);
+}
+
+static void put_source(const struct account *a, struct buf *out)
+{
+	const struct job *job = a->job;
+	uint64_t reads = 0, writes = 0;
+	double read_bytes = 0, written = 0;
+	char text[2][64];
+
+	for (size_t i = 0; i < job->files; i++) {
+		const struct job_counts *c = &job->file[i].counts;
+
+		if (job->file[i].kind != JOB_FILE_REGULAR)
+			continue;
+		reads += c->reads > 0 ? (uint64_t)c->reads : 0;
+		writes += c->writes > 0 ? (uint64_t)c->writes : 0;
+		read_bytes += c->bytes_read > 0 ? (double)c->bytes_read : 0;
+		written += c->bytes_written > 0 ? (double)c->bytes_written : 0;
+	}
+	buf_say(out, "%s", job->source);
+	if (job->wall_ns != JOB_UNKNOWN)
+		buf_printf(out, ", %.2f s", (double)job->wall_ns / 1e9);
+	buf_printf(out, ": %llu reads of %s, %llu writes of %s\n", (unsigned long long)reads,
+		   str_bytes(read_bytes, text[0], sizeof(text[0])), (unsigned long long)writes,
+		   str_bytes(written, text[1], sizeof(text[1])));
+}
+
+void account_print(const struct account *a, bool verbose, struct buf *out)
+{
+	struct buf answer = {0};
+
+	account_answer(a, &answer);
+	if (answer.len) {
+		buf_wrap(out, answer.data, 0, 0, COLUMNS);
+		buf_putc(out, '\n');
+	}
+	buf_release(&answer);
+	put_source(a, out);
+	put_processes(a, verbose, out);
+	put_groups(a, verbose, out);
+	buf_printf(out, "\n  %-34s %-22s %s\n", "what", "value", "how it is known");
+	put_facts(a, verbose, out);
+	for (size_t i = 0; i < a->job->notes.n; i++) {
+		if (i == 0)
+			buf_putc(out, '\n');
+		buf_puts(out, "note: ");
+		buf_wrap(out, a->job->notes.v[i], 6, 6, COLUMNS);
+	}
+}
