@@ -16,6 +16,7 @@
 #include "dataset/content.h"
 #include "format/file_size.h"
 #include "dataset/sidecar.h"
+#include "workload/recorded_file.h"
 
 /* DLIO draws the dimensions of all files from this seed, whatever the workload's. */
 #define DLIO_DIMS_SEED 10
@@ -156,6 +157,128 @@ static int set_density(struct dataset *d, const struct workload *w, struct err *
 	return format_check(d->format, &d->form, e);
 }
 
+/* Sizes that were recorded of a kind of files; NULL: none are wanted. */
+static const uint64_t *recorded_bytes(const struct dataset *d, int kind)
+{
+	const struct workload *w = d->workload;
+
+	return w->dataset.sizes == SIZES_RECORDED && w->recorded ? w->recorded->part[kind].bytes
+								 : NULL;
+}
+
+static uint64_t off_by(const struct dataset *d, const struct file_spec *f, uint64_t want)
+{
+	struct file_spec made = *f;
+	uint64_t bytes;
+
+	if (d->format->is.flags & FORMAT_IMAGE)
+		made.want_bytes = want;
+	bytes = d->format->file_bytes(&made);
+	/* within 2 %, of what depends on content */
+	if (bytes == UINT64_MAX)
+		return want / 50 + 64;
+	return bytes > want ? bytes - want : want - bytes;
+}
+
+/* One row, with which plain bytes come out exactly. Where a row is too long, or the size depends on
+ * more than bytes, near a square. */
+static int dims_of_size(struct dataset *d, struct file_spec *f, uint64_t want, struct err *e)
+{
+	uint64_t low = 1, high = UINT32_MAX;
+
+	f->ndims = 2;
+	f->dims[0] = f->dims[1] = 1;
+	f->want_bytes = 0; /* an image of noise */
+	if (d->format->is.flags & FORMAT_IMAGE || d->format->file_bytes(f) == UINT64_MAX)
+		return file_size_shape(d->format, f, (double)want, f->dims, e);
+	while (low < high) {
+		f->dims[1] = low + (high - low + 1) / 2;
+		if (d->format->file_bytes(f) <= want)
+			low = f->dims[1];
+		else
+			high = f->dims[1] - 1;
+	}
+	f->dims[1] = low;
+	if (low == UINT32_MAX)
+		return file_size_shape(d->format, f, (double)want, f->dims, e);
+	if (off_by(d, f, want) > 0) {
+		struct file_spec more = *f;
+
+		more.dims[1]++;
+		if (off_by(d, &more, want) < off_by(d, f, want))
+			*f = more;
+	}
+	return 0;
+}
+
+/* The dimensions of every file into d->drawn, from its recorded size. */
+static int take_sizes(struct dataset *d, const uint64_t total[DATASET_KINDS], uint32_t **out,
+		      struct err *e)
+{
+	uint64_t files = total[0] + total[1], i = 0;
+	struct file_spec f = d->form;
+	int rc = 0;
+
+	d->sizes_missed = d->sizes_missed_most = 0;
+	for (int k = 0; k < DATASET_KINDS; k++)
+		if (total[k] &&
+		    (!recorded_bytes(d, k) || total[k] != d->workload->recorded->part[k].files))
+			return err_set(e, ERR_USAGE,
+				       "the dataset has %" PRIu64
+				       " files of one kind, but dataset.recorded_file the sizes of "
+				       "%" PRIu64,
+				       total[k], d->workload->recorded->part[k].files);
+	*out = try_calloc(files ? 2 * files : 1, sizeof(**out), "the dimensions of every file", e);
+	if (!*out)
+		return -ENOMEM;
+	for (int k = 0; k < DATASET_KINDS && rc == 0; k++) {
+		uint64_t last = UINT64_MAX, off = 0;
+
+		for (uint64_t n = 0; n < total[k] && rc == 0; n++, i++) {
+			uint64_t want = recorded_bytes(d, k)[n];
+
+			if (want != last && !d->workload->dataset.record_dims.n) {
+				rc = dims_of_size(d, &f, want, e);
+				off = off_by(d, &f, want);
+			}
+			last = want;
+			d->sizes_missed += off > 0;
+			if (off > d->sizes_missed_most)
+				d->sizes_missed_most = off;
+			(*out)[2 * i] = (uint32_t)f.dims[0];
+			(*out)[2 * i + 1] = (uint32_t)f.dims[1];
+		}
+	}
+	if (rc < 0) {
+		free(*out);
+		*out = NULL;
+	}
+	return rc;
+}
+
+/* The shape of files of the mean size, which stands for all where none is drawn. */
+static int set_recorded_dims(struct dataset *d, const struct workload *w, struct err *e)
+{
+	int k = d->files[DATASET_TRAIN] ? DATASET_TRAIN : DATASET_EVAL, rc;
+	const uint64_t *bytes = recorded_bytes(d, k);
+	double sum = 0;
+
+	if (!bytes)
+		return err_set(e, ERR_USAGE,
+			       "dataset.sizes is recorded, but the file of dataset.recorded_file "
+			       "is not at hand here");
+	if (w->dataset.record_dims.n || d->files[k] == 0)
+		return 0;
+	for (uint64_t i = 0; i < w->recorded->part[k].files; i++)
+		sum += (double)bytes[i];
+	d->form.ndims = d->ndims = 2;
+	rc = dims_of_size(d, &d->form, (uint64_t)(sum / (double)w->recorded->part[k].files), e);
+	memcpy(d->dims, d->form.dims, sizeof(d->dims));
+	if (d->format->is.flags & FORMAT_IMAGE)
+		d->form.want_bytes = (uint64_t)(sum / (double)w->recorded->part[k].files);
+	return rc;
+}
+
 static int set_square_dims(struct dataset *d, const struct workload *w, struct err *e)
 {
 	double per_elem = w->compat.dlio ? 1.0 : d->elem->bytes;
@@ -259,6 +382,9 @@ static uint64_t hash_of(const struct dataset *d, const struct workload *w)
 	rest.dataset.record_length_bytes = 0;
 	rest.dataset.record_length_bytes_stdev = 0;
 	h = rng_key(workload_dataset_hash(&rest), bits_of(d->drawn_mean), bits_of(d->drawn_stdev));
+	for (int k = 0; k < DATASET_KINDS; k++)
+		for (uint64_t i = 0; recorded_bytes(d, k) && i < w->recorded->part[k].files; i++)
+			h = rng_key(h, (uint64_t)k, recorded_bytes(d, k)[i]);
 	for (uint32_t i = 0; i < d->ndims; i++)
 		h = rng_key(h, d->ndims, d->dims[i]);
 	return h;
@@ -282,7 +408,7 @@ static int check_spec(const struct dataset *d, const struct file_spec *f, uint64
 			       "- 1 bytes): reduce dataset.num_samples_per_file, record_dims or "
 			       "record_length_bytes",
 			       f->samples);
-	if (d->drawn && f->want_bytes) {
+	if (d->drawn && f->want_bytes && d->workload->dataset.sizes != SIZES_RECORDED) {
 		/* of drawn ones the mean can have its size, which set_density checked */
 		shape = *f;
 		shape.want_bytes = 0;
@@ -451,15 +577,19 @@ static int init_layout(struct dataset *d, const struct workload *w, bool draws, 
 	d->ndims = 2;
 	if (w->dataset.record_dims.n)
 		rc = set_fixed_dims(d, &w->dataset.record_dims, e);
-	else if (w->file_bytes_decide != FILE_BYTES_SHAPE)
+	else if (w->file_bytes_decide != FILE_BYTES_SHAPE && w->dataset.sizes != SIZES_RECORDED)
 		rc = set_square_dims(d, w, e);
 	if (rc == 0)
 		rc = set_form(d, w, e);
 	if (rc == 0 && w->file_bytes_decide == FILE_BYTES_SHAPE)
 		rc = set_dims_for_file(d, w, e);
+	if (rc == 0 && w->dataset.sizes == SIZES_RECORDED)
+		rc = set_recorded_dims(d, w, e);
 	if (rc == 0)
 		rc = set_density(d, w, e);
-	if (rc == 0 && draws && d->drawn_stdev > 0)
+	if (rc == 0 && draws && w->dataset.sizes == SIZES_RECORDED)
+		rc = take_sizes(d, d->name_total, &d->drawn, e);
+	else if (rc == 0 && draws && d->drawn_stdev > 0)
 		rc = draw_dims(d, d->name_total, &d->drawn, e);
 	if (rc == 0)
 		rc = measure(d, e);
@@ -507,7 +637,9 @@ int dataset_set_name_total(struct dataset *d, const uint64_t total[DATASET_KINDS
 
 	memcpy(next.name_total, total, sizeof(next.name_total));
 	if (next.drawn) {
-		rc = draw_dims(d, total, &next.drawn, e);
+		rc = d->workload->dataset.sizes == SIZES_RECORDED
+			     ? take_sizes(&next, total, &next.drawn, e)
+			     : draw_dims(d, total, &next.drawn, e);
 		if (rc < 0)
 			return rc;
 	}
@@ -541,7 +673,9 @@ void dataset_file_spec(const struct dataset *d, enum dataset_kind kind, uint64_t
 	if (d->drawn) {
 		out->dims[0] = d->drawn[2 * out->file_index];
 		out->dims[1] = d->drawn[2 * out->file_index + 1];
-		if (out->want_bytes)
+		if (recorded_bytes(d, kind) && d->format->is.flags & FORMAT_IMAGE)
+			out->want_bytes = recorded_bytes(d, kind)[index];
+		else if (out->want_bytes)
 			out->want_bytes =
 				(uint64_t)llround(d->file_bytes_per_pixel * (double)out->dims[0] *
 						  (double)out->dims[1]);
@@ -712,6 +846,10 @@ char *dataset_shape_text(const struct dataset *d, char *out, size_t out_size)
 {
 	size_t n = 0;
 
+	if (d->drawn && d->workload->dataset.sizes == SIZES_RECORDED) {
+		snprintf(out, out_size, "as recorded");
+		return out;
+	}
 	if (d->drawn) {
 		snprintf(out, out_size, "%.0f +- %.3f square", d->drawn_mean, d->drawn_stdev);
 		return out;

@@ -1,7 +1,8 @@
 #pragma once
 /* A dataset: names, shapes and content of every file as pure functions of the workload. Nothing
  * here keeps a string or a struct per file; with record_length_bytes_stdev the drawn dimensions are
- * kept, 8 bytes a file. Read-only after dataset_init (and dataset_check) and shared by all ranks.
+ * kept, 8 bytes a file; with dataset.sizes recorded the workload has a size of each besides.
+ * Read-only after dataset_init (and dataset_check) and shared by all ranks.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,6 +33,9 @@ struct dataset {
 	double drawn_mean, drawn_stdev; /* of a dimension, in elements; 0: nothing is drawn */
 	uint32_t *drawn;             /* 2 per file (train then eval, name_total of each), or NULL */
 	double file_bytes_per_pixel; /* of images whose files should have a size; else 0 */
+	/* dataset.sizes recorded: what the format cannot meet, or where that depends on content
+	 * is not sure to. */
+	uint64_t sizes_missed, sizes_missed_most; /* files; bytes of the one that is farthest off */
 	const char *compression;
 	const char *extension; /* of its files' names */
 	struct file_spec form; /* of every file, without its number and drawn dimensions */

@@ -567,6 +567,17 @@ static int generate(struct generation *g, struct err *e)
 	return rc;
 }
 
+/* What the format cannot hold exactly. */
+static void warn_of_sizes(const struct dataset *d)
+{
+	if (d->sizes_missed)
+		log_warning("%llu of %llu files are not exactly as large as recorded, which %s "
+			    "files cannot be: the farthest is off by %llu bytes",
+			    (unsigned long long)d->sizes_missed,
+			    (unsigned long long)(d->files[DATASET_TRAIN] + d->files[DATASET_EVAL]),
+			    d->format->is.name, (unsigned long long)d->sizes_missed_most);
+}
+
 int dataset_generate(const struct dataset *d, struct store *store, const struct generate_options *o,
 		     struct err *e)
 {
@@ -577,6 +588,8 @@ int dataset_generate(const struct dataset *d, struct store *store, const struct 
 	g.progress = o->progress ? o->progress : &g.own_progress;
 	stoppable_init(&g.store, store, o->stop, &g.progress->bytes_done);
 	g.io.store = store;
+	if (!o->together || o->together->rank == 0)
+		warn_of_sizes(d);
 	rc = generate(&g, &why);
 	unlock_folder(&g.lock);
 	buf_release(&g.leftovers);

@@ -8,6 +8,7 @@
 #include "base/philox.h"
 #include "base/rng.h"
 #include "format/format.h"
+#include "workload/recorded_file.h"
 
 /* TensorFlow's first seed of an operation that was given only its own. */
 #define TF_GRAPH_SEED 87654321u
@@ -155,6 +156,18 @@ static void init_strided(struct order *o, const struct workload *w)
 	o->used = share / o->batch * o->batch * o->ranks;
 }
 
+/* Divided as init_strided does. */
+static void init_listed(struct order *o, const struct workload *w, int part)
+{
+	if (o->ranks == 0 || o->batch == 0)
+		return;
+	o->how = ORDER_LISTED;
+	o->total = w->recorded && w->recorded->part[part].epochs
+			   ? recorded_visits_least(w->recorded, part)
+			   : o->samples;
+	o->used = o->total / o->ranks / o->batch * o->batch * o->ranks;
+}
+
 uint64_t order_fill(const struct workload *w, uint64_t samples)
 {
 	uint64_t fill = w->reader.sample_shuffle != SHUFFLE_OFF && w->reader.shuffle_size > 1
@@ -186,8 +199,8 @@ static void init_shards(struct order *o, const struct workload *w, uint64_t seed
 	o->seed = (uint32_t)(seed + (w->train.seed_change_epoch ? epoch - 1 : 0));
 }
 
-void order_init(struct order *o, const struct workload *w, uint64_t samples, uint32_t ranks,
-		uint64_t batch, uint64_t seed, uint64_t epoch)
+static void init(struct order *o, const struct workload *w, int part, uint64_t samples,
+		 uint32_t ranks, uint64_t batch, uint64_t seed, uint64_t epoch)
 {
 	int64_t per_file = w->dataset.num_samples_per_file;
 
@@ -206,8 +219,22 @@ void order_init(struct order *o, const struct workload *w, uint64_t samples, uin
 		init_strided(o, w);
 	else if (w->reader.order == ORDER_SHARDED)
 		init_shards(o, w, seed, epoch);
+	else if (w->reader.order == ORDER_RECORDED)
+		init_listed(o, w, part);
 	else
 		init_shuffled(o, w, seed, epoch);
+}
+
+void order_init(struct order *o, const struct workload *w, uint64_t samples, uint32_t ranks,
+		uint64_t batch, uint64_t seed, uint64_t epoch)
+{
+	init(o, w, RECORDED_TRAIN, samples, ranks, batch, seed, epoch);
+}
+
+void order_init_evaluation(struct order *o, const struct workload *w, uint64_t samples,
+			   uint32_t ranks, uint64_t batch, uint64_t seed, uint64_t epoch)
+{
+	init(o, w, RECORDED_EVAL, samples, ranks, batch, seed, epoch);
 }
 
 uint64_t order_steps(const struct order *o)
@@ -225,6 +252,8 @@ uint64_t order_sequence_at(const struct order *o, uint64_t position)
 		       position % o->samples_per_file;
 	case ORDER_STRIDED:
 		position %= o->samples;
+		return o->list ? order_list_at(o->list, position) : position;
+	case ORDER_LISTED:
 		return o->list ? order_list_at(o->list, position) : position;
 	case ORDER_SHARDS:
 	case ORDER_SEQUENTIAL:
@@ -268,7 +297,7 @@ uint64_t order_at(const struct order *o, uint32_t rank, uint64_t k)
 
 	if (o->how == ORDER_TF_LISTS)
 		return tf_list_at(o, rank, k);
-	if (o->how == ORDER_STRIDED)
+	if (o->how == ORDER_STRIDED || o->how == ORDER_LISTED)
 		return order_sequence_at(o, rank + k * o->ranks);
 	if (o->how != ORDER_SHARDS)
 		return order_sequence_at(o, rank * o->block + k);

@@ -18,6 +18,7 @@ struct order {
 		ORDER_SAMPLES,
 		ORDER_FILES,
 		ORDER_STRIDED,
+		ORDER_LISTED,
 		ORDER_SHARDS,
 		ORDER_TF_RECORDS,
 		ORDER_TF_LISTS
@@ -31,7 +32,8 @@ struct order {
 	struct perm perm;
 	/* ORDER_STRIDED: rank r has positions r, r + ranks, ... of a sequence of `total` */
 	const struct order_list *list; /* the caller's, set after order_init; NULL: ascending */
-	uint64_t total; /* with repeats, or without what was left out; SHARDS: of one rank */
+	uint64_t total; /* with repeats, or without what was left out; SHARDS: of one rank; LISTED:
+			 * of an epoch */
 	/* ORDER_SHARDS */
 	uint32_t shift;             /* rank r has shard (r + shift) mod ranks */
 	bool one_shard;             /* every rank has shard 0, as DLIO's readers have */
@@ -73,9 +75,17 @@ bool order_tf_records(const struct workload *w);
  * (list_files' shuffle), sample_shuffle the shuffle buffer of shuffle_size records with
  * TensorFlow's seeds (87654321, seed), drawn again each epoch if seed_change_epoch
  * (reshuffle_each_iteration). ORDER_DLIO there: files ascending and cut as above, the buffer drawn
- * again whatever seed_change_epoch is. All ranks make the steps of the one with fewest records. */
+ * again whatever seed_change_epoch is. All ranks make the steps of the one with fewest records.
+ *
+ * ORDER_RECORDED: the visits of a real job (workload/recorded_file.h), which may come to a sample
+ * several times or never; rank r has every ranks-th from r on of the sequence that takes the
+ * recorded ranks in turn. All epochs have the steps of the shortest. This is the order of training;
+ * evaluations have order_init_evaluation, and without a recorded order ascending samples. */
 void order_init(struct order *o, const struct workload *w, uint64_t samples, uint32_t ranks,
 		uint64_t batch, uint64_t seed, uint64_t epoch);
+/* The same for the samples of evaluations. */
+void order_init_evaluation(struct order *o, const struct workload *w, uint64_t samples,
+			   uint32_t ranks, uint64_t batch, uint64_t seed, uint64_t epoch);
 /* Steps every rank makes in the epoch: the same number for all. */
 uint64_t order_steps(const struct order *o);
 /* The global sample (file = s / samples_per_file) at position `k` (< steps * batch) of `rank`. Not

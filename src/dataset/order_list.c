@@ -1,4 +1,4 @@
-/* PyTorch's permutations, held in memory. */
+/* PyTorch's permutations and recorded orders, held in memory. */
 #include "dataset/order_list.h"
 
 #include <assert.h>
@@ -7,9 +7,12 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "workload/recorded_file.h"
 
 bool order_list_wanted(const struct workload *w)
 {
+	if (w->reader.order == ORDER_RECORDED)
+		return w->recorded != NULL;
 	return (w->reader.order == ORDER_DISTRIBUTED || w->reader.order == ORDER_RANDOM) &&
 	       w->reader.sample_shuffle != SHUFFLE_OFF;
 }
@@ -22,6 +25,16 @@ static bool is_wide(uint64_t n)
 uint64_t order_list_bytes(uint64_t n)
 {
 	return n * (is_wide(n) ? sizeof(uint64_t) : sizeof(uint32_t));
+}
+
+uint64_t order_list_entries(const struct workload *w, bool evaluation, uint64_t samples)
+{
+	if (!order_list_wanted(w))
+		return 0;
+	return w->reader.order == ORDER_RECORDED
+		       ? recorded_visits_most(w->recorded,
+					      evaluation ? RECORDED_EVAL : RECORDED_TRAIN)
+		       : samples;
 }
 
 int order_list_init(struct order_list *l, uint64_t n, struct err *e)
@@ -63,11 +76,17 @@ static uint64_t random_sampler_seed(const struct workload *w, uint64_t seed, uin
 	return value;
 }
 
-void order_list_fill(struct order_list *l, const struct workload *w, uint64_t seed, uint64_t epoch)
+void order_list_fill(struct order_list *l, const struct workload *w, bool evaluation, uint64_t seed,
+		     uint64_t epoch)
 {
 	struct rng_np rng;
 
 	assert(epoch > 0 && (l->narrow || l->wide || l->n == 0));
+	if (w->reader.order == ORDER_RECORDED) {
+		recorded_sequence(w->recorded, evaluation ? RECORDED_EVAL : RECORDED_TRAIN, epoch,
+				  l->narrow);
+		return;
+	}
 	if (w->reader.order == ORDER_RANDOM)
 		seed = random_sampler_seed(w, seed, epoch);
 	else if (w->train.seed_change_epoch)

@@ -125,6 +125,10 @@ static void add_tf_lists(struct order_proof *p, const struct order *o, uint32_t 
 /* All that the ranks' lists have together, and what they leave out. */
 static void add_expected(struct order_proof *p, const struct order *o)
 {
+	if (o->how == ORDER_LISTED) {
+		add_positions(p, o, 0, o->total);
+		return;
+	}
 	if (o->how != ORDER_SHARDS) {
 		order_proof_range(p, 0, o->samples);
 		if (o->how == ORDER_STRIDED)
@@ -148,11 +152,13 @@ void order_proof_undelivered(struct order_proof *p, const struct order *o, uint3
 		add_stream(p, o, rank, min_u64(steps_done, steps));
 		return;
 	}
-	if (o->how == ORDER_STRIDED) {
+	if (o->how == ORDER_STRIDED || o->how == ORDER_LISTED) {
 		for (uint64_t k = min_u64(steps_done, steps) * o->batch; k < rank_samples(o); k++)
 			order_proof_add(p, order_at(o, rank, k));
 		if (rank == 0)
-			add_positions(p, o, o->used, o->total > o->samples ? o->total : o->samples);
+			add_positions(p, o, o->used,
+				      o->how == ORDER_LISTED || o->total > o->samples ? o->total
+										      : o->samples);
 		return;
 	}
 
@@ -199,7 +205,9 @@ static enum order_kept check_sums(const struct order *o, const struct order_proo
 		snprintf(why, why_size,
 			 "%llu samples were delivered and %llu were left out, %llu in total, but "
 			 "the %s has %llu",
-			 got, rest, got + rest, expected.count == o->samples ? "dataset" : "order",
+			 got, rest, got + rest,
+			 expected.count == o->samples && o->how != ORDER_LISTED ? "dataset"
+										: "order",
 			 (unsigned long long)expected.count);
 		return ORDER_BROKEN;
 	}
@@ -251,7 +259,12 @@ enum order_kept order_proof_check(const struct order *o, const struct order_proo
 	kept = check_sums(o, delivered, undelivered, &expected, why, why_size);
 	if (kept != ORDER_KEPT)
 		return kept;
-	if (o->how == ORDER_SHARDS && o->one_shard && o->ranks > 1) {
+	if (o->how == ORDER_LISTED) {
+		snprintf(why, why_size,
+			 "%llu samples were delivered, which are exactly those of the recorded "
+			 "order; it has %llu more in this epoch",
+			 got, rest);
+	} else if (o->how == ORDER_SHARDS && o->one_shard && o->ranks > 1) {
 		order_shard(o, 0, &first, &shard, &total);
 		snprintf(why, why_size,
 			 "%llu samples were delivered: each of the %u ranks read the same %llu of "
@@ -376,7 +389,7 @@ int order_prove(const struct order *o, uint64_t steps, const struct order_proof 
 	int rc;
 
 	*kept = ORDER_BROKEN;
-	if (o->how == ORDER_STRIDED || o->how == ORDER_SHARDS) {
+	if (o->how == ORDER_STRIDED || o->how == ORDER_LISTED || o->how == ORDER_SHARDS) {
 		for (uint32_t r = 0; r < o->ranks; r++)
 			order_proof_undelivered(&walked, o, r, steps);
 		*kept = order_proof_check(o, delivered, &walked, why, why_size);

@@ -27,7 +27,8 @@ static bool is_plain(const struct workload *w)
 {
 	return w->dataset.compression == 0 && !w->dataset.enable_chunking &&
 	       w->dataset.hdf5.chunk_dims.n == 0 && w->dataset.hdf5.num_dset_per_record <= 1 &&
-	       w->dataset.record_length_bytes_stdev == 0 && w->dataset.file_bytes == 0;
+	       w->dataset.record_length_bytes_stdev == 0 && w->dataset.file_bytes == 0 &&
+	       w->dataset.sizes == SIZES_COMPUTED;
 }
 
 /* The number of samples must stay what it is; 0: there are too few. */

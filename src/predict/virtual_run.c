@@ -186,7 +186,7 @@ static void get_order(struct trainee *k, uint32_t epoch, struct order *out)
 	out->list = &a->list;
 	/* every rank has come to this epoch: none reads by the last one's */
 	if (a->list_epoch != epoch)
-		order_list_fill(&a->list, w, seed, epoch);
+		order_list_fill(&a->list, w, false, seed, epoch);
 	a->list_epoch = epoch;
 }
 
@@ -321,7 +321,8 @@ uint64_t virtual_training_bytes(const struct virtual_training *t, struct err *e)
 
 		s.fibers = fibers < s.fibers ? (uint32_t)fibers : s.fibers;
 	}
-	samples = order_list_wanted(t->workload) ? dataset_samples(t->dataset, DATASET_TRAIN) : 0;
+	samples =
+		order_list_entries(t->workload, false, dataset_samples(t->dataset, DATASET_TRAIN));
 	loader = u64_sum(loader, sizeof(struct trainee) + sizeof(struct rng_np));
 	return u64_sum(u64_sum(u64_product(loader, t->ranks), virtual_bytes(&s)),
 		       samples ? order_list_bytes(samples) : 0);
@@ -354,6 +355,7 @@ static int make_world(struct training *a, struct virtual **v, struct err *e)
 {
 	const struct virtual_training *t = a->t;
 	struct virtual_settings s;
+	uint64_t samples;
 	int rc;
 
 	settings_of(t, a->ops, &s);
@@ -363,8 +365,10 @@ static int make_world(struct training *a, struct virtual **v, struct err *e)
 	a->rank = try_calloc(t->ranks, sizeof(*a->rank), "ranks", e);
 	if (!a->rank)
 		return -ENOMEM;
-	if (order_list_wanted(t->workload))
-		rc = order_list_init(&a->list, dataset_samples(t->dataset, DATASET_TRAIN), e);
+	samples =
+		order_list_entries(t->workload, false, dataset_samples(t->dataset, DATASET_TRAIN));
+	if (samples)
+		rc = order_list_init(&a->list, samples, e);
 	if (rc == 0 && t->begin)
 		rc = t->begin(t->arg, *v, e);
 	return rc < 0 ? rc : make_ranks(a, *v, e);

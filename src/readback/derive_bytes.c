@@ -173,7 +173,9 @@ static void check_samples(struct derive *d, const struct run_record *r)
 	const json_t *epochs = json_object_get(json_object_get(r->result, "training"), "epochs");
 	double first = NAN, length;
 
+	/* of a recorded order not every epoch has the same samples */
 	if (!r->has_workload || r->workload.dataset.record_length_bytes_stdev > 0 ||
+	    r->workload.dataset.sizes == SIZES_RECORDED ||
 	    r->workload.reader.read_type == READ_MEMORY)
 		return;
 	for (size_t e = 0; e < json_array_size(epochs); e++) {

@@ -418,7 +418,7 @@ static int prove_epoch(const struct run_plan *p, struct run_shared *shared,
 
 	assert(epoch <= r->epochs_planned && r->ranks_here == p->at->ranks);
 	if (shared->list[kind].n)
-		order_list_fill(&shared->list[kind], p->w, p->seed, epoch);
+		order_list_fill(&shared->list[kind], p->w, eval, p->seed, epoch);
 	plan_order(p, &shared->list[kind], kind, epoch, &o);
 	for (uint32_t k = 0; k < p->at->ranks; k++) {
 		const struct rank_epoch *ep = &r->rank[k].epoch[epoch - 1];

@@ -115,9 +115,10 @@ static uint64_t batch_size(const struct workload *w, int kind)
 void plan_order(const struct run_plan *p, const struct order_list *list, int kind, uint32_t epoch,
 		struct order *out)
 {
-	order_init(out, p->w, dataset_samples(p->d, kind), p->at->ranks, batch_size(p->w, kind),
-		   p->seed, epoch);
-	if (order_list_wanted(p->w))
+	(kind == DATASET_EVAL ? order_init_evaluation
+			      : order_init)(out, p->w, dataset_samples(p->d, kind), p->at->ranks,
+					    batch_size(p->w, kind), p->seed, epoch);
+	if (list && list->n)
 		out->list = list;
 }
 
@@ -125,9 +126,13 @@ int plan_lists(const struct run_plan *p, struct order_list list[DATASET_KINDS], 
 {
 	int rc = 0;
 
-	for (int kind = 0; kind < DATASET_KINDS && rc == 0 && order_list_wanted(p->w); kind++)
-		if (p->steps[kind])
-			rc = order_list_init(&list[kind], dataset_samples(p->d, kind), e);
+	for (int kind = 0; kind < DATASET_KINDS && rc == 0; kind++) {
+		uint64_t n =
+			order_list_entries(p->w, kind == DATASET_EVAL, dataset_samples(p->d, kind));
+
+		if (p->steps[kind] && n)
+			rc = order_list_init(&list[kind], n, e);
+	}
 	return rc;
 }
 
@@ -138,7 +143,7 @@ void plan_fill_lists(const struct run_plan *p, struct order_list list[DATASET_KI
 
 	for (int kind = 0; kind < DATASET_KINDS; kind++)
 		if (list[kind].n && (kind == DATASET_TRAIN || evaluated))
-			order_list_fill(&list[kind], p->w, p->seed, epoch);
+			order_list_fill(&list[kind], p->w, kind == DATASET_EVAL, p->seed, epoch);
 }
 
 /* ---- the whole ---- */
@@ -292,8 +297,10 @@ static uint64_t own_bytes(const struct run_plan *p, uint64_t rank_bytes)
 		total = u64_sum(total, mem_body_bound(p->d->files[DATASET_TRAIN] +
 							      p->d->files[DATASET_EVAL],
 						      most_bytes(p->d)));
-	for (int kind = 0; kind < DATASET_KINDS && order_list_wanted(p->w); kind++)
-		total = u64_sum(total, order_list_bytes(dataset_samples(p->d, kind)));
+	for (int kind = 0; kind < DATASET_KINDS; kind++)
+		total = u64_sum(total,
+				order_list_bytes(order_list_entries(p->w, kind == DATASET_EVAL,
+								    dataset_samples(p->d, kind))));
 	if (p->eval_steps)
 		total = u64_sum(total, sizeof(struct io_stat));
 	return u64_sum(total, proc_peak_rss_bytes() + UNTOUCHED_BYTES);

@@ -1,15 +1,19 @@
 /* What follows from other keys once they are typed. */
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file_in.h"
+#include "base/path.h"
 #include "base/str.h"
 #include "conf/opt.h"
 #include "workload/backend.h"
 #include "workload/framework_key.h"
 #include "workload/key.h"
+#include "workload/recorded_file.h"
 #include "workload/validate.h"
 
 static void strip_slashes(char *path)
@@ -186,6 +190,83 @@ static void derive_file_bytes(struct workload *w)
 	w->dataset.record_length_bytes = sample;
 }
 
+static void keep_string(struct workload *w, const char *name, const char *value)
+{
+	struct node *dataset = node_path(w->composed, "workload.dataset");
+
+	if (dataset && dataset->kind == NODE_MAP)
+		node_set(dataset, name, node_new_str(value, (struct node_mark){0}));
+}
+
+/* Beside the workload's file, where there is such a file, else from the current folder. */
+static char *recorded_path(const struct workload *w)
+{
+	const struct node *v = node_path(w->tree, "workload.dataset.recorded_file");
+	const char *name = w->dataset.recorded_file, *file = v ? v->mark.file : NULL;
+	AUTO_FREE char *near = NULL;
+
+	if (file && strchr(file, '/') && strcmp(file, NODE_COMMAND_LINE) != 0) {
+		AUTO_FREE char *folder = path_dirname(file);
+
+		near = path_join(folder, name);
+	}
+	return path_absolute(near && file_there(near, NULL) > 0 ? near : name);
+}
+
+static double mean_of(const uint64_t *v, uint64_t n)
+{
+	double sum = 0;
+
+	for (uint64_t i = 0; i < n; i++)
+		sum += (double)v[i];
+	return n ? sum / (double)n : 0;
+}
+
+/* What the mean of recorded sizes says of a sample; of images, that of the file says nothing. */
+static void derive_recorded_sizes(struct workload *w)
+{
+	const struct recorded_part *p = &w->recorded->part[RECORDED_TRAIN];
+	double mean;
+
+	if (w->dataset.sizes != SIZES_RECORDED || workload_format(w)->flags & FORMAT_IMAGE)
+		return;
+	if (p->files == 0)
+		p = &w->recorded->part[RECORDED_EVAL];
+	mean = p->bytes ? mean_of(p->bytes, p->files) / (double)p->samples_per_file : 0;
+	if (mean < 1)
+		return;
+	w->dataset.record_length_bytes = mean;
+	forget(w, "record_length");
+	keep_number(w, "record_length_bytes", mean);
+}
+
+static int derive_recorded(struct workload *w, bool back, struct err *e)
+{
+	bool sizes = w->dataset.sizes == SIZES_RECORDED, order = w->reader.order == ORDER_RECORDED;
+	AUTO_FREE char *path = NULL;
+
+	if (back || (!sizes && !order))
+		return 0;
+	if (!w->dataset.recorded_file || !w->dataset.recorded_file[0])
+		return workload_key_error(w, ERR_USAGE, e, sizes ? "dataset.sizes" : "reader.order",
+					  "%s recorded needs dataset.recorded_file: the file that "
+					  "'stoker explain LOG -o job.yaml' writes beside the YAML",
+					  sizes ? "dataset.sizes" : "reader.order");
+	path = recorded_path(w);
+	w->recorded = recorded_read(path, e);
+	if (!w->recorded) {
+		struct err why = *e;
+
+		return workload_key_error(w, why.code == -ENOMEM ? -ENOMEM : ERR_USAGE, e,
+					  "dataset.recorded_file", "dataset.recorded_file: %s",
+					  why.text);
+	}
+	set_string(&w->dataset.recorded_file, path);
+	keep_string(w, "recorded_file", path);
+	derive_recorded_sizes(w);
+	return 0;
+}
+
 int workload_derive(struct workload *w, bool back, struct err *e)
 {
 	int rc;
@@ -197,6 +278,9 @@ int workload_derive(struct workload *w, bool back, struct err *e)
 	if (workload_is_set(w, "evaluation.eval_time_stdev"))
 		time_dist_set_stdev(&w->evaluation.eval_time, w->evaluation.eval_time_stdev);
 	derive_file_bytes(w);
+	rc = derive_recorded(w, back, e);
+	if (rc < 0)
+		return rc;
 	strip_slashes(w->dataset.data_folder);
 	strip_slashes(w->checkpoint.checkpoint_folder);
 	if (w->compat.dlio && !workload_is_set(w, "reader.order"))

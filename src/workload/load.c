@@ -14,6 +14,7 @@
 #include "workload/framework_costs.h"
 #include "workload/framework_key.h"
 #include "workload/key.h"
+#include "workload/recorded_file.h"
 #include "workload/validate.h"
 #include "workload/workload.h"
 
@@ -512,6 +513,7 @@ void workload_release(struct workload *w)
 {
 	opt_release(workload_rows, workload_row_count, w);
 	costs_release(w->costs);
+	recorded_release(w->recorded);
 	node_free(w->tree);
 	node_free(w->composed);
 	free(w->origin);

@@ -20,7 +20,9 @@ static const char *const measures[] = {"all", "none", NULL};
 static const char *const traces[] = {"none", "pfw", "chrome", "both", NULL};
 static const char *const accesses[] = {"framework", "native", NULL};
 static const char *const decodes[] = {"full", "verify", "none", NULL};
-static const char *const orders[] = {"stoker", "dlio", "distributed", "random", "sharded", NULL};
+static const char *const orders[] = {"stoker",  "dlio",     "distributed", "random",
+				     "sharded", "recorded", NULL};
+static const char *const sizes[] = {"computed", "recorded", NULL};
 static const char *const transports[] = {"none", "shared_memory", NULL};
 static const char *const pythons[] = {"py311", "py314", NULL};
 static const char *const checkpoint_types[] = {"rank_zero", "all_ranks", NULL};
@@ -111,6 +113,13 @@ const struct opt workload_rows[] = {
 	      "large as that takes, or with record_length_bytes or record_dims, the size of the "
 	      "decoded image, have only as much noise. Files come within 3 % of it.",
 	      BYTES(0), OURS)
+	ENUM(dataset.sizes, "computed", sizes,
+	      "Where the sizes of files come from: computed from the keys above, or recorded, one "
+	      "for each file, in dataset.recorded_file. Every format makes files of these sizes as "
+	      "nearly as it can; npz, npy and others of plain bytes exactly.", OURS)
+	STR(dataset.recorded_file, NULL,
+	      "File of recorded sizes and orders that 'stoker explain LOG -o job.yaml' writes; a "
+	      "relative path is looked for beside the workload's file first.", OURS)
 	I64(dataset.num_files_train, "8", "Files to train on.", COUNT(0), .unit = "files")
 	I64(dataset.num_files_eval, "0",
 	      "Files to evaluate on; generated whenever more than 0.", COUNT(0), .unit = "files")
@@ -259,8 +268,9 @@ const struct opt workload_rows[] = {
 	      "Order of samples: stoker shuffles over all ranks, each sample once an epoch; "
 	      "dlio gives each rank the same ascending samples each epoch; distributed is "
 	      "PyTorch's DistributedSampler; random its RandomSampler, for one rank; sharded "
-	      "is the order of DALI's readers. The default becomes dlio with compat.dlio, and "
-	      "sharded with native_dali.", OURS)
+	      "is the order of DALI's readers; recorded is that of a real job, in "
+	      "dataset.recorded_file. The default becomes dlio with compat.dlio, and sharded with "
+	      "native_dali.", OURS)
 	BOOL(reader.drop_last, "false",
 	      "Whether the distributed order leaves out samples to give all ranks the same number, "
 	      "instead of repeating some. Short batches are dropped in any case.", OURS)

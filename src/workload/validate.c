@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "workload/backend.h"
 #include "workload/feature.h"
+#include "workload/recorded_file.h"
 #include "workload/tables.h"
 
 /* Names that DLIO or MLPerf Storage has besides those of the tables: they exist, but not in this
@@ -147,6 +148,114 @@ static int check_file_bytes(const struct workload *w, struct err *e)
 			"sample of %s files: remove one of the two (dataset.file_bytes=0 is none)",
 			w->dataset.format);
 	return 0;
+}
+
+/* A number of the dataset must be the recorded one. */
+static int check_recorded_count(const struct workload *w, const char *key, int64_t n, uint64_t had,
+				struct err *e)
+{
+	if (n >= 0 && (uint64_t)n == had)
+		return 0;
+	return workload_key_error(w, ERR_USAGE, e, key,
+				  "%s is %" PRId64
+				  ", but the job of dataset.recorded_file had %" PRIu64
+				  ": set it to that, or use neither dataset.sizes nor reader.order "
+				  "recorded",
+				  key, n, had);
+}
+
+/* Of one kind of files, of which `n` are wanted. */
+static int check_recorded_part(const struct workload *w, int part, const char *key, int64_t n,
+			       struct err *e)
+{
+	const struct recorded_part *p = &w->recorded->part[part];
+	bool sizes = w->dataset.sizes == SIZES_RECORDED;
+	int rc;
+
+	if (n == 0)
+		return 0;
+	rc = check_recorded_count(w, key, n, p->files, e);
+	if (rc == 0)
+		rc = check_recorded_count(w, "dataset.num_samples_per_file",
+					  w->dataset.num_samples_per_file, p->samples_per_file, e);
+	if (rc == 0 && sizes && !p->bytes)
+		rc = workload_key_error(w, ERR_USAGE, e, "dataset.sizes",
+					"dataset.recorded_file has no sizes of the files of %s: "
+					"use dataset.sizes=computed",
+					key);
+	return rc;
+}
+
+static int check_recorded_sizes(const struct workload *w, struct err *e)
+{
+	static const char key[] = "dataset.sizes";
+	bool image = workload_format(w)->flags & FORMAT_IMAGE;
+
+	if (w->dataset.sizes != SIZES_RECORDED)
+		return 0;
+	if (w->compat.dlio)
+		return workload_key_error(
+			w, ERR_USAGE, e, key,
+			"dataset.sizes recorded is no key of DLIO, whose datasets "
+			"compat.dlio=true makes: use compat.dlio=false");
+	if (workload_format(w)->flags & FORMAT_NO_IO)
+		return workload_key_error(
+			w, ERR_USAGE, e, key,
+			"dataset.sizes recorded has no meaning for the format %s, "
+			"whose files hold no samples",
+			w->dataset.format);
+	if (w->dataset.file_bytes > 0 || w->dataset.record_length_bytes_stdev > 0 ||
+	    (w->dataset.record_dims.n && !image))
+		return workload_key_error(
+			w, ERR_USAGE, e, key,
+			"dataset.sizes recorded and %s both give the size of files: remove one of "
+			"the two",
+			w->dataset.file_bytes > 0            ? "dataset.file_bytes"
+			: w->dataset.record_dims.n && !image ? "dataset.record_dims"
+							     : "dataset.record_length_bytes_stdev");
+	return 0;
+}
+
+static int check_recorded_order(const struct workload *w, struct err *e)
+{
+	static const char key[] = "reader.order";
+
+	if (w->reader.order != ORDER_RECORDED)
+		return 0;
+	if (workload_format(w)->flags & FORMAT_STREAM &&
+	    workload_loader(w)->flags & LOADER_ITERATES)
+		return workload_key_error(
+			w, ERR_USAGE, e, key,
+			"reader.order recorded is not supported by reader.data_loader %s with "
+			"format %s, which decides the order while it reads: leave reader.order out",
+			w->reader.data_loader, w->dataset.format);
+	if (w->workflow.train && w->recorded->part[RECORDED_TRAIN].epochs == 0)
+		return workload_key_error(w, ERR_USAGE, e, key,
+					  "dataset.recorded_file has no order of training: choose "
+					  "another reader.order");
+	return 0;
+}
+
+static int check_recorded(struct workload *w, struct err *e)
+{
+	int rc;
+
+	if (!w->recorded) {
+		if (workload_is_set(w, "dataset.recorded_file"))
+			workload_warn(w, "dataset.recorded_file has no effect: it is for "
+					 "dataset.sizes and reader.order recorded");
+		return 0;
+	}
+	rc = check_recorded_sizes(w, e);
+	if (rc == 0)
+		rc = check_recorded_order(w, e);
+	if (rc == 0)
+		rc = check_recorded_part(w, RECORDED_TRAIN, "dataset.num_files_train",
+					 w->dataset.num_files_train, e);
+	if (rc == 0)
+		rc = check_recorded_part(w, RECORDED_EVAL, "dataset.num_files_eval",
+					 w->dataset.num_files_eval, e);
+	return rc;
 }
 
 static double sample_bytes(const struct workload *w)
@@ -461,6 +570,8 @@ static int check_train_steps(struct workload *w, int64_t ranks, struct err *e)
 	if (__builtin_mul_overflow(w->dataset.num_files_train, w->dataset.num_samples_per_file,
 				   &samples))
 		return 0;
+	if (w->reader.order == ORDER_RECORDED && w->recorded)
+		samples = (int64_t)recorded_visits_least(w->recorded, RECORDED_TRAIN);
 	if (__builtin_mul_overflow(batch, ranks, &per_step) ||
 	    epoch_steps(w, samples, batch, ranks) == 0)
 		return workload_key_error(
@@ -716,6 +827,7 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 		return workload_first_error(w, e);
 	KEEP(check_dims(w, &why));
 	KEEP(check_file_bytes(w, &why));
+	KEEP(check_recorded(w, &why));
 	if (!w->errors.n)
 		KEEP(check_size(w, &why));
 	if (workload_format(w)->check_keys)

@@ -34,10 +34,13 @@ enum sample_order {
 	ORDER_DLIO,
 	ORDER_DISTRIBUTED,
 	ORDER_RANDOM,
-	ORDER_SHARDED
-}; /* reader.order: "stoker", "dlio", "distributed", "random", "sharded" */
+	ORDER_SHARDED,
+	ORDER_RECORDED
+}; /* reader.order: "stoker", "dlio", "distributed", "random", "sharded", "recorded" */
+enum file_sizes { SIZES_COMPUTED, SIZES_RECORDED };
 
 struct framework_costs;
+struct recorded;
 
 struct workload {
 	/* framework: enum framework */
@@ -55,7 +58,9 @@ struct workload {
 	} storage;
 	struct {
 		double record_length_bytes, record_length_bytes_stdev, record_length_bytes_resize;
-		double file_bytes; /* ours; 0: not asked for */
+		double file_bytes;   /* ours; 0: not asked for */
+		int sizes;           /* enum file_sizes */
+		char *recorded_file; /* NULL, or once it was read an absolute path */
 		int64_t num_files_train, num_files_eval, num_samples_per_file;
 		int64_t generation_buffer_size;
 		char *data_folder;
@@ -225,6 +230,7 @@ struct workload {
 	char *hydra_subdir; /* hydra.output_subdir: ".hydra", or NULL to write none */
 	const struct elem_type *elem;  /* of record_element_type */
 	struct framework_costs *costs; /* of framework.costs; NULL: none */
+	struct recorded *recorded; /* of dataset.recorded_file, where a key needs it; else NULL */
 };
 
 extern const char *const workload_framework_names[];  /* by enum framework; ends with NULL */

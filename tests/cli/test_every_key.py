@@ -3,8 +3,10 @@ is not said to be unknown or without effect."""
 import os
 import re
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from recorded_file import recorded  # noqa: E402
 from util import SOURCE, left_out, stoker  # noqa: E402
 
 ROW = re.compile(r"^\| `([a-z0-9_.]+)` \| ([^|]*) \| (?:`([^`]*)` )?\| ([^|]*)\|$")
@@ -101,6 +103,12 @@ def main():
         if not re.search(rf"^{name} ", here, re.M):
             left_out(f"the keys of the store {name}, which is not in this build")
             keys = [k for k in keys if not k[0].startswith(f"storage.{name}.")]
+    file = tempfile.NamedTemporaryFile()
+    file.write(recorded(1, [(64, 1, [5000] * 64, []), (0, 1, None, [])]))
+    file.flush()
+    COMPANIONS["dataset.sizes"] = [f"dataset.recorded_file={file.name}"]
+    COMPANIONS["dataset.recorded_file"] = ["dataset.sizes=recorded"]
+    VALUES["dataset.recorded_file"] = file.name
     for key, kind, default in keys:
         value = value_of(key, kind, default)
         done = stoker("show", "config", "default", *companions(key, shims), f"{key}={value}", status=None)

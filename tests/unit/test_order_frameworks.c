@@ -104,7 +104,7 @@ static void test_distributed(void **state)
 			continue;
 		w.reader.drop_last = strcmp(drop, "True") == 0;
 		assert_int_equal(order_list_init(&list, n, NULL), 0);
-		order_list_fill(&list, &w, seed, epoch + 1);
+		order_list_fill(&list, &w, false, seed, epoch + 1);
 		order_init(&o, &w, n, world, 1, seed, epoch + 1);
 		o.list = &list;
 		json_array_foreach(json_object_get(row, "values"), r, rank)
@@ -135,7 +135,7 @@ static void check_random(json_t *doc, const char *key, int64_t workers, bool per
 	w.reader.persistent_workers = persistent;
 	assert_int_equal(order_list_init(&list, 20, NULL), 0);
 	for (size_t i = 0; i < 2; i++) {
-		order_list_fill(&list, &w, 7, i + 1);
+		order_list_fill(&list, &w, false, 7, i + 1);
 		order_init(&o, &w, 20, 1, 4, 7, i + 1);
 		o.list = &list;
 		for (size_t k = 0; k < 20; k++) {
@@ -363,7 +363,7 @@ static void test_every_size(void **state)
 					w.reader.shuffle_size = how & 4 ? 5 : 1024;
 					order_init(&o, &w, n, ranks, batch, 9, 2);
 					assert_int_equal(order_list_init(&list, n, NULL), 0);
-					order_list_fill(&list, &w, 9, 2);
+					order_list_fill(&list, &w, false, 9, 2);
 					o.list = &list;
 					for (uint64_t s = 0; s <= order_steps(&o); s++)
 						if (!proof(&o, s, why))

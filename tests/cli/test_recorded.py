@@ -1,0 +1,112 @@
+"""dataset.sizes and reader.order of `recorded`: files have the sizes and samples come in the order of the file beside the
+workload, which is written here by another implementation of its format; damaged ones are refused with a sentence."""
+import os
+import pathlib
+import random
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from recorded_file import framed, recorded  # noqa: E402
+from util import SANITIZED, STOKER, left_out, load  # noqa: E402
+
+
+def run(tmp, *keys, ranks=1, under=(), generate="true", status=0):
+    out = tmp / "out"
+    shutil.rmtree(out, ignore_errors=True)
+    done = subprocess.run([*under, STOKER, "run", tmp / "job.yaml", "-n", str(ranks), "-o", out,
+                           f"workflow.generate_data={generate}", "dataset.verify_samples=0", "storage.page_cache_files=0",
+                           *keys], capture_output=True, text=True, timeout=60, cwd="/")
+    assert done.returncode == status, (keys, done.returncode, done.stderr)
+    return done.stdout + done.stderr if status else (load(out), done.stdout + done.stderr)
+
+
+def opened(tmp, *keys, ranks=1):
+    """Numbers of the files that each rank opens, in order; ranks read themselves."""
+    trace = tmp / "trace"
+    run(tmp, "reader.read_threads=0", *keys, ranks=ranks, generate="false",
+        under=("strace", "-f", "-e", "trace=openat,prctl", "-o", trace))
+    files = {}
+    for line in trace.read_text().splitlines():
+        m = re.match(r'^(\d+) +openat\(AT_FDCWD, "[^"]*/train/img_(\d+)_of', line)
+        if m:
+            files.setdefault(int(m[1]), []).append(int(m[2]))
+    return [files[t] for t in sorted(files)]
+
+
+def order_of(result):
+    return next(v for v in result["verdicts"] if v["check"] == "order")
+
+
+def main():
+    r = random.Random(3)
+    with tempfile.TemporaryDirectory() as tmp:
+        tmp = pathlib.Path(tmp)
+        # a sample twice, one never; epochs of different order; a shorter last one
+        sizes = [r.randrange(4000, 60000) for _ in range(12)]
+        first, second = r.sample(range(12), 12), r.sample(range(12), 12)
+        first[3] = first[7]
+        good = recorded(1, [(12, 1, sizes, [[first], [second]]), (0, 1, None, [])])
+        (tmp / "job.recorded").write_bytes(good)
+        (tmp / "job.yaml").write_text(
+            "framework: pytorch\n"
+            "workflow: {train: true}\n"
+            f"dataset: {{format: npz, data_folder: {tmp}/data, num_files_train: 12, sizes: recorded,\n"
+            "  recorded_file: job.recorded}\n"
+            "reader: {batch_size: 2, read_threads: 2, order: recorded}\n"
+            "train: {epochs: 2, computation_time: 0}\n")
+
+        for fmt, off in ("npz", 0), ("npy", 0), ("hdf5", 0), ("png", 256):
+            shutil.rmtree(tmp / "data", ignore_errors=True)
+            result, said = run(tmp, f"dataset.format={fmt}")
+            got = [f.stat().st_size for f in sorted((tmp / "data/train").iterdir())]
+            far = max(abs(a - b) for a, b in zip(got, sizes))
+            assert far <= off, (fmt, far, got, sizes)
+            assert ("not exactly as large as recorded" in said) == (got != sizes), (fmt, said)
+            assert order_of(result)["level"] == "pass" and "recorded order" in order_of(result)["text"], order_of(result)
+            print(f"   {fmt}: sizes within {far} bytes; order proved")
+
+        # the files of epochs, in their order; other numbers of epochs and ranks
+        shutil.rmtree(tmp / "data", ignore_errors=True)
+        run(tmp)
+        if shutil.which("strace") and not SANITIZED:
+            assert opened(tmp) == [first + second], (opened(tmp), first, second)
+            assert opened(tmp, "train.epochs=3") == [first + second + first]
+            two = opened(tmp, "train.epochs=1", ranks=2)
+            assert sorted(two) == sorted([first[0::2], first[1::2]]), (two, first)
+            # recorded of two ranks: each keeps its own order
+            one, other = first[:6], second[:6]
+            (tmp / "two").write_bytes(recorded(2, [(12, 1, sizes, [[one, other]]), (0, 1, None, [])]))
+            two = opened(tmp, "train.epochs=1", f"dataset.recorded_file={tmp}/two", ranks=2)
+            assert sorted(two) == sorted([one, other]), (two, one, other)
+        else:
+            left_out("the order of opens: strace is missing, or this is a sanitizer build")
+
+        # what does not fit, and what is damaged
+        for keys, words in ((("dataset.num_files_train=8",), "12"),
+                            (("dataset.recorded_file=/nowhere/x",), "/nowhere/x"),
+                            (("dataset.recorded_file=",), "dataset.recorded_file"),
+                            (("dataset.file_bytes=1000",), "both give the size"),
+                            (("dataset.num_samples_per_file=2",), "num_samples_per_file"),
+                            (("reader.order=recorded", "framework=tensorflow", "dataset.format=tfrecord"), "order")):
+            said = run(tmp, *keys, status=2)
+            assert words in said, (keys, said)
+        hostile = [good[:n] for n in range(0, len(good), 7)] + [good + b"x", framed(b""), framed(good[24:-1]),
+                   framed(struct.pack("<II", 1, 0) + struct.pack("<QQQQ", 1 << 62, 1 << 62, 1, 1 << 60)),
+                   framed(struct.pack("<II", 9, 0) + struct.pack("<QQQQ", 1, 1, 0, (1 << 64) // 9)),
+                   framed(struct.pack("<II", 0, 0)), recorded(1, [(12, 1, sizes, [[[12]]]), (0, 1, None, [])]),
+                   recorded(1, [(12, 1, [1 << 63] * 12, []), (0, 1, None, [])]),
+                   good[:100] + bytes([good[100] ^ 1]) + good[101:]]
+        bad = tmp / "bad"
+        for text in hostile[::9] + hostile[-9:]:
+            bad.write_bytes(text)
+            said = run(tmp, f"dataset.recorded_file={bad}", status=2)
+            assert f"{bad}: " in said and len(said.strip().splitlines()) == 1, said
+        print(f"   {len(hostile[::9]) + 9} damaged files: a sentence each")
+
+
+main()

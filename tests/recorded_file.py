@@ -1,0 +1,31 @@
+"""The file of recorded sizes and orders (src/workload/recorded_file.h), written by another implementation."""
+import struct
+
+TABLE = []
+for i in range(256):
+    for _ in range(8):
+        i = (i >> 1) ^ 0x82f63b78 if i & 1 else i >> 1
+    TABLE.append(i)
+
+
+def crc32c(data):
+    c = 0xffffffff
+    for x in data:
+        c = TABLE[(c ^ x) & 255] ^ (c >> 8)
+    return c ^ 0xffffffff
+
+
+def framed(body):
+    return b"stoker recorded\n" + struct.pack("<II", 1, crc32c(body)) + body
+
+
+def recorded(ranks, parts):
+    """parts: (files, samples of each, sizes or None, epochs: a list of visits for each rank) of training and evaluation."""
+    body = struct.pack("<II", ranks, 0)
+    for files, samples, sizes, epochs in parts:
+        body += struct.pack("<QQQQ", files, samples, sizes is not None, len(epochs))
+        body += struct.pack(f"<{len(sizes or [])}Q", *(sizes or []))
+        for epoch in epochs:
+            for visits in epoch:
+                body += struct.pack(f"<Q{len(visits)}I", len(visits), *visits)
+    return framed(body)
