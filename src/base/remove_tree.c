@@ -4,11 +4,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/path.h"
 #include "base/transfer.h"
 
 #define DEPTH_MAX 64
@@ -57,4 +59,19 @@ static int remove_at(int dir, const char *name, const char *path, int depth, str
 int remove_tree(const char *path, struct err *e)
 {
 	return remove_at(AT_FDCWD, path, path, 0, e);
+}
+
+void remove_empty_folders(const char *path, const char *top)
+{
+	char *at = path_absolute(path);
+
+	/* a path may end with a slash: its folder comes again */
+	while (strcmp(at, "/") != 0 && (!top || strcmp(at, top) != 0) &&
+	       (rmdir(at) == 0 || errno == ENOENT) && top) {
+		char *parent = path_dirname(at);
+
+		free(at);
+		at = parent;
+	}
+	free(at);
 }

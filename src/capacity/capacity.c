@@ -171,6 +171,16 @@ static int prepare(void *arg, struct err *e)
 	return samples_make(&s->samples, s->c, e);
 }
 
+/* Number of accelerators that was measured. */
+static uint32_t largest(const struct capacity *c)
+{
+	uint32_t most = 0;
+
+	for (size_t i = 0; i < c->runs; i++)
+		most = c->run[i].accelerators > most ? c->run[i].accelerators : most;
+	return most;
+}
+
 static int measure(struct searching *s, const struct search_step *next, struct err *e)
 {
 	struct capacity *c = s->c;
@@ -196,13 +206,18 @@ static int measure(struct searching *s, const struct search_step *next, struct e
 		order.expected_s = step_s * (double)plan.steps;
 		order.limit_s = LIMIT_S + LIMIT_TIMES * order.expected_s;
 		rc = point_run(c, &order, &run, &found, e);
-	} else if (rc == -ENODATA && most >= 1 && c->runs) {
-		snprintf(c->stopped_by, sizeof(c->stopped_by), "%s", e->text);
-		s->most = most;
-		str_list_release(&keys);
-		return 0;
+		most = largest(c);
 	}
 	str_list_release(&keys);
+	/* what is known stays known */
+	if ((rc == -ENODATA || rc == -ENOMEM) && most >= 1 && c->runs &&
+	    next->accelerators > largest(c)) {
+		if (rc == -ENOMEM)
+			err_wrap(e, "%u accelerators", next->accelerators);
+		snprintf(c->stopped_by, sizeof(c->stopped_by), "%s", e->text);
+		s->most = most;
+		return 0;
+	}
 	if (rc == ERR_CANCELED || rc == ERR_USAGE)
 		return rc;
 	if (rc < 0)
@@ -233,7 +248,10 @@ static int search(struct searching *s, struct err *e)
 		struct knee_run *run = xcalloc(c->runs + 1, sizeof(*run));
 		size_t n = knee_runs(c, run);
 
-		next = search_next(run, n, c->o->target, s->most);
+		next = search_next(
+			run, n,
+			&(struct search_bounds){c->o->target, s->most,
+						spread_processes(c->o->host, c->o->hosts)});
 		free(run);
 		if (next.done)
 			break;

@@ -4,6 +4,7 @@
 #include <jansson.h>
 
 #include "base/thread.h"
+#include "capacity/spread.h"
 #include "readback/knee.h"
 #include "workload/workload.h"
 
@@ -16,12 +17,14 @@ struct capacity_options {
 	const char *config_dir;       /* NULL */
 	const char *const *overrides; /* of the user, in their order */
 	size_t override_count;
-	const char *folder; /* of results */
-	uint32_t max;       /* accelerators, or writers */
-	double time_s;      /* of the training of one point, at most */
-	double target;      /* percent */
-	const char *hosts;  /* handed on to 'stoker run'; NULL */
-	bool keep_data;     /* what was generated for the search stays */
+	const char *folder;             /* of results */
+	uint32_t max;                   /* accelerators, or writers */
+	double time_s;                  /* of the training of one point, at most */
+	double target;                  /* percent */
+	const struct spread_host *host; /* that the accelerators are spread over, with ssh; */
+	size_t hosts;                   /* 0: this one, without it */
+	const struct str_list *ssh;     /* words that 'stoker run' needs for that */
+	bool keep_data;                 /* what was generated for the search stays */
 	const struct stop_flag *stop;
 };
 

@@ -129,44 +129,65 @@ static uint32_t beyond(const struct tries *t, const struct tried *high)
 	return top + (top < 20 ? 1 : top / 20);
 }
 
-static struct search_step next_of(const struct tries *t, double target, uint32_t most)
+uint32_t search_number(const struct search_bounds *b, uint32_t accelerators)
+{
+	return b->whole && accelerators / b->whole >= SEARCH_WHOLE_FROM
+		       ? accelerators - accelerators % b->whole
+		       : accelerators;
+}
+
+/* As near below `n` as may be, but above `low`. */
+static uint32_t number_above(const struct search_bounds *b, uint32_t low, uint32_t n)
+{
+	uint32_t number = search_number(b, n);
+
+	return number > low ? number : search_number(b, n + b->whole);
+}
+
+static struct search_step next_of(const struct tries *t, const struct search_bounds *b)
 {
 	const struct tried *low, *high, *ends[2];
-	uint32_t above;
+	uint32_t most = search_number(b, b->most), next;
 
 	if (t->n == 0)
 		return measure(1, false);
 	for (size_t i = 0; i < t->n; i++)
 		if (t->v[i].sign == 0 && t->v[i].runs < SEARCH_RUNS_MOST)
 			return measure(t->v[i].accelerators, true);
-	bracket(t, target, &low, &high);
-	if (!high && low->accelerators < most)
-		return measure(upwards(low, target, most), false);
+	bracket(t, b->target, &low, &high);
+	if (!high && low->accelerators < most) {
+		next = upwards(low, b->target, most);
+		return measure(number_above(b, low->accelerators, next), false);
+	}
 	if (low && high &&
-	    high->accelerators - low->accelerators > search_resolution(low->accelerators))
-		return measure(between(t, low, high, target), false);
+	    high->accelerators - low->accelerators > search_resolution(low->accelerators)) {
+		next = number_above(b, low->accelerators, between(t, low, high, b->target));
+		if (next < high->accelerators)
+			return measure(next, false);
+	}
 	if (!low && high->accelerators > 1) /* after a change: from below */
-		return measure(below(high, target), false);
+		return measure(search_number(b, below(high, b->target)), false);
 	ends[0] = high;
 	ends[1] = low;
 	for (int i = 0; i < 2; i++)
 		if (ends[i] && ends[i]->runs < SEARCH_RUNS_KNEE)
 			return measure(ends[i]->accelerators, true);
 	/* the upper end of the interval needs a number that surely misses the target */
-	above = high ? beyond(t, high) : 0;
-	if (above && above <= most)
-		return measure(above, false);
+	next = high ? beyond(t, high) : 0;
+	next = search_number(b, next);
+	if (next && next <= most)
+		return measure(next, false);
 	return (struct search_step){.done = true};
 }
 
-struct search_step search_next(const struct knee_run *run, size_t runs, double target,
-			       uint32_t most)
+struct search_step search_next(const struct knee_run *run, size_t runs,
+			       const struct search_bounds *b)
 {
 	struct search_step step;
 	struct tries t;
 
-	gather(&t, run, runs, target);
-	step = next_of(&t, target, most);
+	gather(&t, run, runs, b->target);
+	step = next_of(&t, b);
 	free(t.v);
 	return step;
 }

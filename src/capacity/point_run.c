@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -61,11 +63,13 @@ static void put_command(const struct capacity_options *o, bool trains, uint32_t 
 	if (o->workload)
 		str_list_add(a, xstrdup(o->workload));
 	str_list_add(a, xstrdup("-q"));
-	str_list_add(a, xstrdup("-n"));
-	str_list_add(a, xasprintf("%u", ranks));
 	if (trains && o->hosts) {
-		str_list_add(a, xstrdup("--hosts"));
-		str_list_add(a, xstrdup(o->hosts));
+		spread_put(o->host, o->hosts, ranks, a);
+		for (size_t i = 0; i < o->ssh->n; i++)
+			str_list_add(a, xstrdup(o->ssh->v[i]));
+	} else {
+		str_list_add(a, xstrdup("-n"));
+		str_list_add(a, xasprintf("%u", ranks));
 	}
 	if (o->config_dir) {
 		str_list_add(a, xstrdup("--config-dir"));
@@ -86,6 +90,20 @@ static void command_key(const struct str_list *command, char key[SHA256_HEX])
 	for (size_t i = 1; i < command->n; i++)
 		sha256_add(&h, command->v[i], strlen(command->v[i]) + 1);
 	sha256_end(&h, key);
+}
+
+/* Whether a run ended, by its own sentence, because this machine has too little memory or too few
+ * threads or descriptors for so many ranks. */
+static bool lacks_resources(const char *why)
+{
+	static const char *const said[] = {" of memory, but only ", "the system refused ",
+					   "out of memory",         "Cannot allocate memory",
+					   "cannot start thread",   "Too many open files"};
+
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++)
+		if (strstr(why, said[i]))
+			return true;
+	return false;
 }
 
 static int run_command(const struct capacity *c, const struct str_list *command, const char *log,
@@ -128,7 +146,15 @@ static int run_command(const struct capacity *c, const struct str_list *command,
 	if (child_outcome(&child, outcome, sizeof(outcome)) == 0)
 		return 0;
 	child_log_reason(log, outcome, log, outcome, sizeof(outcome));
-	return err_set(e, -EIO, "%.900s", outcome);
+	err_set(e, -EIO, "%.900s", outcome);
+	/* nobody else does that but for want of memory */
+	if (WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGKILL)
+		return err_set(e, -ENOMEM,
+			       "the run was killed (SIGKILL), as the kernel does where there is "
+			       "too little memory; see %s",
+			       log);
+	e->code = lacks_resources(outcome) ? -ENOMEM : -EIO;
+	return e->code;
 }
 
 int point_generate(const struct capacity *c, const struct str_list *keys, const char *log,
@@ -336,6 +362,13 @@ static bool is_there(const char *folder, const char *key)
 	return same;
 }
 
+static bool has_result(const char *folder)
+{
+	AUTO_FREE char *path = path_join(folder, "result.json");
+
+	return file_exists(path);
+}
+
 static int make_run(const struct capacity *c, const struct point_order *order,
 		    const struct str_list *command, const char *partial, const char *folder,
 		    const char *key, struct err *e)
@@ -359,6 +392,12 @@ static int make_run(const struct capacity *c, const struct point_order *order,
 		rc = run_command(c, command, log, tick, order->limit_s, &seconds, e);
 	if (rc == ERR_CANCELED)
 		remove_tree(partial, NULL);
+	if (rc == 0 && c->o->hosts && !has_result(partial))
+		rc = err_set(e, -ENOENT,
+			     "the run left no result in '%s' on this machine: it is written on "
+			     "the first host ('%s'), which must have the folder of the search in "
+			     "common with this machine",
+			     partial, c->o->host[0].name);
 	if (rc < 0)
 		return rc;
 	mark = json_object();

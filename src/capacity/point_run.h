@@ -20,7 +20,8 @@ struct point_order {
 /* Makes the run, or takes the one that a former search of the same settings left. It is complete
  * under its own name at the end, or is not there. *found: it was there. Fills `out`.
  *
- * ERR_CANCELED once the stop is set; otherwise the sentence with which the run ended. Call from the
+ * ERR_CANCELED once the stop is set; -ENOMEM when this machine has too little memory (threads,
+ * descriptors) for so many ranks; otherwise the sentence with which the run ended. Call from the
  * main thread. */
 int point_run(const struct capacity *c, const struct point_order *order, struct capacity_run *out,
 	      bool *found, struct err *e);

@@ -14,6 +14,7 @@ enum samples_kind {
 struct samples {
 	enum samples_kind kind;
 	char *folder;   /* of the dataset */
+	char *above;    /* the nearest folder above it, or itself, that was there before; NULL */
 	uint64_t files; /* SAMPLES_OWN: that the next run has; SAMPLES_RUN: that it generates */
 	uint64_t made;  /* SAMPLES_OWN: that an earlier or this search began to generate; 0: none */
 	bool whole;     /* SAMPLES_OWN: it has generated them all */
@@ -38,8 +39,9 @@ int samples_init(struct samples *s, const struct workload *w, struct err *e);
 void samples_release(struct samples *s);
 /* Plans `measured` steps of `accelerators`, beyond those that the start leaves out. `keys` gets
  * what the run has to be told. -ENODATA, with the sentence: there are too few files for this number
- * of accelerators, and no more can be had; *most gets how many they are enough for. Generates
- * nothing: what is planned depends on the numbers asked for so far alone. */
+ * of accelerators, and no more can be had; -ENOMEM: this machine has too little memory; *most gets
+ * how many it is enough for. Generates nothing: what is planned depends on the numbers asked for so
+ * far alone. */
 int samples_plan(struct samples *s, const struct capacity *c, uint32_t accelerators,
 		 uint64_t measured, struct samples_plan *plan, struct str_list *keys,
 		 uint32_t *most, struct err *e);

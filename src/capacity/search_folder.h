@@ -10,8 +10,8 @@ struct search_folder {
 	struct file_lock lock;
 };
 
-/* Makes the folder and locks it. `of`: what is searched. ERR_USAGE when it has another search, or
- * one that is running. Close in any case. */
+/* Makes the folder and locks it. `of`: what is searched. ERR_USAGE when it has another search, one
+ * that is running, or results of anything else. Close in any case. */
 int search_folder_open(struct search_folder *f, const struct capacity_options *o, const char *of,
 		       struct err *e);
 void search_folder_close(struct search_folder *f);

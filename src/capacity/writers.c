@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -141,6 +143,7 @@ int writers_find(struct writers *x, const struct workload *w, const struct capac
 		 capacity_event_fn tell, void *arg, struct err *e)
 {
 	AUTO_FREE char *own = path_join(w->checkpoint.checkpoint_folder, OWN_FOLDER);
+	AUTO_FREE char *above = path_nearest(w->checkpoint.checkpoint_folder, &(struct stat){0});
 	const struct capacity c = {.o = o, .tell = tell, .arg = arg};
 	struct search_folder folder;
 	struct str_list keys = {0};
@@ -163,6 +166,12 @@ int writers_find(struct writers *x, const struct workload *w, const struct capac
 
 		rc = stop_is_set(o->stop) ? err_set(e, ERR_CANCELED, "interrupted")
 					  : measure(x, &c, own, n, &keys, e);
+		/* what is known stays known */
+		if (rc == -ENOMEM && x->points) {
+			snprintf(x->stopped_by, sizeof(x->stopped_by), "%s", e->text);
+			rc = 0;
+			break;
+		}
 		flat = best_rate(x, false) < GROWS * write && best_rate(x, true) < GROWS * read
 			       ? flat + 1
 			       : 0;
@@ -176,6 +185,7 @@ int writers_find(struct writers *x, const struct workload *w, const struct capac
 			rc = unwritten.code;
 		}
 	}
+	remove_empty_folders(w->checkpoint.checkpoint_folder, above);
 	str_list_release(&keys);
 	search_folder_close(&folder);
 	return rc;
@@ -205,6 +215,8 @@ void writers_text(const struct writers *x, const struct capacity_options *o, str
 		x->complete ? "" : ", as far as the search got");
 	put_best(x, false, out);
 	put_best(x, true, out);
+	if (x->stopped_by[0])
+		buf_say(out, "  %-14s%s\n", "ended by", x->stopped_by);
 	buf_say(out, "  %-14s%s\n\n  %7s  %10s  %9s  %12s  %9s  %12s\n", "results", o->folder,
 		"writers", "bytes", "write", "", "read", "");
 	for (size_t i = 0; i < x->points; i++) {
@@ -229,6 +241,7 @@ json_t *writers_json(const struct writers *x, const struct capacity_options *o)
 	json_put_text(root, "workload", o->name);
 	json_put_text(root, "of", "checkpoints");
 	json_put_bool(root, "complete", x->complete);
+	json_put_text(root, "ended_by", x->stopped_by[0] ? x->stopped_by : NULL);
 	json_put_real(root, "write_bytes_per_s", write ? write->write_rate : NAN);
 	json_put_real(root, "write_s", write ? write->write_s : NAN);
 	json_put_real(root, "read_bytes_per_s", read ? read->read_rate : NAN);

@@ -17,6 +17,7 @@ struct writers {
 	struct writers_point point[32];
 	size_t points;
 	bool complete;
+	char stopped_by[ERR_TEXT_MAX]; /* why more writers could not be measured; "" */
 };
 
 /* As capacity_find; o->max is the largest number of writers. The checkpoints are synced, and lie in

@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/remove_tree.h"
 #include "base/str.h"
 
 #define RANKS_MAX 65536
@@ -354,8 +355,12 @@ void cli_set_console(const struct cli_args *a)
 				     : LOG_CONSOLE_WARNINGS);
 }
 
+/* That was made, and the nearest folder above it that was there; NULL: none was. */
+static char *settled, *settled_in;
+
 void cli_settle_folder(struct workload *w)
 {
+	struct stat above;
 	bool named = w->output.folder != NULL;
 
 	for (size_t i = 0; i < w->hydra_overrides.n; i++)
@@ -364,13 +369,20 @@ void cli_settle_folder(struct workload *w)
 		return;
 	AUTO_FREE char *parent = path_dirname(w->run_dir);
 
+	free(settled_in);
+	settled_in = path_nearest(parent, &above);
 	if (file_mkdirs(parent, NULL) < 0)
 		return; /* the run will say so */
 	for (int n = 2; n < 1000; n++) {
 		AUTO_FREE char *first = n == 2 ? xstrdup(w->run_dir) : NULL;
 		char *next;
 
-		if (mkdir(w->run_dir, 0755) == 0 || errno != EEXIST)
+		if (mkdir(w->run_dir, 0755) == 0) {
+			free(settled);
+			settled = path_absolute(w->run_dir);
+			return;
+		}
+		if (errno != EEXIST)
 			return;
 		next = n == 2 ? xasprintf("%s-%d", first, n)
 			      : xasprintf("%.*s-%d", (int)(strrchr(w->run_dir, '-') - w->run_dir),
@@ -378,4 +390,13 @@ void cli_settle_folder(struct workload *w)
 		free(w->run_dir);
 		w->run_dir = next;
 	}
+}
+
+void cli_unsettle_folder(void)
+{
+	if (settled)
+		remove_empty_folders(settled, settled_in);
+	free(settled);
+	free(settled_in);
+	settled = settled_in = NULL;
 }

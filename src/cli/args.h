@@ -65,5 +65,8 @@ const char *cli_workload_name(const struct cli_args *a);
  * runs which begin together keep apart. A folder that was named on the command line is left as it
  * is. */
 void cli_settle_folder(struct workload *w);
+/* Before the command ends: removes that folder, and those above it that were made for it, where
+ * nothing was written into it. */
+void cli_unsettle_folder(void);
 /* What goes to the terminal: warnings, or with -v DLIO's log lines too, or with -q errors alone. */
 void cli_set_console(const struct cli_args *a);

@@ -19,6 +19,7 @@
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
+#include "cli/hosts.h"
 #include "cli/launcher.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
@@ -37,6 +38,11 @@ struct capacity_args {
 	int64_t max;
 	double time_s, au;
 	bool json, keep_data, checkpoint;
+	/* --hosts: what the search is told of it */
+	struct host_entry *host;
+	struct spread_host *spread;
+	size_t hosts;
+	struct str_list ssh; /* the words of 'run' for it */
 };
 
 /* ---- what is seen ---- */
@@ -195,6 +201,13 @@ static int check_target(const struct workload *w, struct capacity_options *o, st
 		       "target with --au");
 }
 
+static void say_interrupted(const struct capacity_options *o, struct err *e)
+{
+	err_set(e, ERR_CANCELED,
+		"the search was interrupted; the same command with -o '%.600s' continues it",
+		o->folder);
+}
+
 static int find(const struct capacity_args *a, const struct workload *w, struct capacity_options *o,
 		struct err *e)
 {
@@ -214,10 +227,7 @@ static int find(const struct capacity_args *a, const struct workload *w, struct 
 	if (c.runs)
 		print_answer(&c, a);
 	if (rc == ERR_CANCELED)
-		err_set(e, ERR_CANCELED,
-			"the search was interrupted; the same command with -o '%.600s' "
-			"continues it",
-			o->folder);
+		say_interrupted(o, e);
 	if (rc == 0 && page < 0) {
 		rc = page;
 		*e = unwritten;
@@ -262,6 +272,8 @@ static int find_writers(const struct capacity_args *a, const struct workload *w,
 	clear_line(&view);
 	if (x.points)
 		print_writers(&x, o, a->json);
+	if (rc == ERR_CANCELED)
+		say_interrupted(o, e);
 	terminal_release(&view.screen);
 	return rc;
 }
@@ -278,6 +290,40 @@ static int refuse_launcher(struct err *e)
 		"'capacity' was started under %s; run it once, without a launcher: it starts "
 		"the runs itself. If there is no launcher, unset %s",
 		l.name, l.mark);
+}
+
+/* The words of 'run --hosts' but for the list itself. */
+static int take_hosts(struct capacity_args *a, struct capacity_options *o, struct err *e)
+{
+	struct str_list *words = &a->ssh;
+	int rc;
+
+	if (!a->run.hosts)
+		return a->run.ssh || a->run.ssh_args.n || a->run.copy_binary
+			       ? err_set(e, ERR_USAGE,
+					 "--ssh, --ssh-arg and --copy-binary are for --hosts, "
+					 "which is missing")
+			       : 0;
+	rc = hosts_parse(a->run.hosts, &a->host, &a->hosts, e);
+	if (rc < 0)
+		return rc;
+	a->spread = xcalloc(a->hosts, sizeof(*a->spread));
+	for (size_t i = 0; i < a->hosts; i++)
+		a->spread[i] = (struct spread_host){a->host[i].name, a->host[i].processes};
+	if (a->run.ssh) {
+		str_list_add(words, xstrdup("--ssh"));
+		str_list_add(words, xstrdup(a->run.ssh));
+	}
+	for (size_t i = 0; i < a->run.ssh_args.n; i++) {
+		str_list_add(words, xstrdup("--ssh-arg"));
+		str_list_add(words, xstrdup(a->run.ssh_args.v[i]));
+	}
+	if (a->run.copy_binary)
+		str_list_add(words, xstrdup("--copy-binary"));
+	o->host = a->spread;
+	o->hosts = a->hosts;
+	o->ssh = words;
+	return 0;
 }
 
 static int capacity(struct capacity_args *a, struct err *e)
@@ -298,6 +344,8 @@ static int capacity(struct capacity_args *a, struct err *e)
 	const char **own = NULL;
 	int rc = refuse_launcher(e);
 
+	if (rc == 0)
+		rc = take_hosts(a, &o, e);
 	if (rc < 0)
 		return rc;
 	if (n <= 0)
@@ -336,6 +384,10 @@ static int capacity_main(const struct command *c, int argc, char **argv)
 
 	if (rc == 0)
 		rc = capacity(&a, &e);
+	cli_unsettle_folder();
+	str_list_release(&a.ssh);
+	free(a.spread);
+	free(a.host);
 	cli_args_release(&a.run);
 	return rc < 0 ? cli_fail(&e) : 0;
 }
@@ -391,9 +443,22 @@ static const struct flag flag_search_folder = {
 	.help = "folder for the runs, capacity.json and the page capacity.html (default: "
 		"hydra.run.dir); an interrupted search in it is continued"};
 
+static const struct flag flag_search_hosts = {
+	.name = "--hosts",
+	.value = "HOSTS",
+	.kind = FLAG_TEXT,
+	FIELD(run.hosts),
+	.help = "spreads the accelerators over these hosts, as 'stoker run --hosts' does: names "
+		"separated by commas, or NAME:N for one with N times the processes. The folder of "
+		"the search (-o) and the data must be the same on all of them"};
+
 static const struct flag *const flags[] = {&operand_workload,
 					   &operand_key,
 					   &flag_data,
+					   &flag_search_hosts,
+					   &flag_ssh,
+					   &flag_ssh_arg,
+					   &flag_copy_binary,
 					   &flag_max,
 					   &flag_time,
 					   &flag_au,

@@ -298,6 +298,7 @@ int job_main(const struct command *c, int argc, char **argv, struct stop_flag *s
 		status = work(&a, &j, &e);
 	}
 	job_end(&j);
+	cli_unsettle_folder();
 	cli_args_release(&a);
 	return status;
 }

@@ -138,6 +138,23 @@ def kill_host(begun):
                 os.kill(pid, sig)
 
 
+def begin_search(tmp, out, ssh):
+    """stoker capacity with its accelerators on two hosts: one, and two with one on each."""
+    return subprocess.Popen([PROGRAM, "capacity", "default", "-q", "--hosts", "127.0.0.1,localhost", *ssh, "--max", "2", "--time", "1",
+                             "train.computation_time=0.05", "reader.batch_size=1", "storage.store=throttle+memory", "-o", out],
+                            env=ENV, cwd=tmp, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def end_search(begun, out):
+    stdout, stderr = begun.communicate(timeout=100)
+    assert begun.returncode == 0, (stdout, stderr)
+    for ranks in (1, 2):
+        r = load(f"{out}/{ranks}/1")
+        assert len(r["ranks"]) == ranks, r["ranks"]
+        assert ranks == 1 or [p["ranks"] for h in r["hosts"] for p in h["processes"]] == [1, 1], r["hosts"]
+    assert load(out, "capacity.json")["complete"], stdout
+
+
 def real_sshd(tmp, data):
     sshd = shutil.which("sshd") or shutil.which("/usr/sbin/sshd")
     if not sshd or not shutil.which("ssh"):
@@ -160,12 +177,14 @@ def real_sshd(tmp, data):
         while subprocess.run(["ssh", *map(str, options), "127.0.0.1", "true"], capture_output=True).returncode:
             if time.monotonic() - begun > 5 or server.poll() is not None:
                 return left_out("a real sshd: it does not let this user in")
+        search = begin_search(tmp, f"{tmp}/searched", ["--ssh", "ssh", *map(str, words)])
         out = f"{tmp}/sshd"
         hosts_run("127.0.0.1:2,localhost", tiny(data, out, files=16), "-n", 6, "--copy-binary", ssh=["--ssh", "ssh", *words])
         r = load(out)
         assert r["status"] == "complete" and len(r["ranks"]) == 6
         audited(out)
         print("over a real sshd")
+        end_search(search, f"{tmp}/searched")
     finally:
         server.terminate()
         server.communicate()

@@ -6,6 +6,7 @@ import math
 import os
 import pathlib
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from util import STOKER, attempts, stoker  # noqa: E402
+from util import SANITIZED, STOKER, attempts, left_out, stoker  # noqa: E402
 
 # steps sleep, and requests of one sample each sleep in the throttle: other work on the machine hardly matters
 BASE = ["default", "-q", "--time", "2", "train.computation_time=0.05", "reader.batch_size=1", "reader.access=native", "dataset.format=npy",
@@ -124,8 +125,35 @@ def refused(tmp):
     (tmp / "other/notes.txt").write_text("mine")
     done = stoker("capacity", "default", "-q", f"dataset.data_folder={tmp}/other", "train.computation_time=0.1", "-o", tmp / "refused", status=2)
     assert "no training data" in done.stderr and os.listdir(tmp / "other") == ["notes.txt"], done.stderr
-    done = stoker("capacity", "default", "-q", "--data", tmp / "absent", "train.computation_time=0.1", "--max", "1", "-o", tmp / "made")
-    assert "at least 1 accelerator" in done.stdout and not (tmp / "absent").exists(), done.stdout
+    for there in ("absent", "present"):  # what was there before stays
+        (tmp / "present").mkdir(exist_ok=True)
+        done = stoker("capacity", "default", "-q", "--data", tmp / there / "a/b", "train.computation_time=0.05", "--max", "1", "--time", "1",
+                      "-o", tmp / f"made {there}")
+        assert "at least 1 accelerator" in done.stdout and not (tmp / "absent").exists(), done.stdout
+    assert os.listdir(tmp / "present") == []
+    # results of anything else: nothing is written beside them
+    for name in ("result.json", "repeat.json", "0_output.json", "4"):
+        (tmp / f"full {name}" / name).mkdir(parents=True)
+        done = stoker("capacity", *BASE, "-o", tmp / f"full {name}", status=2)
+        assert f"results of something else ('{name}')" in done.stderr and os.listdir(tmp / f"full {name}") == [name], done.stderr
+    # without -o: no folder for results that there are none of
+    (tmp / "here").mkdir()
+    stoker("capacity", *BASE, "train.computation_time=0", status=2, cwd=tmp / "here")
+    assert os.listdir(tmp / "here") == []
+
+
+def memory(tmp):
+    """What the system refuses memory for ends the search, and not what it knows."""
+    if SANITIZED:
+        return left_out("memory that is refused: sanitizers need the address space")
+    for mib in (100, 140, 180, 220):
+        done = stoker("capacity", *BASE, "--time", "1", "reader.read_threads=8", "--max", "64", "-o", tmp / f"memory {mib}", timeout=170,
+                      preexec_fn=lambda mib=mib: resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20)), status=None)
+        if done.returncode == 0:
+            break  # else not even one has enough, as sanitizers and libraries differ
+    said = found(tmp / f"memory {mib}")
+    assert done.returncode == 0 and said["at_least"] and said["complete"] and said["accelerators"] < 64, (done.stdout, done.stderr)
+    assert re.match(r"\d+ accelerators: .*(memory|thread)", said["ended_by"]), said["ended_by"]
 
 
 def few_files(tmp):
@@ -146,7 +174,7 @@ def few_files(tmp):
 
 def main():
     with tempfile.TemporaryDirectory() as tmp, concurrent.futures.ThreadPoolExecutor(8) as pool:
-        for case in [pool.submit(f, pathlib.Path(tmp)) for f in (bandwidth, none, prefetched, at_least, killed, refused, few_files)]:
+        for case in [pool.submit(f, pathlib.Path(tmp)) for f in (bandwidth, none, prefetched, at_least, killed, refused, few_files, memory)]:
             case.result()
 
 

@@ -121,17 +121,21 @@ static double noise(double size)
 }
 
 /* Searches a store that feeds `fed` accelerators at 100 %; *steps: runs that were made. */
-static void search(double fed, double noisy, uint32_t most, struct knee *k, size_t *steps)
+static void search_of(double fed, double noisy, uint32_t most, uint32_t whole, struct knee *k,
+		      size_t *steps)
 {
 	struct knee_run run[64];
 	size_t n = 0;
 
 	for (;;) {
-		struct search_step s = search_next(run, n, TARGET, most);
+		struct search_step s =
+			search_next(run, n, &(struct search_bounds){TARGET, most, whole});
 
 		if (s.done)
 			break;
 		assert_in_range(s.accelerators, 1, most);
+		assert_true(!whole || s.accelerators < SEARCH_WHOLE_FROM * whole ||
+			    s.accelerators % whole == 0);
 		assert_true(n < 64);
 		run[n++] = run_of(s.accelerators,
 				  shared(fed, s.accelerators) * (1 + noise(noisy / 100)),
@@ -139,6 +143,37 @@ static void search(double fed, double noisy, uint32_t most, struct knee *k, size
 	}
 	knee_find(run, n, TARGET, k);
 	*steps = n;
+}
+
+static void search(double fed, double noisy, uint32_t most, struct knee *k, size_t *steps)
+{
+	search_of(fed, noisy, most, 0, k, steps);
+}
+
+/* Over seven processes, from 350 on only multiples of them. */
+static void test_search_whole(void **state)
+{
+	const double fed[] = {3.4, 120.2, 345.1, 352.9, 900.5, 3000.7};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(fed) / sizeof(fed[0]); i++) {
+		uint32_t truth = (uint32_t)floor(fed[i] / TARGET * 100);
+		struct knee k;
+		size_t steps;
+
+		search_of(fed[i], 0.01, 10000, 7, &k, &steps);
+		assert_true(fabs((double)k.accelerators - truth) <= fmax(1, 0.05 * truth));
+		assert_true((double)steps < 2 * log2(truth + 2) + 12);
+		knee_release(&k);
+	}
+	for (uint32_t most = 349; most < 360; most++) {
+		struct knee k;
+		size_t steps;
+
+		search_of(1e6, 0.01, most, 7, &k, &steps);
+		assert_true(k.at_least && k.accelerators + 7 > most);
+		knee_release(&k);
+	}
 }
 
 static void test_search(void **state)
@@ -190,7 +225,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_knee),        cmocka_unit_test(test_reversed),
 		cmocka_unit_test(test_undecided),   cmocka_unit_test(test_search),
-		cmocka_unit_test(test_search_ends),
+		cmocka_unit_test(test_search_ends), cmocka_unit_test(test_search_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
