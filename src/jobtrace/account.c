@@ -64,11 +64,14 @@ const char *account_text(struct account *a, const char *fmt, ...)
 	struct buf text = {0};
 	const char *kept;
 	va_list ap;
+	size_t i;
 
 	va_start(ap, fmt);
 	buf_vprintf(&text, fmt, ap);
 	va_end(ap);
-	kept = a->names.v[texts_add(&a->names, text.data ? text.data : "")];
+	/* the array may move while the text is added */
+	i = texts_add(&a->names, text.data ? text.data : "");
+	kept = a->names.v[i];
 	buf_release(&text);
 	return kept;
 }

@@ -99,7 +99,10 @@ uint32_t job_file(struct job *job, const char *name, enum job_file_kind kind)
 
 const char *job_text(struct job *job, const char *s)
 {
-	return job->names.v[texts_add(&job->names, s)];
+	/* the array may move while the text is added */
+	size_t i = texts_add(&job->names, s);
+
+	return job->names.v[i];
 }
 
 uint32_t job_process(struct job *job, int64_t pid, const char *host, uint32_t parent)
