@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file_out.h"
 #include "base/named_output.h"
 #include "base/say.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
 #include "jobtrace/account.h"
 #include "jobtrace/trace_reader.h"
+#include "page/job_page.h"
 
 struct explain_args {
 	bool json, verbose;
@@ -42,6 +44,24 @@ static int print_account(const struct account *a, const struct explain_args *x)
 	return 0;
 }
 
+static bool ends_in(const char *s, const char *end)
+{
+	size_t n = strlen(s), k = strlen(end);
+
+	return n > k && strcmp(s + n - k, end) == 0;
+}
+
+static int write_output(const struct account *a, const char *path, struct err *e)
+{
+	struct buf page = {0};
+	int rc;
+
+	job_page_render(a, &page);
+	rc = file_write(path, page.data, page.len, e);
+	buf_release(&page);
+	return rc;
+}
+
 static int explain(const struct explain_args *x, struct err *e)
 {
 	struct job job;
@@ -52,7 +72,10 @@ static int explain(const struct explain_args *x, struct err *e)
 	rc = job_read(&job, x->log, x->logs, e);
 	if (rc == 0) {
 		account_make(&a, &job);
-		rc = print_account(&a, x);
+		if (x->output)
+			rc = write_output(&a, x->output, e);
+		if (rc == 0)
+			rc = print_account(&a, x);
 		account_release(&a);
 	}
 	job_release(&job);
@@ -67,6 +90,11 @@ static int explain_main(const struct command *c, int argc, char **argv)
 
 	if (rc == 0 && x.logs == 0)
 		rc = err_set(&e, ERR_USAGE, "'explain' needs the log of a job");
+	if (rc == 0 && x.output && !ends_in(x.output, ".html"))
+		rc = err_set(&e, ERR_USAGE,
+			     "-o %s: the name must end in .html, which writes a page", x.output);
+	if (rc == 0 && x.output)
+		rc = named_output_add(x.output, &e);
 	if (rc == 0)
 		rc = explain(&x, &e);
 	free(x.log);
@@ -87,7 +115,15 @@ static const struct flag flag_rules = {
 	.kind = FLAG_SET,
 	.offset = offsetof(struct explain_args, verbose),
 	.help = "print the rule by which each value was inferred, and all files and processes"};
-static const struct flag *const flags[] = {&operand_log, &flag_rules, &flag_json_account, NULL};
+static const struct flag flag_page = {
+	.name = "--output",
+	.letter = "-o",
+	.value = "FILE",
+	.kind = FLAG_TEXT,
+	.offset = offsetof(struct explain_args, output),
+	.help = "FILE.html: write a page with a timeline of the processes"};
+static const struct flag *const flags[] = {&operand_log, &flag_page, &flag_rules,
+					   &flag_json_account, NULL};
 
 const struct command command_explain = {
 	.name = "explain",

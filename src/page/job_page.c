@@ -1,0 +1,118 @@
+#include "page/job_page.h"
+
+#include <assert.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/say.h"
+#include "page/job_curves.h"
+#include "page/job_lanes.h"
+#include "page/page.h"
+#include "result/json_out.h"
+
+static json_t *value_json(const struct account *a, enum account_fact f)
+{
+	const struct fact *v = &a->fact[f];
+	json_t *o = json_object();
+	struct buf text = {0};
+
+	account_put_value(a, f, &text);
+	json_put_text(o, "key", fact_rows[f].key);
+	json_put_text(o, "name", fact_rows[f].people);
+	json_put_text(o, "value", text.data ? text.data : "");
+	json_put_text(o, "how", fact_how_names[v->how]);
+	if (v->rule)
+		json_put_text(o, "rule", v->rule);
+	if (v->of) {
+		json_put_int(o, "agree", v->agree);
+		json_put_int(o, "of", v->of);
+	}
+	buf_release(&text);
+	return o;
+}
+
+/* Lists that grow with the job are cut, and say so. */
+static json_t *first_rows(const json_t *list, json_t *data, const char *left_out)
+{
+	json_t *out = json_array();
+	size_t n = json_array_size(list);
+
+	for (size_t i = 0; i < n && i < JOB_PAGE_ROWS; i++)
+		json_array_append(out, json_array_get(list, i));
+	if (n > JOB_PAGE_ROWS)
+		json_put_int(data, left_out, n - JOB_PAGE_ROWS);
+	return out;
+}
+
+static void put_data(struct buf *out, const struct account *a)
+{
+	json_t *data = json_object(), *values = json_array(), *said;
+	struct buf text = {0};
+	size_t had = out->len;
+
+	/* base.js looks for these */
+	json_put(data, "runs", json_array());
+	json_put(data, "groups", json_array());
+	account_json(a, &text);
+	said = json_loads(text.data, 0, NULL);
+	buf_release(&text);
+	if (!said)
+		out_of_memory();
+	json_put(data, "answer", json_incref(json_object_get(said, "answer")));
+	json_put(data, "source", json_incref(json_object_get(said, "source")));
+	json_put(data, "notes", json_incref(json_object_get(said, "notes")));
+	if (json_object_get(said, "wall_s"))
+		json_put(data, "wall", json_incref(json_object_get(said, "wall_s")));
+	json_put(data, "files", first_rows(json_object_get(said, "files"), data, "files_left_out"));
+	json_put(data, "processes",
+		 first_rows(json_object_get(said, "processes"), data, "processes_left_out"));
+	json_put_int(data, "threads", a->job->threads);
+	json_decref(said);
+	for (int f = 0; f < ACCOUNT_FACTS; f++)
+		if (a->fact[f].how != FACT_ABSENT)
+			json_array_append_new(values, value_json(a, (enum account_fact)f));
+	json_put(data, "values", values);
+	json_put(data, "lanes", job_lanes(a));
+	json_put(data, "bytes", job_bytes(a));
+	json_put(data, "sizes", job_sizes(a));
+	if (a->job->start_s != JOB_UNKNOWN)
+		json_put(data, "start", json_integer(a->job->start_s));
+	json_put_dump(out, data, JSON_COMPACT | JSON_REAL_PRECISION(9), JSON_SHOWN);
+	json_decref(data);
+	if (out->len == had)
+		out_of_memory();
+}
+
+static void put_part(struct buf *out, const char *name, size_t n, const struct account *a)
+{
+	if (n == 5 && memcmp(name, "STYLE", n) == 0) {
+		buf_puts(out, page_css);
+		buf_puts(out, job_css);
+	} else if (n == 7 && memcmp(name, "PALETTE", n) == 0) {
+		page_put_palette(out);
+	} else if (n == 4 && memcmp(name, "DATA", n) == 0) {
+		put_data(out, a);
+	} else if (n == 6 && memcmp(name, "SCRIPT", n) == 0) {
+		buf_puts(out, base_js);
+		buf_puts(out, chart_js);
+		buf_puts(out, job_js);
+	}
+}
+
+void job_page_render(const struct account *a, struct buf *out)
+{
+	const char *at = job_html, *mark;
+
+	/* every @ of job.html begins or ends the name of a part */
+	while ((mark = strchr(at, '@'))) {
+		const char *end = strchr(mark + 1, '@');
+
+		assert(end);
+		buf_append(out, at, (size_t)(mark - at));
+		put_part(out, mark + 1, (size_t)(end - mark - 1), a);
+		at = end + 1;
+	}
+	buf_puts(out, at);
+}
