@@ -25,6 +25,7 @@ for purpose in "$@"; do
         want libyaml-dev have_pc yaml-0.1
         want libjansson-dev have_pc jansson
         want zlib1g-dev have_pc zlib
+        want libbz2-dev test -e /usr/include/bzlib.h
         want libdeflate-dev have_pc libdeflate
         want libjpeg-dev have_pc libjpeg
         want libisal-dev have_pc libisal

@@ -11,11 +11,12 @@
 #include "cli/cli.h"
 #include "cli/flags.h"
 #include "jobtrace/account.h"
+#include "jobtrace/darshan_print.h"
 #include "jobtrace/trace_reader.h"
 #include "page/job_page.h"
 
 struct explain_args {
-	bool json, verbose;
+	bool json, verbose, counters;
 	const char *output;
 	const char **log; /* of argc entries; the texts are borrowed from argv */
 	size_t logs;
@@ -62,6 +63,21 @@ static int write_output(const struct account *a, const char *path, struct err *e
 	return rc;
 }
 
+static void put_text(void *context, const char *text, size_t n)
+{
+	fwrite(text, 1, n, context);
+}
+
+static int print_counters(const struct explain_args *x, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < x->logs; i++)
+		rc = darshan_print(x->log[i], put_text, stdout, e);
+	fflush(stdout);
+	return rc;
+}
+
 static int explain(const struct explain_args *x, struct err *e)
 {
 	struct job job;
@@ -96,7 +112,7 @@ static int explain_main(const struct command *c, int argc, char **argv)
 	if (rc == 0 && x.output)
 		rc = named_output_add(x.output, &e);
 	if (rc == 0)
-		rc = explain(&x, &e);
+		rc = x.counters ? print_counters(&x, &e) : explain(&x, &e);
 	free(x.log);
 	return rc < 0 ? cli_fail(&e) : 0;
 }
@@ -122,8 +138,14 @@ static const struct flag flag_page = {
 	.kind = FLAG_TEXT,
 	.offset = offsetof(struct explain_args, output),
 	.help = "FILE.html: write a page with a timeline of the processes"};
-static const struct flag *const flags[] = {&operand_log, &flag_page, &flag_rules,
-					   &flag_json_account, NULL};
+static const struct flag flag_counters = {
+	.name = "--counters",
+	.kind = FLAG_SET,
+	.offset = offsetof(struct explain_args, counters),
+	.help = "print what Darshan logs hold, one counter or request a line, as Darshan's own "
+		"parsers do"};
+static const struct flag *const flags[] = {&operand_log,       &flag_page,     &flag_rules,
+					   &flag_json_account, &flag_counters, NULL};
 
 const struct command command_explain = {
 	.name = "explain",
