@@ -1,0 +1,188 @@
+/* Lines of plain and gzip files in pieces. */
+#include "jobtrace/trace_lines.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file_in.h"
+
+#define QUICK (64U << 10) /* longer lines are looked through for long strings */
+
+void trace_lines_open(struct trace_lines *l, const char *path, size_t piece)
+{
+	*l = (struct trace_lines){.path = path, .piece = piece};
+	l->in = xmalloc(piece);
+}
+
+void trace_lines_close(struct trace_lines *l)
+{
+	if (l->gzip)
+		inflateEnd(&l->z);
+	free(l->in);
+	free(l->out);
+	buf_release(&l->text);
+	*l = (struct trace_lines){0};
+}
+
+/* Reads the next piece of the file into `in`. The bytes, 0 at the end. */
+static ssize_t read_piece(struct trace_lines *l, struct err *e)
+{
+	int fd = file_open(l->path, NULL, e);
+	ssize_t got;
+
+	if (fd < 0)
+		return fd;
+	do
+		got = pread(fd, l->in, l->piece, l->at);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		got = err_sys(e, errno, "%s: cannot be read", l->path);
+	close(fd);
+	if (got > 0)
+		l->at += got;
+	return got;
+}
+
+/* More unpacked bytes in `out`; several gzip members follow each other (as `cat` makes them). */
+static int unpack(struct trace_lines *l, struct err *e)
+{
+	l->used = 0;
+	l->z.next_out = l->out;
+	l->z.avail_out = (uInt)l->piece;
+	while (l->z.avail_out == l->piece) {
+		int rc;
+
+		if (l->z.avail_in == 0) {
+			ssize_t got = read_piece(l, e);
+
+			if (got < 0)
+				return (int)got;
+			if (got == 0) {
+				/* a member that is not at its end was cut */
+				l->damaged = l->damaged || l->z.total_in > 0;
+				l->ended = true;
+				break;
+			}
+			l->z.next_in = l->in;
+			l->z.avail_in = (uInt)got;
+		}
+		rc = inflate(&l->z, Z_NO_FLUSH);
+		if (rc == Z_STREAM_END) {
+			inflateReset(&l->z);
+			l->z.total_in = 0;
+		} else if (rc != Z_OK && rc != Z_BUF_ERROR) {
+			l->damaged = l->ended = true;
+			break;
+		}
+	}
+	l->have = l->piece - l->z.avail_out;
+	return 0;
+}
+
+static int refill(struct trace_lines *l, struct err *e)
+{
+	ssize_t got;
+
+	if (l->gzip)
+		return unpack(l, e);
+	got = read_piece(l, e);
+	if (got < 0)
+		return (int)got;
+	l->used = 0;
+	l->have = (size_t)got;
+	l->ended = got == 0;
+	if (l->began)
+		return 0;
+	l->began = true;
+	if (got < 2 || l->in[0] != 0x1f || l->in[1] != 0x8b || inflateInit2(&l->z, 15 + 16) != Z_OK)
+		return 0;
+	l->gzip = true;
+	l->out = xmalloc(l->piece);
+	l->z.next_in = l->in;
+	l->z.avail_in = (uInt)got;
+	return unpack(l, e);
+}
+
+/* Leaves out what exceeds TRACE_STRING of each quoted string of a long line. */
+static void shorten(struct buf *text)
+{
+	size_t to = 0, inside = 0;
+	bool quoted = false, escaped = false;
+
+	for (size_t i = 0; i < text->len; i++) {
+		char c = text->data[i];
+
+		if (quoted && ++inside > TRACE_STRING && (c != '"' || escaped)) {
+			if (inside == TRACE_STRING + 1 && escaped) {
+				to--; /* half an escape is left out whole */
+				escaped = false;
+				continue;
+			}
+			escaped = c == '\\' && !escaped;
+			continue;
+		}
+		if (c == '"' && !escaped) {
+			quoted = !quoted;
+			inside = 0;
+		}
+		escaped = c == '\\' && !escaped;
+		text->data[to++] = c;
+	}
+	if (quoted && inside > TRACE_STRING && escaped)
+		text->data[to++] = '\\'; /* what it escapes is not here yet */
+	text->len = to;
+	text->data[to] = '\0';
+}
+
+int trace_lines_next(struct trace_lines *l, struct err *e)
+{
+	size_t looked = QUICK;
+	bool any = false;
+
+	buf_reset(&l->text);
+	l->whole = true;
+	for (;;) {
+		const unsigned char *from, *end;
+		size_t n;
+
+		if (l->used == l->have) {
+			int rc = l->ended ? 0 : refill(l, e);
+
+			if (rc < 0)
+				return rc;
+			if (l->used == l->have && l->ended) {
+				l->whole = false;
+				l->line += any;
+				return any;
+			}
+			continue;
+		}
+		from = (l->gzip ? l->out : l->in) + l->used;
+		n = l->have - l->used;
+		end = memchr(from, '\n', n);
+		if (end)
+			n = (size_t)(end - from);
+		any = true;
+		if (l->text.len < TRACE_LINE)
+			buf_append(&l->text, from, n);
+		else
+			l->whole = false;
+		l->used += n + (end != NULL);
+		if (l->text.len > looked) {
+			/* the quotes of a string that is not at its end are had again with its
+			 * rest: a string is cut once, and stays open */
+			shorten(&l->text);
+			looked = l->text.len + QUICK;
+		}
+		if (!end)
+			continue;
+		for (char *nul = l->text.data;
+		     (nul = memchr(nul, 0, l->text.len - (size_t)(nul - l->text.data)));)
+			*nul = ' ';
+		l->line++;
+		return 1;
+	}
+}
