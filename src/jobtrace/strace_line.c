@@ -491,7 +491,8 @@ bool strace_field(struct strace_text t, const char *key, int64_t *value)
 {
 	size_t n = strlen(key);
 
-	for (const char *p = t.p, *end = t.p + t.n; p < end; p = skip(p, end, p > t.p && is_word(p[-1])))
+	for (const char *p = t.p, *end = t.p + t.n; p < end;
+	     p = skip(p, end, p > t.p && is_word(p[-1])))
 		if ((size_t)(end - p) > n && p[n] == '=' && memcmp(p, key, n) == 0 &&
 		    (p == t.p || !is_word(p[-1])))
 			return strace_number(
