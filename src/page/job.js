@@ -152,7 +152,7 @@
 
   var L = D.lanes;
   if (!L) return;
-  var DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_", AXIS = 24, ROW = 20, GAP = 4;
+  var DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_", AXIS = 24, ROW = 20, GAP = 4, LEAST = 0.4;
   var canvas = P.byId("tl"), tip = P.byId("tl-tip"), ctx = canvas.getContext("2d"), win, from, to, label, held = {}, wanted = false, hidden = {};
 
   function unpack(text) {
@@ -215,16 +215,18 @@
       ctx.fillText(l.name, 6, y + ROW / 2); ctx.restore();
       var room = ROW - 3;
       for (var c = first; c <= last; c++) {
-        var a = Math.max(label, xOf(win.begin + c * dt)), b = Math.min(w, xOf(win.begin + (c + 1) * dt)), below = y + ROW - 1;
+        var a = Math.max(label, xOf(win.begin + c * dt)), b = Math.min(w, xOf(win.begin + (c + 1) * dt)), below = y + ROW - 1, sum = 0, s, v;
         if (b <= a) continue;
-        for (var s = 0; s < L.states.length; s++) {
-          var v = win.unpacked[i][s], share = v && !hidden[s] ? v[c] : 0;
-          if (!share) continue;
-          var high = Math.min(Math.max(2, room * share / 63), below - y - 1);
-          if (high <= 0) continue;
+        for (s = 0; s < L.states.length; s++) { v = win.unpacked[i][s]; if (v && !hidden[s]) sum += v[c]; }
+        if (!sum) continue;
+        /* one short request would not be seen at all by its share */
+        var high = room * (LEAST + (1 - LEAST) * Math.min(1, sum / 63));
+        for (s = 0; s < L.states.length; s++) {
+          v = win.unpacked[i][s];
+          if (!v || hidden[s] || !v[c]) continue;
           ctx.fillStyle = colors[s];
-          ctx.fillRect(a, below - high, Math.max(b - a, 0.7), high);
-          below -= high;
+          ctx.fillRect(a, below - high * v[c] / sum, Math.max(b - a, 0.7), high * v[c] / sum);
+          below -= high * v[c] / sum;
         }
       }
       ctx.fillStyle = line; ctx.fillRect(label, y + ROW - 1, w - label, 1);

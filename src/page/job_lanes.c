@@ -156,6 +156,18 @@ static const char *base_name(const char *command)
 	return from;
 }
 
+/* A reader or trainer that is one thread: its name says enough. */
+static bool is_own_reader(const struct account *a, uint32_t thread)
+{
+	for (size_t i = 0; i < a->readers; i++)
+		if (a->reader[i].thread == thread)
+			return true;
+	for (size_t i = 0; i < a->trainers; i++)
+		if (a->trainer[i].thread == thread)
+			return true;
+	return false;
+}
+
 static void put_name(json_t *o, const struct lanes *l, const struct lane *lane)
 {
 	const struct account *a = l->a;
@@ -201,6 +213,8 @@ static void put_name(json_t *o, const struct lanes *l, const struct lane *lane)
 		buf_say(&name, "%.*s", (int)(n < 24 ? n : 24), base);
 		buf_say(&name, "%s%lld", name.len ? " " : "process ", (long long)p->pid);
 	}
+	if (t->tid != p->pid && !is_own_reader(a, lane->thread))
+		buf_say(&name, " / %lld", (long long)t->tid);
 	json_put_text(o, "name", name.data);
 	buf_release(&name);
 	json_put(o, "pid", json_integer(p->pid));
