@@ -28,6 +28,9 @@
 #define GRACE_NS (15 * NS_PER_S)
 #define MARK_NAME "capacity_run.json"
 
+/* Of what was read by busy readers, to be a rate: turns of all of them, and a share of the time. */
+static const double TURNS_BUSY = 2, BUSY_LEAST = 0.2;
+
 /* Causes that are of this machine: another one would have let the storage give more. */
 static const char *const client_causes[] = {"other_programs",  "cpu_quota", "stopped",
 					    "hypervisor",      "decode",    "memory",
@@ -245,49 +248,27 @@ static double samples_of(const json_t *training)
 	return sum;
 }
 
-/* Of an epoch, least over the ranks: the wait for its first batch, the computation after its last
- * one. */
-static void epoch_ends(const struct run_record *r, size_t epoch, double *first, double *last)
-{
-	*first = *last = INFINITY;
-	for (uint32_t k = 0; k < r->ranks; k++) {
-		const struct record_epoch *of =
-			r->rank[k].epochs > epoch ? &r->rank[k].epoch[epoch] : NULL;
-		const struct record_phase *begin = of && of->blocks ? &of->block[0] : NULL;
-		const struct record_phase *end = begin ? &of->block[of->blocks - 1] : NULL;
-
-		*first = fmin(*first, begin && begin->loads ? begin->load[0] : 0);
-		*last = fmin(*last, end && end->computes ? end->compute[end->computes - 1] : 0);
-	}
-}
-
-/* Samples/s that came from the storage. Batches that the measured steps use may have been read
- * before them. Between two waits for a batch, what was used was read. Where there are too few
- * waits: from the begin of an epoch to the hand-over of its last batch, with the start; or from the
- * first hand-over on, without the batches that the workers read at once until then. */
+/* Samples/s that the storage gave the readers while they were busy: without those that the start
+ * of an epoch reads ahead where enough was read later. A point that hardly kept them busy says no
+ * more than what it used. */
 static double delivered(const struct run_record *r, const json_t *training,
 			const struct steady_au *s)
 {
-	double batch = (double)r->workload.reader.batch_size * r->ranks;
-	double steady = batch / s->step_s, samples = samples_of(training);
-	double wall = 0, later = 0, begun = 0;
+	const json_t *read = json_object_get(training, "reading");
+	double batch = (double)r->workload.reader.batch_size;
+	double turn = (double)s->turn * r->ranks, wall = 0;
+	double busy_s = number(read, "busy_s"), batches = number(read, "batches");
+	double later_s = number(read, "later_busy_s"), later = number(read, "later_batches");
 	const json_t *epoch;
 	size_t i;
 
-	if (s->read_batches >= s->turn && s->read_s > 0)
-		return fmin(steady, batch * (double)s->read_batches / s->read_s);
-	json_array_foreach(json_object_get(training, "epochs"), i, epoch)
-	{
-		double first, last;
-
-		epoch_ends(r, i, &first, &last);
-		wall += number(epoch, "wall_s") - last;
-		later += number(epoch, "wall_s") - last - first;
-		begun += batch * (double)s->turn;
-	}
-	if (!(wall > 0 && later > 0))
-		return steady;
-	return fmin(steady, fmax(samples / wall, (samples - begun) / later));
+	json_array_foreach(json_object_get(training, "epochs"), i, epoch) wall +=
+		number(epoch, "wall_s");
+	if (later >= TURNS_BUSY * turn && later_s >= BUSY_LEAST * wall)
+		return batch * later / later_s;
+	if (batches >= TURNS_BUSY * turn && busy_s >= BUSY_LEAST * wall)
+		return batch * batches / busy_s;
+	return batch * r->ranks / s->step_s;
 }
 
 static bool is_client(const char *cause)

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/saturate.h"
+#include "judge/busy_reading.h"
 #include "judge/decompose.h"
 #include "judge/ledger.h"
 #include "judge/limit.h"
@@ -20,7 +21,7 @@ uint64_t judge_memory_bytes(uint64_t epochs)
 {
 	return u64_sum(u64_product(epochs, sizeof(struct epoch_judgement)),
 		       verdicts_count(verdict_table) * sizeof(struct verdict) + steadiness_bytes() +
-			       sizeof(struct basis));
+			       busy_reading_bytes() + sizeof(struct basis));
 }
 
 static int judge_epochs(struct result *r, const struct run_metrics *m, struct err *e)
@@ -56,7 +57,9 @@ int judge_result(struct result *r, const struct run_metrics *m, struct err *e)
 			decompose(r, 0, m->epochs, &r->judged.time);
 		ledger_of(r, &r->judged.ledger);
 		stragglers_find(r, &r->judged.stragglers);
-		rc = steadiness_find(r, m, false, &r->judged.steady, e);
+		rc = busy_reading_find(r, m->epochs, &r->judged.reading, e);
+		if (rc == 0)
+			rc = steadiness_find(r, m, false, &r->judged.steady, e);
 		if (rc < 0)
 			return rc;
 	}

@@ -10,7 +10,6 @@
 
 #define REPLICATES 400u
 #define BLOCKS_AIM 8u
-static const double WAITED = 0.02;       /* of a step: no batch was ready */
 static const double BARRIER_MOST = 1.25; /* of the time of steps; more is a damaged file */
 
 struct series {
@@ -50,45 +49,6 @@ static void step_of(const struct run_record *r, size_t epoch, size_t block, size
 	}
 	*compute = sum / r->ranks;
 	*wall = most;
-}
-
-/* The longest wait of a rank for the batch of a step. */
-static double wait_of(const struct run_record *r, size_t epoch, size_t block, size_t i)
-{
-	double most = 0;
-
-	for (uint32_t k = 0; k < r->ranks; k++) {
-		const struct record_phase *p = &r->rank[k].epoch[epoch].block[block];
-
-		most = fmax(most, i < p->loads ? p->load[i] : 0);
-	}
-	return most;
-}
-
-/* `wall`: of the steps from `from` on. */
-static void add_read(const struct run_record *r, size_t epoch, size_t block, size_t from, size_t n,
-		     const double *wall, struct steady_au *out)
-{
-	double at = 0, begin = 0, end = 0;
-	size_t first = SIZE_MAX, last = 0;
-
-	for (size_t i = from; i < n; i++) {
-		double wait = wait_of(r, epoch, block, i), time = wall[i - from];
-
-		if (wait > WAITED * time) {
-			if (first == SIZE_MAX) {
-				first = i;
-				begin = at + wait;
-			}
-			last = i;
-			end = at + wait;
-		}
-		at += time;
-	}
-	if (first == SIZE_MAX)
-		return;
-	out->read_batches += last - first;
-	out->read_s += end - begin;
 }
 
 /* What of a second of computation was not late for want of a processor. */
@@ -134,7 +94,6 @@ static void add_phase(struct series *s, const struct run_record *r, size_t epoch
 		scale = fmin(whole / all, BARRIER_MOST);
 	for (size_t i = s->n - (n - from); i < s->n; i++)
 		s->wall[i] *= scale;
-	add_read(r, epoch, block, from, n, s->wall + s->n - (n - from), out);
 	out->left_out += from;
 }
 

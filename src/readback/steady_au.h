@@ -9,19 +9,15 @@
 struct run_record;
 
 struct steady_au {
-	bool known;        /* a phase of training has steps beyond its first ones */
-	double au;         /* percent, mean over ranks, without lateness of computation */
-	double error;      /* its standard error, points: circular block bootstrap over steps */
-	double blocks;     /* of steps that the error is made from */
-	double step_s;     /* mean time of a measured step, with its barrier */
-	uint64_t steps;    /* measured, of a rank, all epochs */
-	uint64_t left_out; /* of a rank: before them, in all phases */
-	uint64_t ahead;    /* batches that a rank reads ahead */
-	uint64_t turn;     /* batches of a rank that are read at once: one a worker */
-	/* Of a rank, between the first and the last of the measured steps of each phase in which a
-	 * rank waited: no batch was ready at either end, so as many were read as were used. */
-	uint64_t read_batches;
-	double read_s;
+	bool known;         /* a phase of training has steps beyond its first ones */
+	double au;          /* percent, mean over ranks, without lateness of computation */
+	double error;       /* its standard error, points: circular block bootstrap over steps */
+	double blocks;      /* of steps that the error is made from */
+	double step_s;      /* mean time of a measured step, with its barrier */
+	uint64_t steps;     /* measured, of a rank, all epochs */
+	uint64_t left_out;  /* of a rank: before them, in all phases */
+	uint64_t ahead;     /* batches that a rank reads ahead */
+	uint64_t turn;      /* batches of a rank that are read at once: one a worker */
 	uint64_t per_block; /* steps of a block of the bootstrap */
 };
 

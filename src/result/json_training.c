@@ -246,6 +246,17 @@ static json_t *merged_io(const struct result *r, bool eval, json_t *totals)
 	return io;
 }
 
+static json_t *json_reading(const struct busy_reading *b)
+{
+	json_t *o = json_object();
+
+	json_put_real(o, "busy_s", b->busy_s);
+	json_put_real(o, "batches", b->batches);
+	json_put_real(o, "later_busy_s", b->later_s);
+	json_put_real(o, "later_batches", b->later_batches);
+	return o;
+}
+
 json_t *json_training(const struct result *r, const struct run_metrics *m)
 {
 	const struct workload *w = r->workload;
@@ -288,6 +299,8 @@ json_t *json_training(const struct result *r, const struct run_metrics *m)
 		json_put(o, "decomposition", json_decomposition(&r->judged.time));
 	if (m->epochs && r->rank)
 		json_put(o, "stragglers", json_stragglers(r));
+	if (m->epochs && r->rank)
+		json_put(o, "reading", json_reading(&r->judged.reading));
 	if (m->epochs && r->rank)
 		json_put(o, "steadiness", json_steadiness(&r->judged.steady));
 	json_put(o, "io", io);

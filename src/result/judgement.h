@@ -293,6 +293,14 @@ struct epoch_judgement {
 	double train_bytes[LEDGER_LINES], eval_bytes[LEDGER_LINES];
 };
 
+/* Batches that were read while the readers were busy, of all ranks. */
+struct busy_reading {
+	double wall_s; /* of training */
+	double busy_s, batches;
+	/* Of these: after every rank had used what the start of its epoch reads ahead. */
+	double later_s, later_batches;
+};
+
 struct judgement {
 	struct verdict *verdict; /* owned; `verdicts` of them, in the order of their table */
 	uint32_t verdicts;
@@ -301,6 +309,7 @@ struct judgement {
 	uint32_t epochs;
 	struct ledger ledger; /* over the epochs that were begun */
 	struct stragglers stragglers;
+	struct busy_reading reading;           /* over the finished epochs */
 	struct steadiness steady, eval_steady; /* over the finished epochs */
 	struct measured measured;
 	struct limit limit;
