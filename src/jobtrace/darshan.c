@@ -74,6 +74,13 @@ static int64_t add_saturating(int64_t a, int64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
+static void add(int64_t *to, int64_t n)
+{
+	if (n < 0)
+		return;
+	*to = add_saturating(*to < 0 ? 0 : *to, n);
+}
+
 /* ---- the logs of a job ---- */
 
 /* Darshan puts the pid into the name since 3.4: ..._idJOB-PID_MONTH-... */
@@ -338,11 +345,15 @@ static void move_messages(struct importer *m, const struct darshan_trace *t, str
 	struct job_event *v = m->job->event + m->first_event;
 	const char *name = m->job->file[m->file].name;
 	size_t size = strlen(name) + 32;
-	char *pipe = xmalloc(size);
+	char *text = xmalloc(size);
+	uint32_t pipe;
 
-	snprintf(pipe, size, "pipe booked to %s", name);
-	find_messages(m, f, job_file(m->job, pipe, JOB_FILE_PIPE));
-	free(pipe);
+	snprintf(text, size, "pipe booked to %s", name);
+	pipe = job_file(m->job, text, JOB_FILE_PIPE);
+	free(text);
+	find_messages(m, f, pipe);
+	add(&m->job->file[pipe].counts.reads, 2 * (int64_t)f->found);
+	add(&m->job->file[pipe].counts.bytes_read, f->bytes);
 	for (size_t w = 0; w < f->writes; w++)
 		if (v[w].begin_ns >= f->first_ns)
 			v[w].offset = JOB_UNKNOWN;
@@ -380,13 +391,6 @@ static int end_trace(void *context, const struct darshan_trace *t, struct err *e
 }
 
 /* ---- counts ---- */
-
-static void add(int64_t *to, int64_t n)
-{
-	if (n < 0)
-		return;
-	*to = add_saturating(*to < 0 ? 0 : *to, n);
-}
 
 /* `opens` of which `others` by fileno, dup or fdopen open nothing. */
 static void add_opens(struct job_counts *c, int64_t opens, int64_t others)
@@ -525,7 +529,8 @@ static int add_posix(void *context, const struct darshan_record *given, struct e
 {
 	struct importer *m = context;
 	struct darshan_record r = *given;
-	struct job_file *file = &m->job->file[file_of(m, r.id)];
+	uint32_t index = file_of(m, r.id); /* may move the files */
+	struct job_file *file = &m->job->file[index];
 	struct job_counts *c = &file->counts;
 	const int64_t *v = r.ints;
 	const double *d = r.doubles;
@@ -585,7 +590,8 @@ static int add_posix(void *context, const struct darshan_record *given, struct e
 static int add_stdio(void *context, const struct darshan_record *r, struct err *e)
 {
 	struct importer *m = context;
-	struct job_file *file = &m->job->file[file_of(m, r->id)];
+	uint32_t index = file_of(m, r->id); /* may move the files */
+	struct job_file *file = &m->job->file[index];
 	struct job_counts *c = &file->counts;
 	const int64_t *v = r->ints;
 	const double *d = r->doubles;
