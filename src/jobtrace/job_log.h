@@ -53,8 +53,8 @@ enum job_event_kind {
 	JOB_EXEC,
 	JOB_EXIT,    /* result: status, or -signal */
 	JOB_WAIT,    /* for a child (other), a futex or poll: the thread was blocked */
-	JOB_COMPUTE, /* marked by the application */
-	JOB_MARK,    /* other marks of the application: file holds the name (JOB_FILE_MARK) */
+	JOB_COMPUTE, /* marked by the application; asked: epoch, offset: step; JOB_UNKNOWN */
+	JOB_MARK,    /* other marks, likewise: file holds the name (JOB_FILE_MARK) */
 	JOB_KINDS
 };
 

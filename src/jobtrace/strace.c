@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "jobtrace/key_map.h"
 #include "jobtrace/strace_calls.h"
 #include "jobtrace/strace_line.h"
 #include "jobtrace/trace_lines.h"
@@ -18,52 +19,8 @@
 #define PIECE_FEW (256U << 10)
 #define PIECE_MANY (16U << 10)
 #define PENDING_BYTES (64U << 20) /* of all calls that have not returned */
-#define NONE UINT32_MAX
+#define NONE KEY_MAP_NONE
 #define NS_SHIFT 40 /* the source in the key of a thread */
-
-/* ---- keys of threads: numbers by key ---- */
-
-struct keys {
-	struct {
-		int64_t key;
-		uint32_t value; /* + 1; 0: free */
-	} * slot;
-	size_t n, room;
-};
-
-static size_t keys_slot(const struct keys *k, int64_t key)
-{
-	size_t i = (size_t)((uint64_t)key * UINT64_C(0x9e3779b97f4a7c15) >> 24) & (k->room - 1);
-
-	while (k->slot[i].value && k->slot[i].key != key)
-		i = (i + 1) & (k->room - 1);
-	return i;
-}
-
-static uint32_t keys_get(const struct keys *k, int64_t key)
-{
-	return k->room ? k->slot[keys_slot(k, key)].value - 1 : NONE;
-}
-
-static void keys_put(struct keys *k, int64_t key, uint32_t value)
-{
-	size_t i;
-
-	if (2 * (k->n + 1) > k->room) {
-		struct keys old = *k;
-
-		k->room = old.room ? 2 * old.room : 64;
-		k->slot = xcalloc(k->room, sizeof(*k->slot));
-		for (i = 0; i < old.room; i++)
-			if (old.slot[i].value)
-				k->slot[keys_slot(k, old.slot[i].key)] = old.slot[i];
-		free(old.slot);
-	}
-	i = keys_slot(k, key);
-	k->n += !k->slot[i].value;
-	k->slot[i].key = key;
-	k->slot[i].value = value + 1;
-}
 
 /* ---- state ---- */
 
@@ -99,12 +56,12 @@ struct reading {
 	struct strace_calls calls;
 	struct source *source;
 	size_t sources;
-	struct keys births, tracees; /* by key: first birth not yet used; index of tracee */
+	struct key_map births, tracees; /* by key: first birth not yet used; index of tracee */
 	struct birth *birth;
 	size_t birth_n, birth_room;
 	struct tracee *tracee;
 	size_t tracee_n, tracee_room;
-	struct keys attached;
+	struct key_map attached;
 	size_t pending_bytes;
 	uint64_t lines, unread, cut, orphans, dropped;
 	bool timed, of_day, unix_time, prefixed;
@@ -248,10 +205,10 @@ static void birth_add(struct reading *r, int64_t child, int64_t parent, int64_t 
 		r->birth = xrealloc(r->birth, r->birth_room * sizeof(*r->birth));
 	}
 	r->birth[r->birth_n++] = (struct birth){parent, time_ns, NONE, (uint8_t)flags};
-	at = keys_get(&r->births, child);
+	at = key_map_get(&r->births, child);
 	if (at == NONE || r->birth[at].time_ns > time_ns) {
 		r->birth[i].next = at;
-		keys_put(&r->births, child, i);
+		key_map_put(&r->births, child, i);
 		return;
 	}
 	/* numbers are used again rarely; a log in which one is used thousands of times is hostile,
@@ -267,7 +224,7 @@ static void birth_add(struct reading *r, int64_t child, int64_t parent, int64_t 
 /* Looks one source through for calls that made somebody. */
 static int survey(struct reading *r, struct source *s)
 {
-	struct keys flags = {0}; /* of calls that have not returned, by thread: flags, or NONE */
+	struct key_map flags = {0}; /* of calls that have not returned, by thread: flags, or NONE */
 	int rc;
 
 	while ((rc = source_next(r, s)) > 0) {
@@ -280,24 +237,24 @@ static int survey(struct reading *r, struct source *s)
 		    (line->kind != STRACE_ATTACHED && !is_fork(line->name)))
 			continue;
 		if (line->kind == STRACE_ATTACHED) {
-			keys_put(&r->attached, key_of(r, s, line->value), 0);
+			key_map_put(&r->attached, key_of(r, s, line->value), 0);
 			continue;
 		}
 		if (line->kind == STRACE_UNFINISHED) {
-			keys_put(&flags, parent, clone_flags(line->body));
+			key_map_put(&flags, parent, clone_flags(line->body));
 			continue;
 		}
 		child = child_of(line->body);
 		if (line->kind == STRACE_CALL) {
 			f = clone_flags(line->body);
 		} else {
-			f = keys_get(&flags, parent);
+			f = key_map_get(&flags, parent);
 			f = (f == NONE ? 0 : f) | clone_flags(line->body);
 		}
 		if (child > 0)
 			birth_add(r, key_of(r, s, child), parent, s->time_ns, f);
 	}
-	free(flags.slot);
+	key_map_release(&flags);
 	return rc;
 }
 
@@ -317,7 +274,7 @@ static uint32_t tracee_new(struct reading *r, int64_t key, int64_t pid, int64_t 
 /* The tracee of a key that is alive; NONE. */
 static uint32_t tracee_live(const struct reading *r, int64_t key)
 {
-	uint32_t i = keys_get(&r->tracees, key);
+	uint32_t i = key_map_get(&r->tracees, key);
 
 	return i != NONE && r->tracee[i].live ? i : NONE;
 }
@@ -325,16 +282,17 @@ static uint32_t tracee_live(const struct reading *r, int64_t key)
 /* Makes the tracee of a key that is not alive, with the parent that the survey found. */
 static uint32_t tracee_new(struct reading *r, int64_t key, int64_t pid, int64_t time_ns, int depth)
 {
-	uint32_t at = keys_get(&r->births, key), parent = NONE, i = keys_get(&r->tracees, key);
+	uint32_t at = key_map_get(&r->births, key), parent = NONE,
+		 i = key_map_get(&r->tracees, key);
 	struct birth birth = {.next = NONE};
 	struct tracee *t;
 
 	if (at != NONE && at != NONE - 1) {
 		birth = r->birth[at];
-		keys_put(&r->births, key, birth.next == NONE ? NONE - 1 : birth.next);
+		key_map_put(&r->births, key, birth.next == NONE ? NONE - 1 : birth.next);
 		parent = tracee_live(r, birth.parent);
 		if (parent == NONE && depth < 32 && birth.parent >= 0 &&
-		    keys_get(&r->tracees, birth.parent) == NONE)
+		    key_map_get(&r->tracees, birth.parent) == NONE)
 			parent = tracee_new(r, birth.parent,
 					    birth.parent & ((INT64_C(1) << NS_SHIFT) - 1), time_ns,
 					    depth + 1);
@@ -345,7 +303,7 @@ static uint32_t tracee_new(struct reading *r, int64_t key, int64_t pid, int64_t 
 			r->tracee = xrealloc(r->tracee, r->tracee_room * sizeof(*r->tracee));
 		}
 		i = (uint32_t)r->tracee_n++;
-		keys_put(&r->tracees, key, i);
+		key_map_put(&r->tracees, key, i);
 	} else if (r->tracee[i].live) {
 		return i; /* its own ancestor: a hostile log */
 	}
@@ -371,8 +329,8 @@ static uint32_t tracee_of(struct reading *r, struct source *s)
 
 	if (i != NONE)
 		return i;
-	if (s->line.pid >= 0 && s->pid < 0 && keys_get(&r->births, key) == NONE &&
-	    keys_get(&r->attached, key) == NONE) {
+	if (s->line.pid >= 0 && s->pid < 0 && key_map_get(&r->births, key) == NONE &&
+	    key_map_get(&r->attached, key) == NONE) {
 		/* the first process of a log to the terminal: it has no number until there are two
 		 */
 		nameless = tracee_live(r, key_of(r, s, -1));
@@ -380,7 +338,7 @@ static uint32_t tracee_of(struct reading *r, struct source *s)
 		if (nameless != NONE) {
 			struct tracee *t = &r->tracee[nameless];
 
-			keys_put(&r->tracees, key, nameless);
+			key_map_put(&r->tracees, key, nameless);
 			t->key = key;
 			r->calls.log.job->process[t->caller.process].pid = pid;
 			r->calls.log.job->thread[t->caller.thread].tid = pid;
@@ -473,7 +431,7 @@ static void forked(struct reading *r, struct source *s, uint32_t parent, struct 
 
 static void waited(struct reading *r, struct source *s, struct call *c)
 {
-	uint32_t i = c->result > 0 ? keys_get(&r->tracees, key_of(r, s, c->result)) : NONE;
+	uint32_t i = c->result > 0 ? key_map_get(&r->tracees, key_of(r, s, c->result)) : NONE;
 
 	call_process(&r->calls.log, c, JOB_WAIT,
 		     i == NONE ? JOB_NONE : r->tracee[i].caller.process);
@@ -751,9 +709,9 @@ static int strace_read(struct job *job, const char *const *paths, size_t n, stru
 		free(r.tracee[i].pending);
 	sources_close(&r);
 	free(r.source);
-	free(r.births.slot);
-	free(r.tracees.slot);
-	free(r.attached.slot);
+	key_map_release(&r.births);
+	key_map_release(&r.tracees);
+	key_map_release(&r.attached);
 	free(r.birth);
 	free(r.tracee);
 	buf_release(&r.calls.name);
