@@ -109,10 +109,43 @@ bool account_has(const struct account *a, enum account_fact f)
 	return a->fact[f].how != FACT_ABSENT && a->fact[f].how != FACT_UNKNOWN;
 }
 
+/* What a log that lacks a part cannot tell: how much there was. */
+static void admit_gaps(struct account *a)
+{
+	static const enum account_fact counted[] = {
+		ACCOUNT_FILES,       ACCOUNT_DATA_BYTES,   ACCOUNT_SAMPLES,
+		ACCOUNT_STEPS,       ACCOUNT_EPOCHS,       ACCOUNT_CHECKPOINTS,
+		ACCOUNT_EVALUATIONS, ACCOUNT_EVAL_SAMPLES, ACCOUNT_EVAL_FILES};
+	bool whole = true;
+
+	/* of processes that read samples; where none is known, of all */
+	for (size_t i = 0; i < a->readers; i++)
+		whole &= a->job->process[a->reader[i].process].complete;
+	for (size_t i = 0; i < a->job->processes && a->readers == 0; i++)
+		whole &= a->job->process[i].complete;
+	for (size_t i = 0; !whole && i < sizeof(counted) / sizeof(counted[0]); i++)
+		if (account_has(a, counted[i]))
+			account_unknown(
+				a, counted[i],
+				account_text(a,
+					     "the log is incomplete; it has %.0f, and there "
+					     "may have been more",
+					     a->fact[counted[i]].number));
+}
+
 void account_make(struct account *a, const struct job *job)
 {
 	*a = (struct account){.job = job};
 	account_roles(a);
+	account_visits(a);
+	account_crew(a);
+	account_epochs(a);
+	account_dataset(a);
+	account_order(a);
+	account_batches(a);
+	account_saves(a);
+	account_limit(a);
+	admit_gaps(a);
 }
 
 void account_release(struct account *a)
@@ -125,5 +158,6 @@ void account_release(struct account *a)
 	free(a->visit);
 	free(a->reader);
 	free(a->trainer);
+	free(a->step);
 	*a = (struct account){0};
 }

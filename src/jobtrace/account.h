@@ -141,6 +141,7 @@ struct job_reader {
 	uint32_t process, thread; /* thread: JOB_NONE where the process is one reader */
 	uint32_t rank;            /* index in account->trainer */
 	bool worker;              /* a process or thread beside the trainer's own */
+	bool left_out;            /* looked at some samples only, beside the workers */
 	uint32_t round;           /* which generation of its rank's workers, from 0 */
 	uint32_t number;          /* within it, from 0, in the order of their begin */
 	size_t visits;
@@ -150,8 +151,18 @@ struct job_reader {
 /* A process that trains. */
 struct trainer {
 	uint32_t process;
-	uint32_t thread; /* that takes the batches; JOB_NONE */
-	uint32_t rounds; /* generations of workers */
+	uint32_t thread;              /* that takes the batches; JOB_NONE */
+	uint32_t rounds;              /* generations of workers */
+	uint32_t epochs, evaluations; /* passes over the samples of training and of evaluation */
+};
+
+/* A batch that a trainer took from its workers, or read itself. */
+struct step {
+	uint32_t rank, epoch;
+	bool evaluation;
+	int64_t ready_ns; /* it lay ready; JOB_UNKNOWN */
+	int64_t asked_ns; /* the trainer asked for it; JOB_UNKNOWN */
+	int64_t taken_ns; /* the trainer had it */
 };
 
 struct account {
@@ -170,8 +181,12 @@ struct account {
 	size_t readers;
 	struct trainer *trainer;
 	size_t trainers;
-	bool container; /* files hold many samples */
-	size_t sample_room, visit_room, reader_room;
+	struct step *step; /* by rank, then time; none where the log does not show them */
+	size_t steps;
+	bool container;   /* files hold many samples, told apart by their places */
+	bool stream;      /* files are streams of samples that the log cannot tell apart */
+	bool replacement; /* samples are drawn with replacement */
+	size_t visit_room, reader_room, step_room;
 };
 
 /* Never fails but for want of memory: what the log does not show is FACT_UNKNOWN. The job must

@@ -14,3 +14,18 @@ bool account_is_evaluation_name(const char *name);
 struct format_facts;
 /* The format of files with this extension; NULL. */
 const struct format_facts *account_format_of(const char *extension);
+/* Visits and samples; `reader` of a visit is the thread until account_crew. */
+void account_visits(struct account *a);
+/* Trainers, readers, generations of workers. */
+void account_crew(struct account *a);
+/* Passes over the samples: parts of the dataset, epochs, evaluations, order of samples. */
+void account_epochs(struct account *a);
+/* Format, files, samples and their sizes. After account_epochs. */
+void account_dataset(struct account *a);
+void account_order(struct account *a);
+/* Batches, steps, prefetch, computation. After account_epochs. */
+void account_batches(struct account *a);
+/* Checkpoints. After account_batches. */
+void account_saves(struct account *a);
+/* Decoding, page cache, waiting, what limited the job. After account_saves. */
+void account_limit(struct account *a);

@@ -1,0 +1,237 @@
+/* What the dataset is made of: format, files, samples and their sizes, requests of a sample. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "jobtrace/account_parts.h"
+#include "workload/backend.h"
+
+/* Of the deviation of a sample from a distribution with fitted parameters, at 5 % (Lilliefors):
+ * 0.886 over the root of n. */
+#define KS_FITTED 0.886
+
+static int by_value(const void *x, const void *y)
+{
+	double a = *(const double *)x, b = *(const double *)y;
+
+	return (a > b) - (a < b);
+}
+
+static double deviation(const double *v, size_t n, double (*cdf)(double x, const double *p),
+			const double *p)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double f = cdf(v[i], p);
+		double low = fabs(f - (double)i / (double)n);
+		double high = fabs(f - (double)(i + 1) / (double)n);
+
+		most = fmax(most, fmax(low, high));
+	}
+	return most;
+}
+
+static double cdf_normal(double x, const double *p)
+{
+	return 0.5 * erfc(-(x - p[0]) / (p[1] * M_SQRT2));
+}
+
+static double cdf_lognormal(double x, const double *p)
+{
+	return x > 0 ? cdf_normal(log(x), p) : 0;
+}
+
+static double cdf_uniform(double x, const double *p)
+{
+	return fmin(1, fmax(0, (x - p[0]) / (p[1] - p[0])));
+}
+
+/* Sizes, sorted: the distribution that fits, in words. */
+static void say_sizes(struct account *a, double *v, size_t n)
+{
+	double sum = 0, squares = 0, logs = 0, log_squares = 0;
+	double normal[2], lognormal[2], uniform[2], d[3], limit = KS_FITTED / sqrt((double)n);
+	static const char *const names[] = {"normal", "lognormal", "uniform"};
+	char text[5][64], fits[64] = "";
+	struct fact *f;
+
+	qsort(v, n, sizeof(*v), by_value);
+	for (size_t i = 0; i < n; i++) {
+		sum += v[i];
+		logs += log(fmax(v[i], 1));
+	}
+	normal[0] = sum / (double)n;
+	lognormal[0] = logs / (double)n;
+	for (size_t i = 0; i < n; i++) {
+		squares += (v[i] - normal[0]) * (v[i] - normal[0]);
+		log_squares += pow(log(fmax(v[i], 1)) - lognormal[0], 2);
+	}
+	normal[1] = n > 1 ? sqrt(squares / (double)(n - 1)) : 0;
+	lognormal[1] = n > 1 ? sqrt(log_squares / (double)(n - 1)) : 0;
+	f = account_seen(a, ACCOUNT_SAMPLE_BYTES, normal[0]);
+	f->stdev = normal[1];
+	f->of = 0;
+	if (normal[1] < 1e-3 * normal[0]) {
+		account_inferred(a, ACCOUNT_SIZES, 0, "the deviation is below 0.1 %", n, n)->text =
+			"all alike";
+		return;
+	}
+	uniform[0] = v[0] - (v[n - 1] - v[0]) / (double)(n + 1);
+	uniform[1] = v[n - 1] + (v[n - 1] - v[0]) / (double)(n + 1);
+	d[0] = deviation(v, n, cdf_normal, normal);
+	d[1] = deviation(v, n, cdf_lognormal, lognormal);
+	d[2] = deviation(v, n, cdf_uniform, uniform);
+	f = account_inferred(a, ACCOUNT_SIZES, 0,
+			     account_text(a,
+					  "Kolmogorov-Smirnov; deviation of normal (%.3f), "
+					  "lognormal (%.3f), uniform (%.3f); %.3f is likely for a "
+					  "fit",
+					  d[0], d[1], d[2], limit),
+			     0, 0);
+	for (int k = 0; k < 3; k++)
+		if (n >= 8 && d[k] <= limit)
+			str_append(fits, sizeof(fits), "%s%s", fits[0] ? " or " : "", names[k]);
+	f->text = account_text(a, "%s; quantiles 0, 25, 50, 75, 100 %%: %s, %s, %s, %s, %s",
+			       fits[0] ? fits : "none of normal, lognormal, uniform",
+			       str_bytes(v[0], text[0], sizeof(text[0])),
+			       str_bytes(v[n / 4], text[1], sizeof(text[1])),
+			       str_bytes(v[n / 2], text[2], sizeof(text[2])),
+			       str_bytes(v[n - 1 - n / 4], text[3], sizeof(text[3])),
+			       str_bytes(v[n - 1], text[4], sizeof(text[4])));
+}
+
+/* The size of a sample: of a file that is one, its own where it is known. */
+static double size_of(const struct account *a, const struct job_sample *s)
+{
+	int64_t size = a->job->file[s->file].size;
+
+	return (double)(!a->container && size > 0 ? size : s->bytes);
+}
+
+static void say_samples(struct account *a)
+{
+	double *size = xcalloc(a->samples + 1, sizeof(*size));
+	size_t n = 0, files = 0, agree = 0, best = 0, in_file = 0;
+	size_t *count = xcalloc(a->samples + 2, sizeof(*count));
+	uint64_t requests = 0, visits = 0, same = 0;
+	uint32_t last = JOB_NONE, mode = 0;
+	uint32_t *often;
+
+	for (size_t i = 0; i < a->samples; i++) {
+		if (a->sample[i].evaluation)
+			continue;
+		size[n++] = size_of(a, &a->sample[i]);
+		if (a->sample[i].file != last) {
+			if (in_file)
+				count[in_file]++;
+			files++;
+			in_file = 0;
+		}
+		last = a->sample[i].file;
+		in_file++;
+	}
+	if (in_file)
+		count[in_file]++;
+	for (size_t i = 1; i <= a->samples; i++)
+		if (count[i] > agree) {
+			agree = count[i];
+			best = i;
+		}
+	free(count);
+	account_seen(a, ACCOUNT_FILES, (double)files);
+	if (a->stream) {
+		const char *why = "the files are streams of samples, and reads do not show where "
+				  "one ends";
+
+		account_unknown(a, ACCOUNT_SAMPLES, why);
+		account_unknown(a, ACCOUNT_SAMPLES_PER_FILE, why);
+		account_unknown(a, ACCOUNT_SAMPLE_BYTES, why);
+		free(size);
+		return;
+	}
+	if (a->container) {
+		account_inferred(a, ACCOUNT_SAMPLES, (double)n,
+				 "different places of the files that were read by requests of data",
+				 0, 0);
+		account_inferred(a, ACCOUNT_SAMPLES_PER_FILE, (double)best, "places of a file",
+				 agree, files);
+	} else {
+		account_inferred(a, ACCOUNT_SAMPLES, (double)n,
+				 "a file is read as a whole each time: it is a sample", 0, 0);
+		account_inferred(a, ACCOUNT_SAMPLES_PER_FILE, 1,
+				 "a file is read as a whole each time", 0, 0);
+	}
+	if (n > 0)
+		say_sizes(a, size, n);
+	free(size);
+	often = xcalloc(1025, sizeof(*often));
+	for (size_t i = 0; i < a->visits; i++) {
+		if (a->sample[a->visit[i].sample].evaluation)
+			continue;
+		visits++;
+		requests += a->visit[i].requests;
+		often[a->visit[i].requests < 1024 ? a->visit[i].requests : 1024]++;
+	}
+	for (uint32_t i = 0; i < 1024; i++)
+		if (often[i] > same) {
+			same = often[i];
+			mode = i;
+		}
+	free(often);
+	if (visits > 0 && 2 * same > visits) {
+		account_seen(a, ACCOUNT_REQUESTS, mode);
+		a->fact[ACCOUNT_REQUESTS].agree = same;
+		a->fact[ACCOUNT_REQUESTS].of = visits;
+	} else if (visits > 0) {
+		account_seen(a, ACCOUNT_REQUESTS, (double)requests / (double)visits)->text =
+			"in the mean";
+	}
+}
+
+/* The first bytes of a file that is at hand tell its format. */
+static const struct file_group *training_group(const struct account *a)
+{
+	for (size_t g = 0; g < a->groups; g++)
+		if (a->group[g].role == FILE_DATASET)
+			return &a->group[g];
+	return NULL;
+}
+
+void account_dataset(struct account *a)
+{
+	const struct file_group *g = training_group(a);
+	const struct format_facts *f;
+	double bytes = 0, read = 0;
+	size_t files = 0;
+
+	if (!g)
+		return;
+	f = account_format_of(g->extension);
+	if (f)
+		account_inferred(a, ACCOUNT_FORMAT, 0, "the extension of the files", 0, 0)->text =
+			f->name;
+	else
+		account_unknown(a, ACCOUNT_FORMAT,
+				g->extension[0]
+					? account_text(a, "no format here has the extension '%s'",
+						       g->extension)
+					: "the files have no extension");
+	account_seen(a, ACCOUNT_FOLDER, 0)->text = g->folder;
+	for (size_t i = 0; i < a->job->files; i++) {
+		if (a->role[i] != FILE_DATASET)
+			continue;
+		files++;
+		if (a->job->file[i].size > 0)
+			bytes += (double)a->job->file[i].size;
+		if (a->job->file[i].counts.bytes_read > 0)
+			read += (double)a->job->file[i].counts.bytes_read;
+	}
+	account_seen(a, ACCOUNT_FILES, (double)files);
+	if (bytes > 0)
+		account_seen(a, ACCOUNT_DATA_BYTES, bytes);
+	if (a->visits > 0)
+		say_samples(a);
+}

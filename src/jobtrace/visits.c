@@ -1,0 +1,428 @@
+/* Visits of samples: requests of one reader on one file in one go, or, where files hold many
+ * samples that are read by their places, each request of data with the small ones before it.
+ *
+ * Whether a dataset's files hold many samples: its format does, or visits of one file read other
+ * places each time. Requests of data are those of at least a quarter of the size that half of the
+ * bytes came in. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "jobtrace/account_parts.h"
+#include "workload/backend.h"
+
+#define SAME_VISIT                                                                                 \
+	0.5 /* of a file: less of it was read, and it is opened again: still one visit             \
+	     */
+
+/* What is known of a group of the dataset. */
+struct shape {
+	uint64_t by_size[64]; /* bytes that came in requests of 2^i to 2^(i+1)-1 bytes */
+	int64_t data_size;    /* a request of data is at least so large */
+	bool candidate;       /* may hold many samples */
+	bool container;
+	bool joined; /* a sample is several requests, one behind the other */
+	uint64_t data_requests, visits, contiguous, distinct;
+};
+
+/* A thread in the middle of a visit. */
+struct under_way {
+	uint32_t file, visit;
+	bool closed;
+	int64_t pending_ns; /* of a container: the first request behind the last visit */
+	uint32_t pending_file;
+	int64_t data_end; /* of the last request of data */
+	int64_t opened_ns;
+	uint32_t opened_file;
+};
+
+static bool is_data(const struct account *a, uint32_t file)
+{
+	return file != JOB_NONE &&
+	       (a->role[file] == FILE_DATASET || a->role[file] == FILE_EVALUATION);
+}
+
+static unsigned log2_of(int64_t v)
+{
+	return 63 - (unsigned)__builtin_clzll((unsigned long long)v);
+}
+
+static void find_data_sizes(struct account *a, struct shape *shape)
+{
+	for (size_t i = 0; i < a->job->events; i++) {
+		const struct job_event *v = &a->job->event[i];
+
+		if (v->kind == JOB_READ && v->result > 0 && is_data(a, v->file))
+			shape[a->group_of[v->file]].by_size[log2_of(v->result)] +=
+				(uint64_t)v->result;
+	}
+	for (size_t g = 0; g < a->groups; g++) {
+		uint64_t all = 0, sum = 0;
+
+		for (size_t i = 0; i < 64; i++)
+			all += shape[g].by_size[i];
+		for (unsigned i = 0; i < 64 && all > 0; i++) {
+			sum += shape[g].by_size[i];
+			if (sum * 2 >= all) {
+				shape[g].data_size = i > 2 ? INT64_C(1) << (i - 2) : 1;
+				break;
+			}
+		}
+	}
+}
+
+static uint32_t begin_visit(struct account *a, const struct job_event *v, int64_t begin_ns,
+			    uint32_t file)
+{
+	if (a->visits == a->visit_room) {
+		a->visit_room = a->visit_room ? 2 * a->visit_room : 256;
+		a->visit = xrealloc(a->visit, a->visit_room * sizeof(*a->visit));
+	}
+	a->visit[a->visits] = (struct visit){
+		.begin_ns = begin_ns,
+		.end_ns = v->end_ns,
+		.sample = file, /* until samples are numbered */
+		.reader = v->thread,
+		.batch = JOB_NONE,
+	};
+	return (uint32_t)a->visits++;
+}
+
+static void extend(struct visit *x, const struct job_event *v)
+{
+	if (v->end_ns > x->end_ns)
+		x->end_ns = v->end_ns;
+	if (v->kind != JOB_READ || v->result < 0)
+		return;
+	x->requests++;
+	x->bytes += v->result;
+	if (v->begin_ns != JOB_UNKNOWN && v->end_ns > v->begin_ns)
+		x->read_ns += v->end_ns - v->begin_ns;
+}
+
+/* A request on a file that is one sample. */
+static void whole_file(struct account *a, struct under_way *u, const struct job_event *v)
+{
+	bool same = u->file == v->file && u->visit != JOB_NONE;
+
+	if (v->kind == JOB_OPEN) {
+		if (same && u->closed)
+			same = (double)a->visit[u->visit].bytes <
+			       SAME_VISIT * (double)a->job->file[v->file].size;
+		if (same)
+			u->closed = false;
+		u->opened_ns = v->begin_ns;
+		u->opened_file = v->file;
+		if (!same)
+			u->file = JOB_NONE;
+		return;
+	}
+	if (v->kind == JOB_CLOSE) {
+		if (same) {
+			extend(&a->visit[u->visit], v);
+			u->closed = true;
+		}
+		return;
+	}
+	if (v->kind != JOB_READ && v->kind != JOB_MAP)
+		return;
+	if (!same)
+		u->visit = begin_visit(a, v,
+				       u->opened_file == v->file && u->opened_ns != JOB_UNKNOWN
+					       ? u->opened_ns
+					       : v->begin_ns,
+				       v->file);
+	u->file = v->file;
+	u->opened_file = JOB_NONE;
+	extend(&a->visit[u->visit], v);
+}
+
+/* Places of containers, beside the visits while they are collected. */
+struct places {
+	int64_t *offset;
+	size_t n, room;
+};
+
+static void set_place(struct places *p, uint32_t visit, int64_t offset)
+{
+	if (visit >= p->room) {
+		p->room = p->room ? 2 * p->room : 256;
+		p->offset = xrealloc(p->offset, p->room * sizeof(*p->offset));
+	}
+	assert(visit == p->n);
+	p->offset[p->n++] = offset;
+}
+
+static void part_of_file(struct account *a, struct shape *s, struct under_way *u,
+			 const struct job_event *v, struct places *places)
+{
+	int64_t offset = v->offset == JOB_UNKNOWN ? 0 : v->offset;
+	bool joined;
+
+	if (v->kind != JOB_READ && v->kind != JOB_OPEN)
+		return;
+	if (v->kind != JOB_READ || v->result < s->data_size) {
+		if (u->pending_file != v->file) {
+			u->pending_file = v->file;
+			u->pending_ns = v->begin_ns;
+		}
+		return;
+	}
+	joined = s->joined && u->file == v->file && u->visit != JOB_NONE && offset == u->data_end;
+	if (!joined) {
+		u->visit = begin_visit(
+			a, v, u->pending_file == v->file ? u->pending_ns : v->begin_ns, v->file);
+		set_place(places, u->visit, offset);
+	}
+	u->file = v->file;
+	u->pending_file = JOB_NONE;
+	u->data_end = offset + v->result;
+	extend(&a->visit[u->visit], v);
+}
+
+static void collect(struct account *a, struct shape *shape, struct places *places)
+{
+	struct under_way *u = xcalloc(a->job->threads + 1, sizeof(*u));
+
+	a->visits = 0;
+	places->n = 0;
+	for (size_t i = 0; i < a->job->threads; i++)
+		u[i] = (struct under_way){.file = JOB_NONE,
+					  .visit = JOB_NONE,
+					  .pending_file = JOB_NONE,
+					  .opened_file = JOB_NONE};
+	for (size_t i = 0; i < a->job->events; i++) {
+		const struct job_event *v = &a->job->event[i];
+		struct shape *s;
+
+		if (!is_data(a, v->file) || (v->result < 0 && v->kind != JOB_MAP))
+			continue;
+		s = &shape[a->group_of[v->file]];
+		if (s->container) {
+			part_of_file(a, s, &u[v->thread], v, places);
+		} else {
+			size_t before = a->visits;
+
+			whole_file(a, &u[v->thread], v);
+			if (a->visits > before)
+				set_place(places, (uint32_t)before, 0);
+		}
+	}
+	free(u);
+}
+
+/* ---- which groups hold many samples in a file ---- */
+
+struct place_read {
+	uint32_t file;
+	int64_t offset;
+};
+
+static int by_place_read(const void *x, const void *y)
+{
+	const struct place_read *a = x, *b = y;
+
+	if (a->file != b->file)
+		return a->file < b->file ? -1 : 1;
+	return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+static void count_places(struct account *a, struct shape *shape)
+{
+	struct place_read *read = NULL;
+	size_t n = 0, room = 0;
+	struct under_way *u = xcalloc(a->job->threads + 1, sizeof(*u));
+
+	for (size_t i = 0; i < a->job->threads; i++)
+		u[i].file = JOB_NONE;
+	for (size_t i = 0; i < a->job->events; i++) {
+		const struct job_event *v = &a->job->event[i];
+		struct shape *s;
+
+		if (v->kind != JOB_READ || !is_data(a, v->file) || v->offset == JOB_UNKNOWN)
+			continue;
+		s = &shape[a->group_of[v->file]];
+		if (!s->candidate || v->result < s->data_size || v->result <= 0)
+			continue;
+		if (n == room) {
+			room = room ? 2 * room : 1024;
+			read = xrealloc(read, room * sizeof(*read));
+		}
+		read[n++] = (struct place_read){v->file, v->offset};
+		s->data_requests++;
+		s->contiguous += u[v->thread].file == v->file && u[v->thread].data_end == v->offset;
+		u[v->thread].file = v->file;
+		u[v->thread].data_end = v->offset + v->result;
+	}
+	if (n > 0)
+		qsort(read, n, sizeof(*read), by_place_read);
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || by_place_read(&read[i], &read[i - 1]) != 0)
+			shape[a->group_of[read[i].file]].distinct++;
+	free(read);
+	free(u);
+}
+
+static void choose_containers(struct account *a, struct shape *shape)
+{
+	for (size_t i = 0; i < a->visits; i++)
+		shape[a->group_of[a->visit[i].sample]].visits++;
+	for (size_t g = 0; g < a->groups; g++) {
+		struct shape *s = &shape[g];
+		const struct format_facts *f = account_format_of(a->group[g].extension);
+		double in_file, in_visit, share;
+
+		if (!s->candidate || s->data_requests == 0 || s->visits == 0)
+			continue;
+		/* places of a file, and how many of them a visit reads */
+		in_file = (double)s->distinct / (double)a->group[g].files;
+		in_visit = (double)s->data_requests / (double)s->visits;
+		share = (double)s->contiguous / (double)s->data_requests;
+		s->container = in_file > 1.5 * in_visit ||
+			       (in_visit > 1.5 * in_file && in_file > 1.5) ||
+			       (f && f->kept_open && in_file >= 4);
+		if (!s->container || share < 0.3 || share > 0.97)
+			continue;
+		/* in any order but that of the file, m requests a sample: m - 1 of m follow */
+		s->joined = true;
+	}
+}
+
+static bool is_stream(const char *extension, const struct format_facts *f)
+{
+	static const char *const names[] = {"tar", "tgz", "rec", "arrow", "parquet", "zst", NULL};
+
+	for (size_t i = 0; names[i]; i++)
+		if (strcmp(names[i], extension) == 0)
+			return true;
+	return f && f->flags & FORMAT_STREAM;
+}
+
+/* ---- samples ---- */
+
+static int by_file_name(const void *x, const void *y, void *of)
+{
+	const struct job_file *file = of;
+
+	return strcmp(file[*(const uint32_t *)x].name, file[*(const uint32_t *)y].name);
+}
+
+struct keyed_place {
+	uint32_t rank; /* of the file among names */
+	uint32_t visit;
+	int64_t offset;
+};
+
+static int by_keyed_place(const void *x, const void *y)
+{
+	const struct keyed_place *a = x, *b = y;
+
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	if (a->offset != b->offset)
+		return a->offset < b->offset ? -1 : 1;
+	return (a->visit > b->visit) - (a->visit < b->visit);
+}
+
+static void number_samples(struct account *a, const struct places *places)
+{
+	struct keyed_place *key = xcalloc(a->visits + 1, sizeof(*key));
+	uint32_t *file = xcalloc(a->job->files + 1, sizeof(*file)),
+		 *rank = xcalloc(a->job->files + 1, sizeof(*rank));
+	size_t files = 0;
+
+	for (size_t i = 0; i < a->visits; i++)
+		rank[a->visit[i].sample] = 1;
+	for (size_t i = 0; i < a->job->files; i++)
+		if (rank[i])
+			file[files++] = (uint32_t)i;
+	qsort_r(file, files, sizeof(*file), by_file_name, a->job->file);
+	for (size_t i = 0; i < files; i++)
+		rank[file[i]] = (uint32_t)i;
+	for (size_t i = 0; i < a->visits; i++)
+		key[i] = (struct keyed_place){rank[a->visit[i].sample], (uint32_t)i,
+					      places->offset[i]};
+	qsort(key, a->visits, sizeof(*key), by_keyed_place);
+	a->sample = xcalloc(a->visits + 1, sizeof(*a->sample));
+	for (size_t i = 0; i < a->visits; i++) {
+		struct visit *v = &a->visit[key[i].visit];
+
+		if (i == 0 || key[i].rank != key[i - 1].rank || key[i].offset != key[i - 1].offset)
+			a->sample[a->samples++] = (struct job_sample){
+				.file = file[key[i].rank],
+				.offset = key[i].offset,
+			};
+		v->sample = (uint32_t)(a->samples - 1);
+		if (v->bytes > a->sample[a->samples - 1].bytes)
+			a->sample[a->samples - 1].bytes = v->bytes;
+	}
+	if (a->samples > 0)
+		a->sample = xrealloc(a->sample, a->samples * sizeof(*a->sample));
+	free(key);
+	free(rank);
+	free(file);
+}
+
+static int by_visit_begin(const void *x, const void *y)
+{
+	const struct visit *a = x, *b = y;
+
+	return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+}
+
+/* Visits of files of which nothing was read (opened to look at) are none. */
+static void drop_empty(struct account *a, struct places *places)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < a->visits; i++) {
+		if (a->visit[i].bytes == 0 && a->visit[i].requests > 0)
+			continue;
+		places->offset[kept] = places->offset[i];
+		a->visit[kept++] = a->visit[i];
+	}
+	a->visits = kept;
+	places->n = kept;
+}
+
+void account_visits(struct account *a)
+{
+	struct shape *shape = xcalloc(a->groups + 1, sizeof(*shape));
+	struct places places = {0};
+	bool again = false;
+
+	if (!(a->job->sees & JOB_SEES_REQUESTS)) {
+		free(shape);
+		return;
+	}
+	for (size_t g = 0; g < a->groups; g++) {
+		const struct format_facts *f = account_format_of(a->group[g].extension);
+
+		if (a->group[g].role != FILE_DATASET)
+			continue;
+		if (is_stream(a->group[g].extension, f))
+			a->stream = true;
+		else
+			shape[g].candidate = !f || !(f->flags & FORMAT_IMAGE);
+	}
+	find_data_sizes(a, shape);
+	collect(a, shape, &places);
+	count_places(a, shape);
+	choose_containers(a, shape);
+	for (size_t g = 0; g < a->groups; g++)
+		again |= shape[g].container;
+	if (again) {
+		a->container = true;
+		collect(a, shape, &places);
+	}
+	drop_empty(a, &places);
+	number_samples(a, &places);
+	for (size_t i = 1; i < a->visits; i++)
+		if (a->visit[i].begin_ns < a->visit[i - 1].begin_ns) {
+			qsort(a->visit, a->visits, sizeof(*a->visit), by_visit_begin);
+			break;
+		}
+	free(places.offset);
+	free(shape);
+}
