@@ -35,6 +35,7 @@ OPENS = re.compile(r"(?<![\w.>])(fopen|fopen64|freopen|open|open64|openat|openat
                    r"json_load_file|json_dump_file)\s*\(")
 MAY_OPEN = {
     "src/store/posix.c": "the stores' files",
+    "src/cli/record_folder.c": "a key that ranks share under a lock, rings that are cut",
     "src/run/finish.c": "a new mark, O_EXCL and O_NOFOLLOW",
     "src/cli/main.c": "/dev/null", "src/cli/shepherd.c": "/dev/null", "src/cli/hosts_agent.c": "/dev/null",
     "src/comm/net_connect.c": "a file of the kernel",
@@ -67,6 +68,8 @@ def check_file(path, problems, warnings):
             problems.append(f"{where}: longer than {COLUMNS_MAX} columns")
         if line != line.rstrip():
             problems.append(f"{where}: trailing blank")
+        if layer == "recorder":
+            continue  # it defines libc's own functions, calls the kernel directly, and has no other layer to use
         if BANNED.search(code):
             problems.append(f"{where}: banned call: {BANNED.search(code).group(1)}")
         if layer != "cli" and EXITS.search(code) and rel.as_posix() not in MAY_EXIT:

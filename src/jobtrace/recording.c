@@ -1,0 +1,1028 @@
+/* Recordings: serials of the rings become files and positions. */
+#include "jobtrace/recording.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "jobtrace/ring_file.h"
+#include "jobtrace/trace_reader.h"
+
+#define DEPTH_MAX 4096 /* forks of forks whose serials are followed */
+#define UNSEEN_SMALL 65536
+
+/* What open(2) made. */
+struct description {
+	uint32_t file;
+	int64_t position; /* JOB_UNKNOWN */
+	uint32_t fd;
+	uint8_t kind;
+	bool append;
+};
+
+/* Numbers by two numbers: descriptions by ring and serial, threads by process and tid. */
+struct map {
+	struct {
+		uint64_t a, b;
+		uint32_t value; /* and 1; 0: free */
+	} * slot;
+	size_t slots, n;
+};
+
+struct ring_state {
+	uint32_t process;
+	int64_t parent; /* ring; -1 */
+	char *cwd;
+	bool executed, ended, continued;
+};
+
+struct mapping {
+	uint32_t ring, file;
+	int64_t at, bytes, there;
+};
+
+struct reading {
+	struct job *job;
+	struct ring_files files;
+	struct ring_state *ring;
+	struct map serials, threads, ring_ids;
+	struct description *description;
+	size_t descriptions, room;
+	struct mapping *mapping;
+	size_t mappings, mapping_room;
+	int64_t *size; /* of each file, as far as known: where appended bytes go */
+	bool *opened;
+	size_t sizes;
+	bool events;
+	struct recording_facts facts;
+	struct job_event event;
+	struct err *e;
+	int rc;
+};
+
+/* ---- numbers by numbers ---- */
+
+static size_t place(const struct map *m, uint64_t a, uint64_t b)
+{
+	size_t i = (a * 0x9e3779b97f4a7c15u ^ b * 0xc2b2ae3d27d4eb4fu) >> 20 & (m->slots - 1);
+
+	while (m->slot[i].value && (m->slot[i].a != a || m->slot[i].b != b))
+		i = (i + 1) & (m->slots - 1);
+	return i;
+}
+
+static uint32_t map_find(const struct map *m, uint64_t a, uint64_t b)
+{
+	return m->slots ? m->slot[place(m, a, b)].value - 1 : JOB_NONE;
+}
+
+static void map_put(struct map *m, uint64_t a, uint64_t b, uint32_t value)
+{
+	size_t i;
+
+	if (2 * (m->n + 1) > m->slots) {
+		struct map old = *m;
+
+		m->slots = old.slots ? 2 * old.slots : 1024;
+		m->slot = xcalloc(m->slots, sizeof(*m->slot));
+		for (size_t k = 0; k < old.slots; k++)
+			if (old.slot[k].value)
+				m->slot[place(m, old.slot[k].a, old.slot[k].b)] = old.slot[k];
+		free(old.slot);
+	}
+	i = place(m, a, b);
+	m->n += m->slot[i].value == 0;
+	m->slot[i].a = a;
+	m->slot[i].b = b;
+	m->slot[i].value = value + 1;
+}
+
+/* ---- names ---- */
+
+/* The absolute name without "." and "..", as far as the text tells. Heap string. */
+static char *absolute(const char *folder, const char *name)
+{
+	size_t n = strlen(folder) + strlen(name) + 3, to = 0;
+	char *whole = xmalloc(n), *out = xmalloc(n);
+	const char *p = whole;
+
+	snprintf(whole, n, "%s/%s", *name == '/' ? "" : folder, name);
+	if (*whole != '/') { /* the folder is not known */
+		free(out);
+		snprintf(whole, n, "%s", name);
+		return whole;
+	}
+	while (*p) {
+		size_t m;
+
+		while (*p == '/')
+			p++;
+		m = strcspn(p, "/");
+		if (m == 2 && p[0] == '.' && p[1] == '.') {
+			while (to > 0 && out[--to] != '/')
+				;
+		} else if (m > 0 && !(m == 1 && *p == '.')) {
+			out[to++] = '/';
+			memcpy(out + to, p, m);
+			to += m;
+		}
+		p += m;
+	}
+	if (to == 0)
+		out[to++] = '/';
+	out[to] = '\0';
+	free(whole);
+	return out;
+}
+
+static struct description *description_of(struct reading *r, uint32_t ring, uint64_t serial)
+{
+	for (int depth = 0; depth < DEPTH_MAX; depth++) {
+		uint32_t i;
+
+		if (serial < r->files.ring[ring].head.first_serial && r->ring[ring].parent >= 0) {
+			ring = (uint32_t)r->ring[ring].parent;
+			continue;
+		}
+		i = map_find(&r->serials, ring, serial);
+		return i == JOB_NONE ? NULL : &r->description[i];
+	}
+	return NULL;
+}
+
+static enum job_file_kind kind_of(uint64_t kind)
+{
+	switch (kind) {
+	case RING_FOLDER:
+		return JOB_FILE_FOLDER;
+	case RING_PIPE:
+		return JOB_FILE_PIPE;
+	case RING_SOCKETS:
+		return JOB_FILE_SOCKET;
+	case RING_MEMORY:
+		return JOB_FILE_MEMORY;
+	case RING_OTHER:
+		return JOB_FILE_OTHER;
+	default:
+		return JOB_FILE_REGULAR;
+	}
+}
+
+static uint32_t file_named(struct reading *r, uint32_t ring, uint64_t base, const char *name,
+			   uint64_t kind)
+{
+	const char *folder = r->ring[ring].cwd ? r->ring[ring].cwd : "";
+	enum job_file_kind k = kind_of(kind);
+	char *whole;
+	uint32_t i;
+
+	if (base) {
+		const struct description *d = description_of(r, ring, base - 1);
+
+		folder = d ? r->job->file[d->file].name : "";
+	}
+	if (k == JOB_FILE_MEMORY && strncmp(name, "/dev/shm/", 9) != 0 && *name == '/' &&
+	    !r->facts.anonymous && strncmp(name, "/memfd:", 7) != 0)
+		folder = "/dev/shm", name++;
+	whole = absolute(folder, name);
+	i = job_file(r->job, whole, k);
+	free(whole);
+	return i;
+}
+
+static uint32_t file_numbered(struct reading *r, uint64_t kind, uint64_t inode)
+{
+	char name[48];
+
+	snprintf(name, sizeof(name), "%s:[%" PRIu64 "]", kind == RING_PIPE ? "pipe" : "socket",
+		 inode);
+	return job_file(r->job, name, kind_of(kind));
+}
+
+static struct description *describe(struct reading *r, uint32_t ring, uint64_t serial,
+				    struct description d)
+{
+	if (r->descriptions >= JOB_NONE - 1)
+		return NULL;
+	if (r->descriptions == r->room) {
+		r->room = r->room ? 2 * r->room : 1024;
+		r->description = xrealloc(r->description, r->room * sizeof(*r->description));
+	}
+	map_put(&r->serials, ring, serial, (uint32_t)r->descriptions);
+	r->description[r->descriptions] = d;
+	return &r->description[r->descriptions++];
+}
+
+static int64_t *size_of(struct reading *r, uint32_t file)
+{
+	if (file >= r->sizes) {
+		size_t n = 2 * ((size_t)file + 64);
+
+		r->size = xrealloc(r->size, n * sizeof(*r->size));
+		r->opened = xrealloc(r->opened, n * sizeof(*r->opened));
+		for (size_t i = r->sizes; i < n; i++) {
+			r->size[i] = JOB_UNKNOWN;
+			r->opened[i] = false;
+		}
+		r->sizes = n;
+	}
+	return &r->size[file];
+}
+
+static void saw_size(struct reading *r, uint32_t file, int64_t size)
+{
+	*size_of(r, file) = size;
+	if (r->job->file[file].kind == JOB_FILE_REGULAR && size > r->job->file[file].size)
+		r->job->file[file].size = size;
+}
+
+/* ---- events ---- */
+
+static void add(struct reading *r)
+{
+	r->facts.events++;
+	if (r->events && r->rc == 0)
+		r->rc = job_add(r->job, &r->event, r->e);
+}
+
+static uint32_t thread_of(struct reading *r, uint32_t process, int64_t tid)
+{
+	uint32_t i = map_find(&r->threads, process, (uint64_t)tid);
+
+	if (i == JOB_NONE) {
+		i = job_thread(r->job, process, tid);
+		map_put(&r->threads, process, (uint64_t)tid, i);
+	}
+	return i;
+}
+
+static struct job_event *event(struct reading *r, const struct ring_event *v,
+			       enum job_event_kind kind, int64_t result)
+{
+	r->event = (struct job_event){
+		.begin_ns = v->begin_ns,
+		.end_ns = v->end_ns,
+		.offset = JOB_UNKNOWN,
+		.asked = JOB_UNKNOWN,
+		.result = result,
+		.thread = thread_of(r, r->ring[v->ring].process, v->tid),
+		.file = JOB_NONE,
+		.other = JOB_NONE,
+		.descriptor = JOB_NONE,
+		.kind = (uint8_t)kind,
+	};
+	return &r->event;
+}
+
+static struct job_event *event_on(struct reading *r, const struct ring_event *v,
+				  enum job_event_kind kind, int64_t result)
+{
+	const struct description *d = description_of(r, v->ring, v->serial);
+	struct job_event *j = event(r, v, kind, result);
+
+	if (d) {
+		j->file = d->file;
+		j->descriptor = d->fd;
+	}
+	return j;
+}
+
+/* Bytes that move at a position; where they lie. */
+static int64_t move(struct reading *r, struct description *d, int64_t n, bool write)
+{
+	int64_t at = d->position;
+
+	if (d->kind != RING_REGULAR && d->kind != RING_MEMORY)
+		return JOB_UNKNOWN;
+	if (write && d->append)
+		at = *size_of(r, d->file);
+	if (n < 0)
+		return at;
+	if (at == JOB_UNKNOWN || __builtin_add_overflow(at, n, &d->position)) {
+		d->position = JOB_UNKNOWN;
+		return at;
+	}
+	if (write && d->position > *size_of(r, d->file))
+		*size_of(r, d->file) = d->position;
+	return at;
+}
+
+static void transfer(struct reading *r, const struct ring_event *v)
+{
+	bool at = v->kind == RING_PREAD || v->kind == RING_PWRITE || v->kind == RING_AIO_READ ||
+		  v->kind == RING_AIO_WRITE;
+	bool write = v->kind == RING_WRITE || v->kind == RING_PWRITE ||
+		     v->kind == RING_STDIO_WRITE || v->kind == RING_SEND ||
+		     v->kind == RING_AIO_WRITE;
+	struct description *d = description_of(r, v->ring, v->serial);
+	struct job_event *j = event_on(r, v, write ? JOB_WRITE : JOB_READ, v->result);
+	int64_t end;
+
+	j->asked = v->asked;
+	if (v->kind == RING_RECEIVE || v->kind == RING_SEND)
+		r->facts.message_bytes += v->result > 0 ? (uint64_t)v->result : 0;
+	if (at)
+		j->offset = v->offset;
+	else if (d)
+		j->offset = move(r, d, v->result, write);
+	if (at && write && d && v->result > 0 &&
+	    !__builtin_add_overflow(v->offset, v->result, &end) && end > *size_of(r, d->file))
+		*size_of(r, d->file) = end;
+	add(r);
+}
+
+static void copied(struct reading *r, const struct ring_event *v)
+{
+	/* one call is a read of one file and a write of another */
+	for (int write = 0; write < 2; write++) {
+		uint64_t serial = write ? (uint64_t)v->v[0] : v->serial;
+		struct description *d = description_of(r, v->ring, serial);
+		struct job_event *j = event(r, v, write ? JOB_WRITE : JOB_READ, v->result);
+		int64_t at = v->v[1 + write];
+
+		j->asked = v->asked;
+		if (d) {
+			j->file = d->file;
+			j->descriptor = d->fd;
+			if (at >= 0 && at != d->position)
+				d->position = at;
+			j->offset = move(r, d, v->result, write);
+		}
+		add(r);
+	}
+}
+
+static void opened(struct reading *r, const struct ring_event *v)
+{
+	int64_t flags = v->v[1], fd = v->v[2], size = v->v[5];
+	uint64_t kind = (uint64_t)v->v[4];
+	uint32_t file = file_named(r, v->ring, (uint64_t)v->v[0], v->name[0],
+				   flags & O_DIRECTORY ? RING_FOLDER : kind);
+	struct job_event *j;
+
+	if (fd >= 0) {
+		describe(r, v->ring, (uint64_t)v->v[3],
+			 (struct description){file, 0, (uint32_t)fd, (uint8_t)kind,
+					      flags & O_APPEND});
+		if (kind == RING_REGULAR) {
+			saw_size(r, file, size);
+			r->facts.files += !r->opened[file];
+			r->opened[file] = true;
+		}
+		if (flags & O_CREAT)
+			r->job->file[file].deleted = false;
+	}
+	j = event(r, v, JOB_OPEN, fd);
+	j->file = file;
+	j->flags = (uint32_t)flags;
+	j->descriptor = fd >= 0 ? (uint32_t)fd : JOB_NONE;
+	add(r);
+}
+
+static void found(struct reading *r, const struct ring_event *v)
+{
+	static const char gone[] = " (deleted)";
+	uint64_t kind = (uint64_t)v->v[3];
+	bool deleted = kind == RING_REGULAR && str_ends(v->name[0], gone);
+	uint32_t file;
+
+	if (kind == RING_PIPE || kind == RING_SOCKETS) {
+		file = file_numbered(r, kind, (uint64_t)v->v[5]);
+	} else if (deleted) {
+		char *name = xstrndup(v->name[0], strlen(v->name[0]) - strlen(gone));
+
+		file = file_named(r, v->ring, 0, name, kind);
+		r->job->file[file].deleted = true;
+		free(name);
+	} else {
+		file = file_named(r, v->ring, 0, v->name[0], kind);
+	}
+	if (kind == RING_REGULAR)
+		saw_size(r, file, v->v[2]);
+	describe(r, v->ring, v->serial,
+		 (struct description){file, v->v[1] >= 0 ? v->v[1] : JOB_UNKNOWN, (uint32_t)v->v[0],
+				      (uint8_t)kind, v->v[4] & O_APPEND});
+}
+
+static void paired(struct reading *r, const struct ring_event *v)
+{
+	uint64_t kind = (uint64_t)v->v[0];
+
+	for (int i = 0; i < 2; i++) {
+		const int64_t *end = &v->v[1 + 3 * i];
+		uint32_t file = file_numbered(r, kind, (uint64_t)end[2]);
+		struct job_event *j;
+
+		describe(r, v->ring, (uint64_t)end[1],
+			 (struct description){file, JOB_UNKNOWN, (uint32_t)end[0], (uint8_t)kind,
+					      false});
+		j = event(r, v, JOB_OPEN, end[0]);
+		j->file = file;
+		j->flags = i ? O_WRONLY : O_RDONLY;
+		j->descriptor = (uint32_t)end[0];
+		add(r);
+	}
+}
+
+static void mapped(struct reading *r, const struct ring_event *v)
+{
+	struct job_event *j = event_on(r, v, JOB_MAP, v->v[0] < 0 && v->v[0] > -4096 ? v->v[0] : 0);
+
+	j->asked = v->v[1];
+	j->offset = v->v[2];
+	j->flags = (uint32_t)v->v[4];
+	if (j->file != JOB_NONE && j->result == 0 &&
+	    r->job->file[j->file].kind == JOB_FILE_REGULAR && v->v[1] > 0) {
+		if (r->mappings == r->mapping_room) {
+			r->mapping_room = r->mapping_room ? 2 * r->mapping_room : 64;
+			r->mapping = xrealloc(r->mapping, r->mapping_room * sizeof(*r->mapping));
+		}
+		r->mapping[r->mappings++] =
+			(struct mapping){v->ring, j->file, v->v[0], v->v[1], v->v[5]};
+		r->facts.mapped_files++;
+		r->facts.mapped_bytes += (uint64_t)v->v[1];
+	}
+	add(r);
+}
+
+static void unmapped(struct reading *r, const struct ring_event *v)
+{
+	struct job_event *j = event(r, v, JOB_UNMAP, 0);
+
+	j->asked = v->v[1];
+	for (size_t i = r->mappings; i-- > 0;) {
+		struct mapping *m = &r->mapping[i];
+
+		if (m->ring != v->ring || m->at != v->v[0])
+			continue;
+		j->file = m->file;
+		if (m->there >= 0 && v->v[2] > m->there) {
+			j->result = v->v[2] - m->there;
+			r->facts.mapped_came += (uint64_t)j->result;
+		}
+		*m = r->mapping[--r->mappings];
+		break;
+	}
+	add(r);
+}
+
+static uint32_t process_by_pid(struct reading *r, uint32_t ring, int64_t pid)
+{
+	const struct ring_info *self = &r->files.ring[ring];
+
+	for (size_t i = r->files.rings; i-- > 0;)
+		if (r->files.ring[i].head.pid == pid &&
+		    r->files.ring[i].head.host == self->head.host && pid > 0)
+			return r->ring[i].process;
+	return JOB_NONE;
+}
+
+static void moved(struct reading *r, const struct ring_event *v)
+{
+	struct ring_state *s = &r->ring[v->ring];
+	char *to = absolute(s->cwd ? s->cwd : "", v->name[0]);
+
+	if (v->v[1] >= 0 && *to == '/') {
+		free(s->cwd);
+		s->cwd = to;
+	} else {
+		free(to);
+	}
+}
+
+static void fact(struct reading *r, const struct ring_event *v)
+{
+	struct ring_state *s = &r->ring[v->ring];
+	struct job_process *p = &r->job->process[s->process];
+
+	switch (v->v[0]) {
+	case RING_COMMAND:
+		p->command = job_text(r->job, v->name[0]);
+		break;
+	case RING_HOST:
+		p->host = job_text(r->job, v->name[0]);
+		break;
+	case RING_CWD:
+		free(s->cwd);
+		s->cwd = xstrdup(v->name[0]);
+		break;
+	default:
+		break;
+	}
+}
+
+static void executed(struct reading *r, const struct ring_event *v)
+{
+	static const char *const why[] = {
+		[RING_IMAGE_STATIC] = "statically linked",
+		[RING_IMAGE_SETUID] = "set-user-ID",
+		[RING_IMAGE_OTHER_CLASS] = "for another processor or 32 bits",
+	};
+	struct job_event *j = event(r, v, JOB_EXEC, 0);
+	uint64_t image = (uint64_t)v->v[2];
+
+	j->file = file_named(r, v->ring, (uint64_t)v->v[1], v->name[0], RING_REGULAR);
+	j->other = process_by_pid(r, v->ring, v->v[0]);
+	if (v->v[0] == r->files.ring[v->ring].head.pid)
+		r->ring[v->ring].executed = true;
+	if (image < sizeof(why) / sizeof(why[0]) && why[image]) {
+		char text[512];
+
+		snprintf(text, sizeof(text), "%.400s is %s", r->job->file[j->file].name,
+			 why[image]);
+		texts_add(&r->facts.unrecorded, text);
+	}
+	add(r);
+}
+
+static void named(struct reading *r, const struct ring_event *v, enum job_event_kind kind,
+		  int64_t result)
+{
+	struct job_event *j = event(r, v, kind, result);
+
+	j->file = file_named(r, v->ring, (uint64_t)v->v[0], v->name[0],
+			     kind == JOB_MAKE_DIR ? RING_FOLDER : RING_REGULAR);
+}
+
+static void statted(struct reading *r, const struct ring_event *v)
+{
+	struct job_event *j = event(r, v, JOB_STAT, v->v[1]);
+	uint64_t kind = (uint64_t)v->v[2];
+
+	j->file = file_named(r, v->ring, (uint64_t)v->v[0], v->name[0], kind);
+	if (v->v[1] >= 0 && kind == RING_REGULAR)
+		saw_size(r, j->file, v->v[1]);
+	add(r);
+}
+
+static void one(struct reading *r, const struct ring_event *v)
+{
+	struct description *d;
+	struct job_event *j;
+
+	switch (v->kind) {
+	case RING_FACT:
+		fact(r, v);
+		break;
+	case RING_OPEN:
+		opened(r, v);
+		break;
+	case RING_CLOSE:
+		event_on(r, v, JOB_CLOSE, v->v[0]);
+		add(r);
+		break;
+	case RING_FOUND:
+		found(r, v);
+		break;
+	case RING_POSITION:
+		d = description_of(r, v->ring, v->serial);
+		if (d)
+			d->position = v->v[0];
+		break;
+	case RING_READ:
+	case RING_WRITE:
+	case RING_PREAD:
+	case RING_PWRITE:
+	case RING_STDIO_READ:
+	case RING_STDIO_WRITE:
+	case RING_RECEIVE:
+	case RING_SEND:
+	case RING_AIO_READ:
+	case RING_AIO_WRITE:
+		transfer(r, v);
+		break;
+	case RING_SEEK:
+		d = description_of(r, v->ring, v->serial);
+		if (d && v->v[0] >= 0)
+			d->position = v->v[0];
+		j = event_on(r, v, JOB_SEEK, v->v[0]);
+		if (v->v[0] >= 0)
+			j->offset = v->v[0];
+		j->flags = (uint32_t)v->v[2];
+		add(r);
+		break;
+	case RING_STAT:
+		statted(r, v);
+		break;
+	case RING_FSTAT:
+		j = event_on(r, v, JOB_STAT, v->v[0]);
+		if (j->file != JOB_NONE && v->v[0] >= 0)
+			saw_size(r, j->file, v->v[0]);
+		add(r);
+		break;
+	case RING_ACCESS:
+		named(r, v, JOB_ACCESS, v->v[1]);
+		add(r);
+		break;
+	case RING_LIST:
+		event_on(r, v, JOB_LIST, v->v[0]);
+		add(r);
+		break;
+	case RING_MAP:
+		mapped(r, v);
+		break;
+	case RING_UNMAP:
+		unmapped(r, v);
+		break;
+	case RING_ADVISE:
+		j = event_on(r, v, JOB_ADVISE, 0);
+		j->offset = v->v[0];
+		j->asked = v->v[1];
+		j->flags = (uint32_t)v->v[2];
+		add(r);
+		break;
+	case RING_MADVISE:
+		j = event(r, v, JOB_ADVISE, 0);
+		j->asked = v->v[1];
+		j->flags = (uint32_t)v->v[2];
+		for (size_t i = r->mappings; i-- > 0 && j->file == JOB_NONE;) {
+			const struct mapping *m = &r->mapping[i];
+
+			if (m->ring == v->ring && v->v[0] >= m->at && v->v[0] - m->at < m->bytes)
+				j->file = m->file;
+		}
+		if (j->file != JOB_NONE)
+			add(r);
+		break;
+	case RING_SYNC:
+		event_on(r, v, JOB_SYNC, v->v[0]);
+		add(r);
+		break;
+	case RING_RENAME:
+		named(r, v, JOB_RENAME, v->v[2]);
+		r->event.other =
+			file_named(r, v->ring, (uint64_t)v->v[1], v->name[1], RING_REGULAR);
+		add(r);
+		break;
+	case RING_UNLINK:
+		named(r, v, JOB_UNLINK, v->v[1]);
+		if (v->v[1] >= 0)
+			r->job->file[r->event.file].deleted = true;
+		add(r);
+		break;
+	case RING_MKDIR:
+		named(r, v, JOB_MAKE_DIR, v->v[1]);
+		add(r);
+		break;
+	case RING_TRUNCATE:
+		named(r, v, JOB_TRUNCATE, v->v[2]);
+		r->event.asked = v->v[1];
+		*size_of(r, r->event.file) = v->v[1];
+		add(r);
+		break;
+	case RING_FTRUNCATE:
+		j = event_on(r, v, JOB_TRUNCATE, v->v[1]);
+		j->asked = v->v[0];
+		if (j->file != JOB_NONE)
+			*size_of(r, j->file) = v->v[0];
+		add(r);
+		break;
+	case RING_CHDIR:
+		moved(r, v);
+		break;
+	case RING_FORK:
+		event(r, v, JOB_FORK, v->v[0])->other = process_by_pid(r, v->ring, v->v[0]);
+		add(r);
+		break;
+	case RING_EXEC:
+		executed(r, v);
+		break;
+	case RING_EXEC_FAILED:
+		r->ring[v->ring].executed = false;
+		break;
+	case RING_EXIT:
+		r->job->process[r->ring[v->ring].process].exit = v->v[0];
+		event(r, v, JOB_EXIT, v->v[0]);
+		add(r);
+		break;
+	case RING_WAIT:
+		j = event(r, v, JOB_WAIT, v->v[0]);
+		j->other = process_by_pid(r, v->ring, v->v[0]);
+		if (j->other != JOB_NONE && v->v[0] > 0)
+			r->job->process[j->other].exit = v->v[1];
+		add(r);
+		break;
+	case RING_BLOCK:
+		event(r, v, JOB_WAIT, v->v[1])->flags = (uint32_t)v->v[0];
+		add(r);
+		break;
+	case RING_PAIR:
+		paired(r, v);
+		break;
+	case RING_SOCKET:
+		describe(r, v->ring, (uint64_t)v->v[1],
+			 (struct description){file_numbered(r, RING_SOCKETS, (uint64_t)v->v[2]),
+					      JOB_UNKNOWN, (uint32_t)v->v[0], RING_SOCKETS, false});
+		break;
+	case RING_COPY:
+		copied(r, v);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- processes ---- */
+
+static int64_t parent_ring(struct reading *r, size_t i)
+{
+	const struct ring_head *h = &r->files.ring[i].head;
+	uint32_t k = h->parent ? map_find(&r->ring_ids, h->parent, 0) : JOB_NONE;
+
+	/* a ring cannot be its own ancestor: parents begin earlier */
+	return k != JOB_NONE && k < i ? (int64_t)k : -1;
+}
+
+/* The ring before in the same process, which became another program. */
+static int64_t image_before(struct reading *r, size_t i)
+{
+	const struct ring_head *h = &r->files.ring[i].head;
+	uint32_t k = map_find(&r->threads, (uint64_t)h->pid, h->host ^ 1);
+
+	if (k == JOB_NONE || h->parent)
+		return -1;
+	return r->files.ring[k].head.end_ns && r->files.ring[k].head.end_ns <= h->start_ns &&
+			       r->files.ring[k].head.host == h->host
+		       ? (int64_t)k
+		       : -1;
+}
+
+static uint32_t parent_process(struct reading *r, size_t i)
+{
+	const struct ring_head *h = &r->files.ring[i].head;
+	uint32_t k;
+
+	if (r->ring[i].parent >= 0)
+		return r->ring[r->ring[i].parent].process;
+	k = map_find(&r->threads, (uint64_t)h->ppid, h->host ^ 1);
+	return k == JOB_NONE ? JOB_NONE : r->ring[k].process;
+}
+
+static void make_processes(struct reading *r)
+{
+	/* until threads are known, that map holds the latest ring of each pid */
+	r->ring = xcalloc(r->files.rings + 1, sizeof(*r->ring));
+	for (size_t i = 0; i < r->files.rings; i++)
+		map_put(&r->ring_ids, r->files.ring[i].head.id, 0, (uint32_t)i);
+	for (size_t i = 0; i < r->files.rings; i++) {
+		const struct ring_info *info = &r->files.ring[i];
+		const struct ring_head *h = &info->head;
+		struct job_process *p;
+		int64_t before;
+
+		r->ring[i].parent = parent_ring(r, i);
+		before = image_before(r, i);
+		if (before >= 0) {
+			r->ring[i].process = r->ring[before].process;
+			r->ring[i].continued = true;
+			r->ring[before].ended = true;
+		} else {
+			r->ring[i].process = job_process(r->job, h->pid, "", parent_process(r, i));
+			r->job->process[r->ring[i].process].begin_ns = h->start_ns + info->shift_ns;
+		}
+		p = &r->job->process[r->ring[i].process];
+		p->rank = h->ranked ? h->rank : -1;
+		p->complete = h->last.known;
+		p->end_ns = h->end_ns ? h->end_ns + info->shift_ns : JOB_UNKNOWN;
+		if (r->ring[i].parent >= 0 && r->ring[r->ring[i].parent].cwd)
+			r->ring[i].cwd = xstrdup(r->ring[r->ring[i].parent].cwd);
+		map_put(&r->threads, (uint64_t)h->pid, h->host ^ 1, (uint32_t)i);
+		r->facts.anonymous |= h->anonymous != 0;
+		r->facts.full |= h->full != 0;
+		r->facts.lost += h->lost + info->counts.nested;
+		r->facts.lost_bytes += h->lost_rchar + h->lost_wchar;
+		r->facts.uring += h->uring != 0;
+		r->facts.limit = h->limit;
+	}
+	free(r->threads.slot);
+	r->threads = (struct map){0};
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* What the kernel counted of each process, less what it adds of the children that were reaped, and
+ * what was recorded. */
+static void account(struct reading *r)
+{
+	size_t n = r->job->processes;
+	int64_t *read = xcalloc(n + 1, sizeof(*read)), *written = xcalloc(n + 1, sizeof(*written));
+	uint64_t *total_read = xcalloc(n + 1, sizeof(*total_read));
+	uint64_t *total_written = xcalloc(n + 1, sizeof(*total_written));
+	uint64_t own_read = 0, own_written = 0;
+
+	for (size_t i = 0; i < n; i++)
+		r->job->process[i].logged_read_bytes = r->job->process[i].logged_write_bytes = 0;
+	for (size_t i = 0; i < r->files.rings; i++) {
+		const struct ring_info *f = &r->files.ring[i];
+		const struct ring_head *h = &f->head;
+		size_t p = r->ring[i].process;
+		struct job_process *to = &r->job->process[p];
+
+		to->logged_read_bytes += (int64_t)(f->counts.rchar + h->lost_rchar);
+		to->logged_write_bytes += (int64_t)(f->counts.wchar + h->lost_wchar);
+		r->facts.bytes_read += f->counts.rchar;
+		r->facts.bytes_written += f->counts.wchar;
+		r->facts.excluded_calls += f->counts.excluded_calls;
+		r->facts.excluded_read += f->counts.excluded_read;
+		r->facts.excluded_written += f->counts.excluded_written;
+		own_read += h->own_rchar + h->lost_rchar;
+		own_written += h->own_wchar + h->lost_wchar;
+		if (h->last.known) {
+			read[p] += (int64_t)(less(h->last.rchar, h->start.rchar) - h->own_rchar);
+			written[p] += (int64_t)(less(h->last.wchar, h->start.wchar) - h->own_wchar);
+			r->facts.loader_read += less(h->start.rchar, total_read[p]) * !h->parent;
+			total_read[p] = h->last.rchar;
+			total_written[p] = h->last.wchar;
+			r->facts.major_faults += less((uint64_t)h->major_faults_end,
+						      (uint64_t)h->major_faults_start);
+		} else {
+			read[p] = written[p] = JOB_UNKNOWN;
+		}
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct job_process *p = &r->job->process[i];
+		uint32_t above = p->parent;
+
+		r->facts.killed += !p->complete;
+		if (above == JOB_NONE || read[above] == JOB_UNKNOWN)
+			continue;
+		/* a child that went on after its parent was reaped by somebody else */
+		if (p->complete && p->end_ns > r->job->process[above].end_ns)
+			continue;
+		if (!p->complete) {
+			read[above] = written[above] = JOB_UNKNOWN;
+			continue;
+		}
+		read[above] -= (int64_t)total_read[i];
+		written[above] -= (int64_t)total_written[i];
+	}
+	for (size_t i = 0; i < n; i++) {
+		r->job->process[i].kernel_read_bytes = read[i] < 0 ? JOB_UNKNOWN : read[i];
+		r->job->process[i].kernel_write_bytes = written[i] < 0 ? JOB_UNKNOWN : written[i];
+	}
+	for (size_t i = 0; i < r->files.ends; i++) {
+		const struct ring_end *end = &r->files.end[i];
+
+		if (end->pid != 0 || !end->io.known)
+			continue;
+		r->facts.kernel_known = true;
+		r->facts.kernel_read += end->io.rchar;
+		r->facts.kernel_written += end->io.wchar;
+		r->facts.kernel_storage_read += end->io.read_bytes;
+	}
+	if (r->facts.kernel_known) {
+		r->facts.unseen_read =
+			(int64_t)less(r->facts.kernel_read,
+				      r->facts.bytes_read + own_read + r->facts.loader_read);
+		r->facts.unseen_written = (int64_t)less(r->facts.kernel_written,
+							r->facts.bytes_written + own_written);
+	}
+	free(read);
+	free(written);
+	free(total_read);
+	free(total_written);
+}
+
+/* Exit statuses that only the one who reaped the process knows. */
+static void take_ends(struct reading *r)
+{
+	for (size_t i = 0; i < r->files.ends; i++) {
+		const struct ring_end *end = &r->files.end[i];
+
+		for (size_t k = 0; end->pid > 0 && k < r->job->processes; k++) {
+			struct job_process *p = &r->job->process[k];
+
+			if (p->pid == end->pid && p->exit == JOB_UNKNOWN)
+				p->exit = end->status;
+		}
+	}
+}
+
+static void notes(struct reading *r)
+{
+	const struct recording_facts *f = &r->facts;
+	char bytes[32], other[32];
+
+	if (f->damaged)
+		job_note(r->job,
+			 "%llu parts of the recording are cut or damaged: their requests are "
+			 "missing",
+			 (unsigned long long)f->damaged);
+	if (f->lost)
+		job_note(r->job,
+			 "%llu requests are missing: the recording reached its limit of %s, or "
+			 "there was no room on the disk",
+			 (unsigned long long)f->lost,
+			 str_bytes((double)f->limit, bytes, sizeof(bytes)));
+	if (f->uring)
+		job_note(r->job,
+			 "%llu processes used io_uring, whose requests no recording from inside a "
+			 "process can see",
+			 (unsigned long long)f->uring);
+	for (size_t i = 0; i < f->unrecorded.n; i++)
+		job_note(r->job, "%s: nothing of it was recorded", f->unrecorded.v[i]);
+	if (f->mapped_files)
+		job_note(r->job,
+			 "%llu mappings of files, %s: what was read through them is not seen; %s "
+			 "came into memory while they were mapped",
+			 (unsigned long long)f->mapped_files,
+			 str_bytes((double)f->mapped_bytes, bytes, sizeof(bytes)),
+			 str_bytes((double)f->mapped_came, other, sizeof(other)));
+	if (f->unseen_read > UNSEEN_SMALL)
+		job_note(r->job,
+			 "%s that the kernel counts as read were not seen: calls that libraries "
+			 "and programs make without libc, and programs that were not recorded",
+			 str_bytes((double)f->unseen_read, bytes, sizeof(bytes)));
+}
+
+int recording_read(struct job *job, const char *folder, bool events, struct recording_facts *facts,
+		   struct err *e)
+{
+	struct reading r = {.job = job, .events = events, .e = e};
+	struct ring_event v;
+
+	r.rc = ring_files_open(&r.files, folder, e);
+	if (r.rc == 0) {
+		make_processes(&r);
+		r.facts.folder_bytes = r.files.bytes;
+		while (r.rc == 0 && ring_files_next(&r.files, &v))
+			one(&r, &v);
+		r.facts.processes = job->processes;
+		r.facts.damaged = r.files.damaged + r.files.unread;
+		take_ends(&r);
+		account(&r);
+		notes(&r);
+		job->start_s = r.files.start_s;
+		job->source = "a recording of stoker";
+		job->sees |= JOB_SEES_REQUESTS | JOB_SEES_TIMES | JOB_SEES_OFFSETS |
+			     JOB_SEES_OPENS | JOB_SEES_METADATA | JOB_SEES_PIPES |
+			     JOB_SEES_PROCESSES | JOB_SEES_MAPPINGS | JOB_SEES_ASKED |
+			     JOB_SEES_SIZES;
+	}
+	for (size_t i = 0; r.ring && i < r.files.rings; i++)
+		free(r.ring[i].cwd);
+	free(r.ring);
+	free(r.serials.slot);
+	free(r.threads.slot);
+	free(r.ring_ids.slot);
+	free(r.description);
+	free(r.mapping);
+	free(r.size);
+	free(r.opened);
+	ring_files_close(&r.files);
+	if (r.rc == 0 && facts)
+		*facts = r.facts;
+	else
+		recording_facts_release(&r.facts);
+	return r.rc;
+}
+
+int recording_summary(const char *folder, struct recording_facts *facts, struct err *e)
+{
+	struct job job;
+	int rc;
+
+	job_init(&job);
+	rc = recording_read(&job, folder, false, facts, e);
+	job_release(&job);
+	return rc;
+}
+
+void recording_facts_release(struct recording_facts *f)
+{
+	texts_release(&f->unrecorded);
+}
+
+/* ---- the row ---- */
+
+static bool recognize(const char *path, bool folder, const unsigned char *head, size_t n)
+{
+	(void)head;
+	(void)n;
+	return folder && ring_folder(path);
+}
+
+static int read_folders(struct job *job, const char *const *paths, size_t n, struct err *e)
+{
+	if (n > 1)
+		return err_set(e, ERR_USAGE, "%s and %s are two recordings: each folder is one job",
+			       paths[0], paths[1]);
+	return recording_read(job, paths[0], true, NULL, e);
+}
+
+const struct trace_reader trace_reader_recording = {
+	.name = "recording",
+	.people = "the folder of 'stoker record'",
+	.recognize = recognize,
+	.read = read_folders,
+};

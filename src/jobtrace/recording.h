@@ -1,0 +1,38 @@
+#pragma once
+/* A recording of `stoker record` as a job, and what it says of itself. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/texts.h"
+#include "jobtrace/job_log.h"
+
+struct recording_facts {
+	uint64_t events, files;     /* files: regular ones that were opened */
+	uint64_t processes, killed; /* killed: that did not tell their end */
+	uint64_t bytes_read,
+		bytes_written; /* recorded: what the kernel counts in rchar and wchar */
+	uint64_t excluded_calls, excluded_read, excluded_written; /* of these */
+	uint64_t message_bytes;                                   /* of sockets */
+	uint64_t mapped_files, mapped_bytes, mapped_came; /* came: into memory while mapped */
+	uint64_t major_faults;
+	uint64_t folder_bytes, limit, lost; /* lost: events beyond the limit, or without room */
+	uint64_t lost_bytes;
+	bool full, anonymous;
+	uint64_t uring;   /* processes that used io_uring */
+	uint64_t damaged; /* chunks and files that are cut or damaged */
+	/* the kernel's counts of the whole command, where `stoker record` saw its end */
+	bool kernel_known;
+	uint64_t kernel_read, kernel_written, kernel_storage_read;
+	uint64_t loader_read;                /* before programs begin: libraries being loaded */
+	int64_t unseen_read, unseen_written; /* kernel's, less all of the above; 0 at least */
+	struct texts unrecorded;             /* programs that ran without being recorded, and why */
+};
+
+/* Reads the recording in a folder into `job`: without its events when `events` is false, so that
+ * the memory is that of its names. `facts` may be NULL. Free with recording_facts_release. */
+int recording_read(struct job *job, const char *folder, bool events, struct recording_facts *facts,
+		   struct err *e);
+/* The facts alone. */
+int recording_summary(const char *folder, struct recording_facts *facts, struct err *e);
+void recording_facts_release(struct recording_facts *f);

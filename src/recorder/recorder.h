@@ -1,0 +1,113 @@
+#pragma once
+/* Inside the recording library. It is loaded before the C library of a program that is recorded:
+ * it takes no lock, allocates from the kernel alone, leaves errno as it is, and calls the kernel
+ * directly, so that nothing of it is recorded. All functions: any thread, signal handlers too. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "recorder/ring.h"
+
+#define WRAP __attribute__((visibility("default")))
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* ---- the next function of a name: libc's, or of a library loaded after this one ---- */
+
+void *real_find(void **slot, const char *name);
+
+static inline void *real_of(void **slot, const char *name)
+{
+	void *p = __atomic_load_n(slot, __ATOMIC_RELAXED);
+
+	return LIKELY(p != NULL) ? p : real_find(slot, name);
+}
+
+/* ---- the kernel ---- */
+
+long raw6(long nr, long a, long b, long c, long d, long e, long f);
+#define RAW_N(_1, _2, _3, _4, _5, _6, _7, n, ...) n
+#define raw(nr, ...) raw_(nr, ##__VA_ARGS__, 0, 0, 0, 0, 0, 0)
+#define raw_(nr, a, b, c, d, e, f, ...)                                                            \
+	raw6((long)(nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+int64_t now_ns(void);
+
+/* ---- the process ---- */
+
+/* Whether calls of this thread are recorded now. The first call in a process, and in a child of
+ * fork, however it was made, begins a ring. False in a child of vfork. */
+bool recording(void);
+bool recording_all(void);
+bool recording_anonymous(void);
+uint64_t recording_key(int half);
+
+/* The image ends, or may: counters of the kernel are stored. */
+void process_ends(void);
+/* fork returned to the parent; the child's first call is process_forked. */
+void process_forked(void);
+/* vfork follows in this thread. */
+void process_vforks(void);
+/* Whether this is a child of vfork: the parent's memory, which waits. */
+bool process_is_vforked(void);
+void process_used_uring(void);
+
+/* Variables that a new program needs to be recorded: `n` strings `NAME=VALUE`, 0 when none. The
+ * first is LD_PRELOAD's value alone, without the name. */
+size_t process_variables(const char *const **out);
+
+/* ---- descriptors: what each leads to, in one word ---- */
+
+#define FD_SERIAL(w) ((w)&0xfffffffffull)
+#define FD_KIND(w) ((enum ring_file)((w) >> 36 & 15))
+#define FD_DOUBT(w) ((unsigned)((w) >> 40 & 0xfff))
+
+uint64_t fd_known(int fd); /* 0: not known */
+/* The word, which is found from the kernel where it is not known; 0: no descriptor. */
+uint64_t fd_word(int fd);
+/* The same before a transfer at the position: another process may have moved that. */
+uint64_t fd_word_at_position(int fd);
+/* A new file at fd. Returns its word. */
+uint64_t fd_new(int fd, enum ring_file kind);
+void fd_put(int fd, uint64_t word); /* a duplicate */
+void fd_forget(int fd);
+void fd_forget_range(unsigned first, unsigned last);
+/* A child may have moved the positions that are shared with it. */
+void fd_doubt(void);
+uint64_t serial_next(void);
+struct fd_facts {
+	enum ring_file kind;
+	int64_t size;
+	uint64_t inode;
+};
+bool fd_facts(int fd, struct fd_facts *out);
+/* Of st_mode. */
+enum ring_file kind_of_mode(unsigned mode);
+
+/* ---- names ---- */
+
+/* Whether calls on this file are only counted; `w`: the word of the folder of a relative name. */
+bool name_excluded(const char *path, uint64_t base);
+void names_cwd(const char *path); /* the current folder, for relative names */
+/* The keyed hash of a name: depth and known extensions are kept. Returns the length, at most
+ * size. */
+size_t name_hash(const char *path, size_t n, char *out, size_t size);
+
+/* ---- events ---- */
+
+/* A read or write. `word` as fd_word says; `at` is the offset of RING_PREAD and RING_PWRITE. */
+void note_transfer(enum ring_kind kind, uint64_t word, int64_t begin, uint64_t asked, int64_t at,
+		   int64_t result);
+/* Any other: the fields in the order of ring_fields, of numbers and const char *. */
+void note(enum ring_kind kind, int64_t begin, ...);
+/* A call on something excluded: counted. */
+void note_excluded(int64_t read, int64_t written);
+/* Adds to what the kernel's counters are compared with, without an event. */
+void note_counted(int64_t read, int64_t written);
+
+/* ---- what other files of the library need of each other ---- */
+
+void maps_end(void); /* what is in memory of files that are mapped */
+void stdio_end(void);
+int at_base(int dirfd, const char *path, uint64_t *base);
+enum ring_image image_of(int dirfd, const char *path);

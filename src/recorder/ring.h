@@ -1,0 +1,230 @@
+#pragma once
+/* The files of a recording: what the library in a recorded process writes, and what the reader
+ * (jobtrace/recording.c) reads. All integers are of the machine's byte order (little-endian).
+ *
+ * A recording is a folder:
+ *   RING_JOB_NAME      text: RING_JOB_MAGIC, then lines `key value`
+ *   control-HEX        struct ring_control, one a host: what the processes share
+ *   HEX.ring           one a process image: struct ring_head in its first RING_PAGE bytes, then
+ *                      chunks, each struct ring_chunk and its events
+ *   HEX.end            struct ring_end: what `stoker record` saw of a process that it reaped, and
+ *                      of all
+ *
+ * A ring is mapped shared: what was stored stays when the process is killed. Each thread fills a
+ * chunk of its own. An event is
+ *   1 byte   kind, with RING_SAME (serial as the event before) and RING_FULL (result as asked)
+ *   zigzag   begin, less the end of the event before in the chunk (ring_chunk.base_ns at first)
+ *   varint   duration in ns
+ *   fields   by kind, as ring_fields() has them
+ * Varints have 7 bits a byte, low first. Names are front-coded: the number of bytes they share with
+ * the name before in the chunk, the number of other bytes, those bytes.
+ *
+ * A serial numbers what open(2) made: descriptors that dup(2) or fork(2) made have the same. In a
+ * process that was forked, serials below ring_head.first_serial are those of its parent's ring.
+ */
+#include <stdint.h>
+
+#define RING_MAGIC "STKRING\1"
+#define RING_JOB_NAME "stoker-recording"
+#define RING_JOB_MAGIC "stoker recording 1\n"
+#define RING_PAGE 4096
+#define RING_CHUNK_MAGIC 0x4b4e5543u
+#define RING_END_MAGIC "STKEND1"
+#define RING_PATH_MAX 8192 /* bytes of a name; longer ones are cut */
+
+#define RING_SAME 0x40
+#define RING_FULL 0x80
+#define RING_KIND 0x3f
+
+/* The variables by which `stoker record` tells the library what to do. */
+#define RING_ENV_DIR "STOKER_RECORD_DIR"     /* absolute */
+#define RING_ENV_LIB "STOKER_RECORD_LIBRARY" /* as in LD_PRELOAD */
+#define RING_ENV_LIMIT "STOKER_RECORD_LIMIT" /* bytes, of all processes of a host */
+#define RING_ENV_KEY "STOKER_RECORD_KEY"     /* 32 hex digits: names are hashed */
+#define RING_ENV_ALL "STOKER_RECORD_ALL"     /* set: nothing is excluded */
+
+enum ring_kind {
+	RING_FACT = 1, /* which, text */
+	RING_OPEN,
+	RING_CLOSE,
+	RING_DUP,
+	RING_FOUND, /* a descriptor that nothing recorded made: inherited, or received */
+	RING_POSITION,
+	RING_READ,
+	RING_WRITE,
+	RING_PREAD,
+	RING_PWRITE,
+	RING_STDIO_READ, /* result: bytes that libc asked of the kernel for it */
+	RING_STDIO_WRITE,
+	RING_RECEIVE, /* recv(2) and its family: not in rchar */
+	RING_SEND,
+	RING_SEEK,
+	RING_STAT,
+	RING_FSTAT,
+	RING_ACCESS,
+	RING_LIST,
+	RING_MAP,
+	RING_UNMAP,
+	RING_ADVISE,
+	RING_MADVISE,
+	RING_SYNC,
+	RING_RENAME,
+	RING_UNLINK,
+	RING_MKDIR,
+	RING_TRUNCATE,
+	RING_FTRUNCATE,
+	RING_CHDIR,
+	RING_FORK,
+	RING_EXEC, /* pid: the process that becomes another program */
+	RING_EXEC_FAILED,
+	RING_EXIT,
+	RING_WAIT,
+	RING_BLOCK,
+	RING_PAIR,
+	RING_SOCKET,
+	RING_CONNECT,
+	RING_COPY,
+	RING_THREAD, /* another thread goes on with the chunk; time: absolute */
+	RING_URING,
+	RING_AIO_READ, /* libaio: begin is the submission */
+	RING_AIO_WRITE,
+	RING_KINDS
+};
+
+/* The fields of a kind: s serial (absent with RING_SAME), u unsigned, i signed, p name, o offset
+ * (zigzag, less the end of the transfer before in the chunk), r result (signed; absent with
+ * RING_FULL), a asked. NULL: no such kind. */
+static inline const char *ring_fields(unsigned kind)
+{
+	static const char *const fields[RING_KINDS] = {
+		[RING_FACT] = "up",
+		[RING_OPEN] = "upuiuui", /* base, name, flags, fd or -errno, serial, kind, size */
+		[RING_CLOSE] = "si",
+		[RING_DUP] = "si",         /* the new descriptor */
+		[RING_FOUND] = "supiiuuu", /* fd, name, position, size, kind, flags, inode */
+		[RING_POSITION] = "si",
+		[RING_READ] = "sar",
+		[RING_WRITE] = "sar",
+		[RING_PREAD] = "saor",
+		[RING_PWRITE] = "saor",
+		[RING_STDIO_READ] = "sar",
+		[RING_STDIO_WRITE] = "sar",
+		[RING_RECEIVE] = "sar",
+		[RING_SEND] = "sar",
+		[RING_SEEK] = "siiu", /* position or -errno, requested, whence */
+		[RING_STAT] = "upiu", /* base, name, size or -errno, kind */
+		[RING_FSTAT] = "si",
+		[RING_ACCESS] = "upi",
+		[RING_LIST] = "si",
+		[RING_MAP] = "siuiuui", /* address or -errno, length, offset, prot, flags, bytes in
+					   memory or -1 */
+		[RING_UNMAP] = "iui",   /* address, length, bytes in memory or -1 */
+		[RING_ADVISE] = "siuu", /* offset, length, advice */
+		[RING_MADVISE] = "iuu",
+		[RING_SYNC] = "siu",
+		[RING_RENAME] = "upupi",
+		[RING_UNLINK] = "upi",
+		[RING_MKDIR] = "upi",
+		[RING_TRUNCATE] = "upui",
+		[RING_FTRUNCATE] = "sui",
+		[RING_CHDIR] = "upi",
+		[RING_FORK] = "i",
+		[RING_EXEC] = "iupu", /* pid, base, name, enum ring_image */
+		[RING_EXEC_FAILED] = "ii",
+		[RING_EXIT] = "i",
+		[RING_WAIT] = "ii", /* pid or -errno, status */
+		[RING_BLOCK] = "ui",
+		[RING_PAIR] = "uuuuuuu", /* kind, fd, serial, inode, fd, serial, inode */
+		[RING_SOCKET] = "uuu",   /* fd, serial, inode */
+		[RING_CONNECT] = "si",
+		[RING_COPY] = "suiiar", /* serial of the output, offsets or -1 */
+		[RING_THREAD] = "ii",
+		[RING_URING] = "i",
+		[RING_AIO_READ] = "saor",
+		[RING_AIO_WRITE] = "saor",
+	};
+
+	return kind < RING_KINDS ? fields[kind] : 0;
+}
+#define RING_FIELDS_MAX 8
+
+/* What the base of a name is: 0, the current folder of the process (or the name is absolute);
+ * else the serial of a folder and 1. */
+
+enum ring_fact { RING_COMMAND, RING_HOST, RING_CWD, RING_FACTS };
+
+/* Kinds of what a descriptor leads to. */
+enum ring_file {
+	RING_UNKNOWN,
+	RING_REGULAR,
+	RING_FOLDER,
+	RING_PIPE,
+	RING_SOCKETS,
+	RING_MEMORY, /* below /dev/shm, memfd */
+	RING_OTHER,
+	RING_EXCLUDED, /* its calls are only counted */
+};
+
+/* What is executed, as far as it tells why there is no recording of it. */
+enum ring_image {
+	RING_IMAGE_DYNAMIC,
+	RING_IMAGE_STATIC,
+	RING_IMAGE_SETUID,
+	RING_IMAGE_OTHER_CLASS, /* 32-bit, another machine */
+	RING_IMAGE_UNKNOWN,
+};
+
+/* /proc/PID/io. All 0 and known 0: not to be had. */
+struct ring_io {
+	uint64_t known, rchar, wchar, syscr, syscw, read_bytes, write_bytes;
+};
+
+struct ring_head {
+	char magic[8];
+	uint32_t head_bytes, ranked; /* RING_PAGE; whether rank is set */
+	uint64_t id, parent;         /* parent: the ring that this process was forked from; 0 */
+	uint64_t host;               /* a number that rings of one host share */
+	int64_t pid, ppid;
+	int64_t start_ns, start_real_ns; /* CLOCK_MONOTONIC, CLOCK_REALTIME */
+	uint64_t first_serial;
+	int64_t rank, local_rank; /* of the launcher; -1 */
+	uint64_t anonymous, all;
+	uint64_t limit;
+	struct ring_io start, last;    /* last: at exit or exec; known 0: the process was killed */
+	uint64_t own_rchar, own_wchar; /* of those, the recorder's */
+	int64_t major_faults_start, major_faults_end;
+	int64_t end_ns;     /* 0: it did not say */
+	uint64_t allocated; /* bytes of the file that chunks have */
+	uint64_t lost;      /* events for which there was no room, memory or descriptor */
+	uint64_t lost_rchar, lost_wchar;
+	uint64_t full;  /* the limit was reached */
+	uint64_t uring; /* io_uring was set up so often */
+};
+
+/* Counts of a thread in a chunk. Totals of what is excluded are part of rchar and wchar. */
+struct ring_counts {
+	uint64_t rchar, wchar; /* recorded bytes that the kernel counts there */
+	uint64_t excluded_calls, excluded_read, excluded_written;
+	uint64_t nested; /* events of signal handlers within signal handlers: lost */
+};
+
+struct ring_chunk {
+	uint32_t magic, bytes; /* with this header */
+	int64_t tid, base_ns;
+	uint32_t used, pad; /* bytes of complete events */
+	struct ring_counts counts;
+};
+
+struct ring_control {
+	char magic[8];
+	uint64_t used; /* bytes of all rings of this host */
+};
+
+/* Of one process that `stoker record` reaped. The last has pid 0: all that it ran. */
+struct ring_end {
+	char magic[8];
+	int64_t pid, status; /* of waitid: exit status, or -signal */
+	int64_t begin_ns, end_ns;
+	struct ring_io io; /* with those of the children that the process itself reaped */
+	uint64_t image;    /* pid 0: enum ring_image of the command */
+};

@@ -1,0 +1,46 @@
+#pragma once
+/* What the files of wrapped functions share. They define the names of libc themselves, so no header
+ * may turn these into others (fortify, 64-bit offsets). */
+#include <errno.h>
+
+#include "recorder/recorder.h"
+
+#if defined(_FILE_OFFSET_BITS) || defined(_FORTIFY_SOURCE)
+#error "wrapped functions are compiled without _FILE_OFFSET_BITS and _FORTIFY_SOURCE"
+#endif
+
+/* As REAL, with the parameters in parentheses. */
+#define REAL_V(ret, name, type)                                                                    \
+	static void *real_slot;                                                                    \
+	ret(*real) type = (ret(*) type)real_of(&real_slot, #name)
+#undef REAL
+#define REAL(ret, name, ...) REAL_V(ret, name, (__VA_ARGS__))
+
+/* Fields of note() are 64 bits wide. */
+#define N(x) ((int64_t)(x))
+#define KEEP_ERRNO(...)                                                                            \
+	do {                                                                                       \
+		int kept = errno;                                                                  \
+		__VA_ARGS__;                                                                       \
+		errno = kept;                                                                      \
+	} while (0)
+
+#define RECORD_MEMORY (1 << 30) /* beside the flags of open(2): a file in memory */
+
+static inline int no_call(void)
+{
+	errno = ENOSYS;
+	return -1;
+}
+
+/* Results as of the kernel: -errno for errors. Begin is the time before the call. */
+void wrap_opened(int dirfd, const char *path, int flags, int64_t begin, long result);
+void wrap_closing(int fd, int64_t begin); /* before the call */
+void wrap_duplicated(int old, int copy, int64_t begin);
+void wrap_copied(int in, int out, int64_t at_in, int64_t at_out, uint64_t asked, int64_t begin,
+		 int64_t result, bool counted);
+void wrap_statted(int dirfd, const char *path, int64_t begin, int64_t result, unsigned mode);
+void wrap_submitted(long n, void *const *iocb, int64_t begin);
+struct io_event;
+void wrap_completed(long n, const struct io_event *event);
+void wrap_pair(int r, const int *fd, enum ring_file kind, int64_t begin);

@@ -1,0 +1,263 @@
+/* libaio, io_uring, and calls that programs make through syscall(2). */
+#include "recorder/wrap.h"
+
+#include <fcntl.h>
+#include <linux/aio_abi.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* ---- libaio: a request is noted when it is complete ---- */
+
+#define SUBMITTED 4096
+
+static struct {
+	uint64_t iocb;
+	int64_t begin;
+} submitted[SUBMITTED];
+
+static size_t slot_of(uint64_t iocb)
+{
+	return (iocb >> 4) * 0x9e3779b97f4a7c15u >> 52;
+}
+
+void wrap_submitted(long n, void *const *iocb, int64_t begin)
+{
+	for (long i = 0; i < n; i++) {
+		size_t k = slot_of((uint64_t)(uintptr_t)iocb[i]);
+
+		submitted[k].begin = begin;
+		__atomic_store_n(&submitted[k].iocb, (uint64_t)(uintptr_t)iocb[i],
+				 __ATOMIC_RELEASE);
+	}
+}
+
+void wrap_completed(long n, const struct io_event *event)
+{
+	for (long i = 0; i < n; i++) {
+		const struct iocb *c = (const void *)(uintptr_t)event[i].obj;
+		size_t k = slot_of(event[i].obj);
+		int64_t begin = now_ns();
+		enum ring_kind kind;
+		uint64_t asked;
+
+		if (__atomic_load_n(&submitted[k].iocb, __ATOMIC_ACQUIRE) == event[i].obj)
+			begin = submitted[k].begin;
+		asked = c->aio_nbytes;
+		switch (c->aio_lio_opcode) {
+		case IOCB_CMD_PREADV:
+		case IOCB_CMD_PWRITEV: {
+			const struct iovec *v = (const void *)(uintptr_t)c->aio_buf;
+
+			for (uint64_t j = asked = 0; j < c->aio_nbytes; j++)
+				asked += v[j].iov_len;
+		}
+			__attribute__((fallthrough));
+		case IOCB_CMD_PREAD:
+		case IOCB_CMD_PWRITE:
+			kind = c->aio_lio_opcode == IOCB_CMD_PREAD ||
+					       c->aio_lio_opcode == IOCB_CMD_PREADV
+				       ? RING_AIO_READ
+				       : RING_AIO_WRITE;
+			note_transfer(kind, fd_word((int)c->aio_fildes), begin, asked,
+				      c->aio_offset, event[i].res);
+			break;
+		case IOCB_CMD_FSYNC:
+		case IOCB_CMD_FDSYNC:
+			note(RING_SYNC, begin, FD_SERIAL(fd_word((int)c->aio_fildes)),
+			     N(event[i].res), N(c->aio_lio_opcode == IOCB_CMD_FDSYNC));
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+WRAP int io_submit(void *context, long n, void **iocb)
+{
+	REAL(int, io_submit, void *, long, void **);
+
+	if (!real)
+		return -ENOSYS;
+	/* before the call: it may be complete before the call is */
+	if (recording())
+		wrap_submitted(n, iocb, now_ns());
+	return real(context, n, iocb);
+}
+
+WRAP int io_getevents(void *context, long least, long n, void *event, void *t)
+{
+	REAL(int, io_getevents, void *, long, long, void *, void *);
+	int r;
+
+	if (!real)
+		return -ENOSYS;
+	r = real(context, least, n, event, t);
+	if (r > 0 && recording())
+		KEEP_ERRNO(wrap_completed(r, event));
+	return r;
+}
+
+WRAP int io_pgetevents(void *context, long least, long n, void *event, void *t, void *mask)
+{
+	REAL(int, io_pgetevents, void *, long, long, void *, void *, void *);
+	int r;
+
+	if (!real)
+		return -ENOSYS;
+	r = real(context, least, n, event, t, mask);
+	if (r > 0 && recording())
+		KEEP_ERRNO(wrap_completed(r, event));
+	return r;
+}
+
+/* ---- io_uring: requests are stores to memory; only that it is used can be seen ---- */
+
+static void uses_uring(int r)
+{
+	if (r < 0 || !recording())
+		return;
+	process_used_uring();
+	note(RING_URING, now_ns(), N(r));
+}
+
+#define URING(name, type, params, args)                                                            \
+	WRAP int name params                                                                       \
+	{                                                                                          \
+		REAL_V(int, name, type);                                                           \
+		int r;                                                                             \
+		if (!real)                                                                         \
+			return -ENOSYS;                                                            \
+		r = real args;                                                                     \
+		uses_uring(r);                                                                     \
+		return r;                                                                          \
+	}
+URING(io_uring_queue_init, (unsigned, void *, unsigned), (unsigned n, void *ring, unsigned flags),
+      (n, ring, flags))
+URING(io_uring_queue_init_params, (unsigned, void *, void *),
+      (unsigned n, void *ring, void *params), (n, ring, params))
+URING(io_uring_queue_init_mem, (unsigned, void *, void *, void *, size_t),
+      (unsigned n, void *ring, void *params, void *mem, size_t size), (n, ring, params, mem, size))
+URING(io_uring_setup, (unsigned, void *), (unsigned n, void *params), (n, params))
+
+/* ---- syscall(2) ---- */
+
+static uint64_t vector(const struct iovec *v, long n)
+{
+	uint64_t sum = 0;
+
+	for (long i = 0; v && i < n; i++)
+		sum += v[i].iov_len;
+	return sum;
+}
+
+/* Before the call: what afterwards is not there any more. */
+static void before_call(long nr, const long *a, int64_t begin)
+{
+	if (nr == SYS_close)
+		wrap_closing((int)a[0], begin);
+	else if (nr == SYS_exit_group)
+		process_ends();
+	else if (nr == SYS_io_submit)
+		wrap_submitted(a[1], (void *const *)a[2], begin);
+}
+
+static void after_call(long nr, const long *a, int64_t begin, long r)
+{
+	switch (nr) {
+	case SYS_read:
+	case SYS_readv:
+		note_transfer(RING_READ, fd_word((int)a[0]), begin,
+			      nr == SYS_read ? (uint64_t)a[2] : vector((const void *)a[1], a[2]), 0,
+			      r);
+		break;
+	case SYS_write:
+	case SYS_writev:
+		note_transfer(RING_WRITE, fd_word((int)a[0]), begin,
+			      nr == SYS_write ? (uint64_t)a[2] : vector((const void *)a[1], a[2]),
+			      0, r);
+		break;
+	case SYS_pread64:
+	case SYS_preadv:
+	case SYS_preadv2:
+		note_transfer(RING_PREAD, fd_word((int)a[0]), begin,
+			      nr == SYS_pread64 ? (uint64_t)a[2] : vector((const void *)a[1], a[2]),
+			      a[3], r);
+		break;
+	case SYS_pwrite64:
+	case SYS_pwritev:
+	case SYS_pwritev2:
+		note_transfer(RING_PWRITE, fd_word((int)a[0]), begin,
+			      nr == SYS_pwrite64 ? (uint64_t)a[2]
+						 : vector((const void *)a[1], a[2]),
+			      a[3], r);
+		break;
+#ifdef SYS_open
+	case SYS_open:
+		wrap_opened(AT_FDCWD, (const char *)a[0], (int)a[1], begin, r);
+		break;
+#endif
+	case SYS_openat:
+		wrap_opened((int)a[0], (const char *)a[1], (int)a[2], begin, r);
+		break;
+#ifdef SYS_openat2
+	case SYS_openat2:
+		wrap_opened((int)a[0], (const char *)a[1], (int)*(const uint64_t *)a[2], begin, r);
+		break;
+#endif
+	case SYS_memfd_create:
+		wrap_opened(AT_FDCWD, (const char *)a[0], O_RDWR | RECORD_MEMORY, begin, r);
+		break;
+	case SYS_dup:
+	case SYS_dup3:
+#ifdef SYS_dup2
+	case SYS_dup2:
+#endif
+		wrap_duplicated((int)a[0], (int)r, begin);
+		break;
+	case SYS_lseek:
+		note(RING_SEEK, begin, FD_SERIAL(fd_word((int)a[0])), N(r), N(a[1]), N(a[2]));
+		break;
+	case SYS_getdents64:
+		note(RING_LIST, begin, FD_SERIAL(fd_word((int)a[0])), N(r));
+		break;
+	case SYS_sendfile:
+		wrap_copied((int)a[1], (int)a[0], -1, -1, (uint64_t)a[3], begin, r, true);
+		break;
+	case SYS_copy_file_range:
+		wrap_copied((int)a[0], (int)a[2], -1, -1, (uint64_t)a[4], begin, r, true);
+		break;
+	case SYS_io_getevents:
+		if (r > 0)
+			wrap_completed(r, (const void *)a[3]);
+		break;
+	case SYS_io_uring_setup:
+		uses_uring((int)r);
+		break;
+	default:
+		break;
+	}
+}
+
+WRAP long syscall(long nr, ...)
+{
+	REAL(long, syscall, long, ...);
+	long a[6], r;
+	int64_t begin;
+	va_list ap;
+
+	va_start(ap, nr);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	/* most calls that come this way are of locks */
+	if (nr == SYS_futex || nr == SYS_gettid || !recording())
+		return real(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+	begin = now_ns();
+	KEEP_ERRNO(before_call(nr, a, begin));
+	r = real(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+	KEEP_ERRNO(after_call(nr, a, begin, r < 0 ? -errno : r));
+	return r;
+}

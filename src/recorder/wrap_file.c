@@ -1,0 +1,783 @@
+/* Calls on files: open, read, write, seek, stat, listings, names. */
+#include "recorder/wrap.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+struct stat64;
+struct statx;
+
+/* ---- open ---- */
+
+/* The base of a relative name; -1: the folder is not known. */
+int at_base(int dirfd, const char *path, uint64_t *base)
+{
+	uint64_t w;
+
+	*base = 0;
+	if (dirfd == AT_FDCWD || (path && *path == '/'))
+		return 0;
+	w = fd_word(dirfd);
+	*base = w;
+	return w ? 0 : -1;
+}
+
+#define BASE(w) ((w) ? FD_SERIAL(w) + 1 : 0)
+
+static void opened(int dirfd, const char *path, int flags, int64_t begin, int fd, int error)
+{
+	struct fd_facts facts = {RING_UNKNOWN, -1, 0};
+	uint64_t base, w = 0;
+
+	(void)at_base(dirfd, path, &base);
+	if (fd >= 0)
+		(void)fd_facts(fd, &facts);
+	if (path && (strncmp(path, "/dev/shm/", 9) == 0 || flags & RECORD_MEMORY))
+		facts.kind = RING_MEMORY;
+	if (name_excluded(path, base)) {
+		if (fd >= 0)
+			fd_put(fd, (uint64_t)RING_EXCLUDED << 36);
+		note_excluded(0, 0);
+		return;
+	}
+	if (fd >= 0)
+		w = fd_new(fd, facts.kind);
+	note(RING_OPEN, begin, BASE(base), path, N((unsigned)flags & ~RECORD_MEMORY),
+	     fd >= 0 ? N(fd) : N(-error), FD_SERIAL(w), N(facts.kind), facts.size);
+}
+
+#define OPEN(name, type, params, args, dirfd, flags)                                               \
+	WRAP int name params                                                                       \
+	{                                                                                          \
+		REAL_V(int, name, type);                                                           \
+		int64_t begin;                                                                     \
+		int fd;                                                                            \
+		if (!recording())                                                                  \
+			return real args;                                                          \
+		begin = now_ns();                                                                  \
+		fd = real args;                                                                    \
+		KEEP_ERRNO(opened(dirfd, path, flags, begin, fd, errno));                          \
+		return fd;                                                                         \
+	}
+#define MODE                                                                                       \
+	mode_t mode = 0;                                                                           \
+	if (flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE) {                                 \
+		va_list ap;                                                                        \
+		va_start(ap, flags);                                                               \
+		mode = va_arg(ap, mode_t);                                                         \
+		va_end(ap);                                                                        \
+	}
+#define OPEN_MODE(name, type, params, args, dirfd)                                                 \
+	WRAP int name params                                                                       \
+	{                                                                                          \
+		REAL_V(int, name, type);                                                           \
+		int64_t begin;                                                                     \
+		int fd;                                                                            \
+		MODE if (!recording()) return real args;                                           \
+		begin = now_ns();                                                                  \
+		fd = real args;                                                                    \
+		KEEP_ERRNO(opened(dirfd, path, flags, begin, fd, errno));                          \
+		return fd;                                                                         \
+	}
+OPEN_MODE(open, (const char *, int, ...), (const char *path, int flags, ...), (path, flags, mode),
+	  AT_FDCWD)
+OPEN_MODE(open64, (const char *, int, ...), (const char *path, int flags, ...), (path, flags, mode),
+	  AT_FDCWD)
+OPEN_MODE(openat, (int, const char *, int, ...), (int dir, const char *path, int flags, ...),
+	  (dir, path, flags, mode), dir)
+OPEN_MODE(openat64, (int, const char *, int, ...), (int dir, const char *path, int flags, ...),
+	  (dir, path, flags, mode), dir)
+OPEN(__open_2, (const char *, int), (const char *path, int flags), (path, flags), AT_FDCWD, flags)
+OPEN(__open64_2, (const char *, int), (const char *path, int flags), (path, flags), AT_FDCWD, flags)
+OPEN(__openat_2, (int, const char *, int), (int dir, const char *path, int flags),
+     (dir, path, flags), dir, flags)
+OPEN(__openat64_2, (int, const char *, int), (int dir, const char *path, int flags),
+     (dir, path, flags), dir, flags)
+OPEN(creat, (const char *, mode_t), (const char *path, mode_t mode), (path, mode), AT_FDCWD,
+     (O_CREAT | O_TRUNC | O_WRONLY))
+OPEN(creat64, (const char *, mode_t), (const char *path, mode_t mode), (path, mode), AT_FDCWD,
+     (O_CREAT | O_TRUNC | O_WRONLY))
+/* the name of shared memory is below /dev/shm */
+OPEN(shm_open, (const char *, int, mode_t), (const char *path, int flags, mode_t mode),
+     (path, flags, mode), AT_FDCWD, (flags | RECORD_MEMORY))
+OPEN(memfd_create, (const char *, unsigned), (const char *path, unsigned flags), (path, flags),
+     AT_FDCWD, (O_RDWR | RECORD_MEMORY))
+
+void wrap_opened(int dirfd, const char *path, int flags, int64_t begin, long result)
+{
+	opened(dirfd, path, flags, begin, result < 0 ? -1 : (int)result, (int)-result);
+}
+
+/* ---- close and dup ---- */
+
+void wrap_closing(int fd, int64_t begin)
+{
+	uint64_t w = fd_known(fd);
+
+	fd_forget(fd);
+	if (FD_KIND(w) == RING_EXCLUDED)
+		note_excluded(0, 0);
+	else if (w)
+		note(RING_CLOSE, begin, FD_SERIAL(w), N(0));
+}
+
+/* Before the call: afterwards the number may be somebody else's already. */
+#define CLOSE(name)                                                                                \
+	WRAP int name(int fd)                                                                      \
+	{                                                                                          \
+		REAL(int, name, int);                                                              \
+		if (recording())                                                                   \
+			wrap_closing(fd, now_ns());                                                \
+		return real(fd);                                                                   \
+	}
+CLOSE(close)
+CLOSE(__close)
+
+static void close_some(unsigned first, unsigned last)
+{
+	int64_t begin = now_ns();
+
+	for (unsigned fd = first; fd <= last && fd < 65536; fd++)
+		if (fd_known((int)fd))
+			wrap_closing((int)fd, begin);
+	if (last >= 65536)
+		fd_forget_range(first > 65536 ? first : 65536, last);
+}
+
+WRAP int close_range(unsigned first, unsigned last, int flags)
+{
+	REAL(int, close_range, unsigned, unsigned, int);
+
+	if (recording() && !(flags & 4 /* CLOSE_RANGE_CLOEXEC */))
+		close_some(first, last);
+	return real ? real(first, last, flags) : no_call();
+}
+
+WRAP void closefrom(int first)
+{
+	REAL(void, closefrom, int);
+
+	if (recording())
+		close_some(first < 0 ? 0 : (unsigned)first, ~0u);
+	if (real)
+		real(first);
+}
+
+void wrap_duplicated(int old, int copy, int64_t begin)
+{
+	uint64_t w = fd_word(old);
+
+	if (copy < 0 || copy == old)
+		return;
+	fd_put(copy, w);
+	if (w && FD_KIND(w) != RING_EXCLUDED)
+		note(RING_DUP, begin, FD_SERIAL(w), N(copy));
+}
+
+#define DUP(name, type, params, args, before)                                                      \
+	WRAP int name params                                                                       \
+	{                                                                                          \
+		REAL_V(int, name, type);                                                           \
+		int64_t begin;                                                                     \
+		int copy;                                                                          \
+		if (!recording())                                                                  \
+			return real args;                                                          \
+		begin = now_ns();                                                                  \
+		copy = real args;                                                                  \
+		KEEP_ERRNO(wrap_duplicated(old, copy, begin));                                     \
+		return copy;                                                                       \
+	}
+DUP(dup, (int), (int old), (old), )
+DUP(dup2, (int, int), (int old, int to), (old, to), )
+DUP(__dup2, (int, int), (int old, int to), (old, to), )
+DUP(dup3, (int, int, int), (int old, int to, int flags), (old, to, flags), )
+
+#define FCNTL(name)                                                                                \
+	WRAP int name(int old, int command, ...)                                                   \
+	{                                                                                          \
+		REAL(int, name, int, int, ...);                                                    \
+		va_list ap;                                                                        \
+		void *arg;                                                                         \
+		int64_t begin;                                                                     \
+		int r;                                                                             \
+		va_start(ap, command);                                                             \
+		arg = va_arg(ap, void *);                                                          \
+		va_end(ap);                                                                        \
+		if ((command != F_DUPFD && command != F_DUPFD_CLOEXEC) || !recording())            \
+			return real(old, command, arg);                                            \
+		begin = now_ns();                                                                  \
+		r = real(old, command, arg);                                                       \
+		KEEP_ERRNO(wrap_duplicated(old, r, begin));                                        \
+		return r;                                                                          \
+	}
+FCNTL(fcntl)
+FCNTL(fcntl64)
+FCNTL(__fcntl)
+
+/* ---- read and write ---- */
+
+#define TRANSFER(kind, name, type, params, args, asked)                                            \
+	WRAP ssize_t name params                                                                   \
+	{                                                                                          \
+		REAL_V(ssize_t, name, type);                                                       \
+		uint64_t w;                                                                        \
+		int64_t begin;                                                                     \
+		ssize_t r;                                                                         \
+		if (!recording())                                                                  \
+			return real args;                                                          \
+		w = fd_word_at_position(fd);                                                       \
+		begin = now_ns();                                                                  \
+		r = real args;                                                                     \
+		KEEP_ERRNO(note_transfer(kind, w, begin, asked, 0, r < 0 ? -errno : r));           \
+		return r;                                                                          \
+	}
+#define TRANSFER_AT(kind, name, type, params, args, asked)                                         \
+	WRAP ssize_t name params                                                                   \
+	{                                                                                          \
+		REAL_V(ssize_t, name, type);                                                       \
+		uint64_t w;                                                                        \
+		int64_t begin;                                                                     \
+		ssize_t r;                                                                         \
+		if (!recording())                                                                  \
+			return real args;                                                          \
+		w = fd_word(fd);                                                                   \
+		begin = now_ns();                                                                  \
+		r = real args;                                                                     \
+		KEEP_ERRNO(note_transfer(kind, w, begin, asked, at, r < 0 ? -errno : r));          \
+		return r;                                                                          \
+	}
+/* preadv2: offset -1 is the position */
+#define TRANSFER_2(kind, kind_at, name)                                                            \
+	WRAP ssize_t name(int fd, const struct iovec *v, int n, off64_t at, int flags)             \
+	{                                                                                          \
+		REAL(ssize_t, name, int, const struct iovec *, int, off64_t, int);                 \
+		uint64_t w;                                                                        \
+		int64_t begin;                                                                     \
+		ssize_t r;                                                                         \
+		if (!recording())                                                                  \
+			return real(fd, v, n, at, flags);                                          \
+		w = at == -1 ? fd_word_at_position(fd) : fd_word(fd);                              \
+		begin = now_ns();                                                                  \
+		r = real(fd, v, n, at, flags);                                                     \
+		KEEP_ERRNO(note_transfer(at == -1 ? kind : kind_at, w, begin, vector(v, n), at,    \
+					 r < 0 ? -errno : r));                                     \
+		return r;                                                                          \
+	}
+
+static uint64_t vector(const struct iovec *v, int n)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; v && i < n; i++)
+		sum += v[i].iov_len;
+	return sum;
+}
+
+TRANSFER(RING_READ, read, (int, void *, size_t), (int fd, void *to, size_t n), (fd, to, n), n)
+TRANSFER(RING_READ, __read, (int, void *, size_t), (int fd, void *to, size_t n), (fd, to, n), n)
+TRANSFER(RING_READ, __read_chk, (int, void *, size_t, size_t),
+	 (int fd, void *to, size_t n, size_t room), (fd, to, n, room), n)
+TRANSFER(RING_READ, readv, (int, const struct iovec *, int), (int fd, const struct iovec *v, int n),
+	 (fd, v, n), vector(v, n))
+TRANSFER(RING_WRITE, write, (int, const void *, size_t), (int fd, const void *from, size_t n),
+	 (fd, from, n), n)
+TRANSFER(RING_WRITE, __write, (int, const void *, size_t), (int fd, const void *from, size_t n),
+	 (fd, from, n), n)
+TRANSFER(RING_WRITE, writev, (int, const struct iovec *, int),
+	 (int fd, const struct iovec *v, int n), (fd, v, n), vector(v, n))
+TRANSFER_AT(RING_PREAD, pread, (int, void *, size_t, off_t), (int fd, void *to, size_t n, off_t at),
+	    (fd, to, n, at), n)
+TRANSFER_AT(RING_PREAD, pread64, (int, void *, size_t, off64_t),
+	    (int fd, void *to, size_t n, off64_t at), (fd, to, n, at), n)
+TRANSFER_AT(RING_PREAD, __pread64, (int, void *, size_t, off64_t),
+	    (int fd, void *to, size_t n, off64_t at), (fd, to, n, at), n)
+TRANSFER_AT(RING_PREAD, __pread_chk, (int, void *, size_t, off_t, size_t),
+	    (int fd, void *to, size_t n, off_t at, size_t room), (fd, to, n, at, room), n)
+TRANSFER_AT(RING_PREAD, __pread64_chk, (int, void *, size_t, off64_t, size_t),
+	    (int fd, void *to, size_t n, off64_t at, size_t room), (fd, to, n, at, room), n)
+TRANSFER_AT(RING_PREAD, preadv, (int, const struct iovec *, int, off_t),
+	    (int fd, const struct iovec *v, int n, off_t at), (fd, v, n, at), vector(v, n))
+TRANSFER_AT(RING_PREAD, preadv64, (int, const struct iovec *, int, off64_t),
+	    (int fd, const struct iovec *v, int n, off64_t at), (fd, v, n, at), vector(v, n))
+TRANSFER_2(RING_READ, RING_PREAD, preadv2)
+TRANSFER_2(RING_READ, RING_PREAD, preadv64v2)
+TRANSFER_AT(RING_PWRITE, pwrite, (int, const void *, size_t, off_t),
+	    (int fd, const void *from, size_t n, off_t at), (fd, from, n, at), n)
+TRANSFER_AT(RING_PWRITE, pwrite64, (int, const void *, size_t, off64_t),
+	    (int fd, const void *from, size_t n, off64_t at), (fd, from, n, at), n)
+TRANSFER_AT(RING_PWRITE, __pwrite64, (int, const void *, size_t, off64_t),
+	    (int fd, const void *from, size_t n, off64_t at), (fd, from, n, at), n)
+TRANSFER_AT(RING_PWRITE, pwritev, (int, const struct iovec *, int, off_t),
+	    (int fd, const struct iovec *v, int n, off_t at), (fd, v, n, at), vector(v, n))
+TRANSFER_AT(RING_PWRITE, pwritev64, (int, const struct iovec *, int, off64_t),
+	    (int fd, const struct iovec *v, int n, off64_t at), (fd, v, n, at), vector(v, n))
+TRANSFER_2(RING_WRITE, RING_PWRITE, pwritev2)
+TRANSFER_2(RING_WRITE, RING_PWRITE, pwritev64v2)
+
+/* ---- from one file to another ---- */
+
+void wrap_copied(int in, int out, int64_t at_in, int64_t at_out, uint64_t asked, int64_t begin,
+		 int64_t result, bool counted)
+{
+	uint64_t from = fd_word(in), to = fd_word(out);
+
+	if (counted && result > 0)
+		note_counted(result, result);
+	if (FD_KIND(from) == RING_EXCLUDED && FD_KIND(to) == RING_EXCLUDED)
+		note_excluded(0, 0);
+	else
+		note(RING_COPY, begin, FD_SERIAL(from), FD_SERIAL(to), at_in, at_out, asked,
+		     result);
+	/* they move positions, as another process could */
+	fd_doubt();
+}
+
+#define SENDFILE(name, off)                                                                        \
+	WRAP ssize_t name(int out, int in, off *at, size_t n)                                      \
+	{                                                                                          \
+		REAL(ssize_t, name, int, int, off *, size_t);                                      \
+		int64_t begin, from;                                                               \
+		ssize_t r;                                                                         \
+		if (!recording())                                                                  \
+			return real(out, in, at, n);                                               \
+		from = at ? (int64_t)*at : raw(SYS_lseek, in, 0, SEEK_CUR);                        \
+		begin = now_ns();                                                                  \
+		r = real(out, in, at, n);                                                          \
+		KEEP_ERRNO(wrap_copied(in, out, from < 0 ? -1 : from, -1, n, begin,                \
+				       r < 0 ? -errno : r, true));                                 \
+		return r;                                                                          \
+	}
+SENDFILE(sendfile, off_t)
+SENDFILE(sendfile64, off64_t)
+
+#define COPY(name, counted)                                                                        \
+	WRAP ssize_t name(int in, off64_t *at_in, int out, off64_t *at_out, size_t n,              \
+			  unsigned flags)                                                          \
+	{                                                                                          \
+		REAL(ssize_t, name, int, off64_t *, int, off64_t *, size_t, unsigned);             \
+		int64_t begin, from, to;                                                           \
+		ssize_t r;                                                                         \
+		if (!recording())                                                                  \
+			return real(in, at_in, out, at_out, n, flags);                             \
+		from = at_in ? *at_in : raw(SYS_lseek, in, 0, SEEK_CUR);                           \
+		to = at_out ? *at_out : raw(SYS_lseek, out, 0, SEEK_CUR);                          \
+		begin = now_ns();                                                                  \
+		r = real(in, at_in, out, at_out, n, flags);                                        \
+		KEEP_ERRNO(wrap_copied(in, out, from < 0 ? -1 : from, to < 0 ? -1 : to, n, begin,  \
+				       r < 0 ? -errno : r, counted));                              \
+		return r;                                                                          \
+	}
+COPY(copy_file_range, true)
+COPY(splice, false)
+
+/* ---- positions ---- */
+
+#define SEEK(name, off)                                                                            \
+	WRAP off name(int fd, off at, int whence)                                                  \
+	{                                                                                          \
+		REAL(off, name, int, off, int);                                                    \
+		uint64_t w;                                                                        \
+		int64_t begin;                                                                     \
+		off r;                                                                             \
+		if (!recording())                                                                  \
+			return real(fd, at, whence);                                               \
+		w = fd_word(fd);                                                                   \
+		begin = now_ns();                                                                  \
+		r = real(fd, at, whence);                                                          \
+		if (FD_KIND(w) == RING_EXCLUDED)                                                   \
+			KEEP_ERRNO(note_excluded(0, 0));                                           \
+		else                                                                               \
+			KEEP_ERRNO(note(RING_SEEK, begin, FD_SERIAL(w), r < 0 ? N(-errno) : N(r),  \
+					N(at), N(whence)));                                        \
+		return r;                                                                          \
+	}
+SEEK(lseek, off_t)
+SEEK(lseek64, off64_t)
+SEEK(__lseek, off_t)
+
+/* ---- questions about files ---- */
+
+static void asked_name(int dirfd, const char *path, int64_t begin, int64_t result, unsigned mode)
+{
+	uint64_t base;
+
+	(void)at_base(dirfd, path, &base);
+	if (name_excluded(path, base))
+		note_excluded(0, 0);
+	else
+		note(RING_STAT, begin, BASE(base), path, result, N(kind_of_mode(mode)));
+}
+
+static void asked_descriptor(int fd, int64_t begin, int64_t result)
+{
+	uint64_t w = fd_word(fd);
+
+	if (FD_KIND(w) == RING_EXCLUDED || !w)
+		note_excluded(0, 0);
+	else
+		note(RING_FSTAT, begin, FD_SERIAL(w), result);
+}
+
+void wrap_statted(int dirfd, const char *path, int64_t begin, int64_t result, unsigned mode)
+{
+	if (dirfd >= 0 && (!path || !*path))
+		asked_descriptor(dirfd, begin, result);
+	else
+		asked_name(dirfd, path, begin, result, mode);
+}
+
+/* struct stat and struct stat64 are the same on 64-bit machines */
+#define STAT(name, type, params, args, dirfd, path)                                                \
+	WRAP int name params                                                                       \
+	{                                                                                          \
+		REAL_V(int, name, type);                                                           \
+		int64_t begin;                                                                     \
+		int r;                                                                             \
+		if (!recording())                                                                  \
+			return real ? real args : no_call();                                       \
+		begin = now_ns();                                                                  \
+		r = real ? real args : no_call();                                                  \
+		KEEP_ERRNO(wrap_statted(dirfd, path, begin, r < 0 ? N(-errno) : N(s->st_size),     \
+					r < 0 ? 0 : s->st_mode));                                  \
+		return r;                                                                          \
+	}
+#define ST struct stat *s
+STAT(stat, (const char *, struct stat *), (const char *path, ST), (path, s), AT_FDCWD, path)
+STAT(lstat, (const char *, struct stat *), (const char *path, ST), (path, s), AT_FDCWD, path)
+STAT(fstat, (int, struct stat *), (int fd, ST), (fd, s), fd, "")
+STAT(fstatat, (int, const char *, struct stat *, int), (int dir, const char *path, ST, int flags),
+     (dir, path, s, flags), dir, path)
+STAT(__xstat, (int, const char *, struct stat *), (int v, const char *path, ST), (v, path, s),
+     AT_FDCWD, path)
+STAT(__lxstat, (int, const char *, struct stat *), (int v, const char *path, ST), (v, path, s),
+     AT_FDCWD, path)
+STAT(__fxstat, (int, int, struct stat *), (int v, int fd, ST), (v, fd, s), fd, "")
+STAT(__fxstatat, (int, int, const char *, struct stat *, int),
+     (int v, int dir, const char *path, ST, int flags), (v, dir, path, s, flags), dir, path)
+#undef ST
+#define ST struct stat64 *s
+STAT(stat64, (const char *, struct stat64 *), (const char *path, ST), (path, s), AT_FDCWD, path)
+STAT(lstat64, (const char *, struct stat64 *), (const char *path, ST), (path, s), AT_FDCWD, path)
+STAT(fstat64, (int, struct stat64 *), (int fd, ST), (fd, s), fd, "")
+STAT(fstatat64, (int, const char *, struct stat64 *, int),
+     (int dir, const char *path, ST, int flags), (dir, path, s, flags), dir, path)
+STAT(__xstat64, (int, const char *, struct stat64 *), (int v, const char *path, ST), (v, path, s),
+     AT_FDCWD, path)
+STAT(__lxstat64, (int, const char *, struct stat64 *), (int v, const char *path, ST), (v, path, s),
+     AT_FDCWD, path)
+STAT(__fxstat64, (int, int, struct stat64 *), (int v, int fd, ST), (v, fd, s), fd, "")
+STAT(__fxstatat64, (int, int, const char *, struct stat64 *, int),
+     (int v, int dir, const char *path, ST, int flags), (v, dir, path, s, flags), dir, path)
+
+WRAP int statx(int dir, const char *path, int flags, unsigned mask, struct statx *s)
+{
+	REAL(int, statx, int, const char *, int, unsigned, struct statx *);
+	int64_t begin;
+	int r;
+
+	if (!recording())
+		return real(dir, path, flags, mask, s);
+	begin = now_ns();
+	r = real(dir, path, flags, mask, s);
+	KEEP_ERRNO(wrap_statted(dir, path, begin, r < 0 ? N(-errno) : N(s->stx_size),
+				r < 0 ? 0 : s->stx_mode));
+	return r;
+}
+
+static void asked_access(int dirfd, const char *path, int64_t begin, int64_t result)
+{
+	uint64_t base;
+
+	(void)at_base(dirfd, path, &base);
+	if (name_excluded(path, base))
+		note_excluded(0, 0);
+	else
+		note(RING_ACCESS, begin, BASE(base), path, result);
+}
+
+#define ACCESS(ret, name, type, params, args, dirfd)                                               \
+	WRAP ret name params                                                                       \
+	{                                                                                          \
+		REAL_V(ret, name, type);                                                           \
+		int64_t begin;                                                                     \
+		ret r;                                                                             \
+		if (!recording())                                                                  \
+			return real args;                                                          \
+		begin = now_ns();                                                                  \
+		r = real args;                                                                     \
+		KEEP_ERRNO(asked_access(dirfd, path, begin, r < 0 ? -errno : r));                  \
+		return r;                                                                          \
+	}
+ACCESS(int, access, (const char *, int), (const char *path, int how), (path, how), AT_FDCWD)
+ACCESS(int, eaccess, (const char *, int), (const char *path, int how), (path, how), AT_FDCWD)
+ACCESS(int, euidaccess, (const char *, int), (const char *path, int how), (path, how), AT_FDCWD)
+ACCESS(int, faccessat, (int, const char *, int, int),
+       (int dir, const char *path, int how, int flags), (dir, path, how, flags), dir)
+ACCESS(ssize_t, readlink, (const char *, char *, size_t), (const char *path, char *to, size_t n),
+       (path, to, n), AT_FDCWD)
+ACCESS(ssize_t, readlinkat, (int, const char *, char *, size_t),
+       (int dir, const char *path, char *to, size_t n), (dir, path, to, n), dir)
+
+/* ---- listings ---- */
+
+WRAP DIR *opendir(const char *path)
+{
+	REAL(DIR *, opendir, const char *);
+	int64_t begin;
+	DIR *d;
+
+	if (!recording())
+		return real(path);
+	begin = now_ns();
+	d = real(path);
+	KEEP_ERRNO(opened(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, begin, d ? dirfd(d) : -1, errno));
+	return d;
+}
+
+WRAP int closedir(DIR *d)
+{
+	REAL(int, closedir, DIR *);
+
+	if (recording() && d)
+		wrap_closing(dirfd(d), now_ns());
+	return real(d);
+}
+
+static void listed(int fd, int64_t begin, int64_t result)
+{
+	uint64_t w = fd_word(fd);
+
+	if (FD_KIND(w) == RING_EXCLUDED || !w)
+		note_excluded(0, 0);
+	else
+		note(RING_LIST, begin, FD_SERIAL(w), result);
+}
+
+#define READDIR(name, type)                                                                        \
+	WRAP struct type *name(DIR *d)                                                             \
+	{                                                                                          \
+		REAL(struct type *, name, DIR *);                                                  \
+		struct type *r;                                                                    \
+		int64_t begin;                                                                     \
+		if (!recording())                                                                  \
+			return real(d);                                                            \
+		begin = now_ns();                                                                  \
+		r = real(d);                                                                       \
+		KEEP_ERRNO(listed(dirfd(d), begin, r ? 1 : 0));                                    \
+		return r;                                                                          \
+	}
+READDIR(readdir, dirent)
+READDIR(readdir64, dirent64)
+
+WRAP ssize_t getdents64(int fd, void *to, size_t n)
+{
+	REAL(ssize_t, getdents64, int, void *, size_t);
+	int64_t begin;
+	ssize_t r;
+
+	if (!recording())
+		return real(fd, to, n);
+	begin = now_ns();
+	r = real(fd, to, n);
+	KEEP_ERRNO(listed(fd, begin, r < 0 ? -errno : r));
+	return r;
+}
+
+/* The whole of a folder in one call. */
+#define SCANDIR(name, type)                                                                        \
+	WRAP int name(const char *path, struct type ***out, int (*keep)(const struct type *),      \
+		      int (*order)(const struct type **, const struct type **))                    \
+	{                                                                                          \
+		REAL(int, name, const char *, struct type ***, int (*)(const struct type *),       \
+		     int (*)(const struct type **, const struct type **));                         \
+		int64_t begin;                                                                     \
+		int r;                                                                             \
+		if (!recording())                                                                  \
+			return real(path, out, keep, order);                                       \
+		begin = now_ns();                                                                  \
+		r = real(path, out, keep, order);                                                  \
+		KEEP_ERRNO(scanned(path, begin, r < 0 ? -errno : r));                              \
+		return r;                                                                          \
+	}
+
+static void scanned(const char *path, int64_t begin, int64_t result)
+{
+	uint64_t serial = serial_next();
+
+	if (name_excluded(path, 0)) {
+		note_excluded(0, 0);
+		return;
+	}
+	note(RING_OPEN, begin, N(0), path, N(O_RDONLY | O_DIRECTORY),
+	     result < 0 ? result : N(INT32_MAX), serial, N(RING_FOLDER), N(-1));
+	if (result >= 0) {
+		note(RING_LIST, now_ns(), serial, result);
+		note(RING_CLOSE, now_ns(), serial, N(0));
+	}
+}
+
+SCANDIR(scandir, dirent)
+SCANDIR(scandir64, dirent64)
+
+/* ---- advice, sync, size ---- */
+
+#define DESCRIPTOR(ret, name, type, params, args, ...)                                             \
+	WRAP ret name params                                                                       \
+	{                                                                                          \
+		REAL_V(ret, name, type);                                                           \
+		uint64_t w;                                                                        \
+		int64_t begin;                                                                     \
+		ret r;                                                                             \
+		if (!recording())                                                                  \
+			return real args;                                                          \
+		w = fd_word(fd);                                                                   \
+		begin = now_ns();                                                                  \
+		r = real args;                                                                     \
+		if (FD_KIND(w) == RING_EXCLUDED)                                                   \
+			KEEP_ERRNO(note_excluded(0, 0));                                           \
+		else                                                                               \
+			KEEP_ERRNO(note(__VA_ARGS__));                                             \
+		return r;                                                                          \
+	}
+#define RESULT (r < 0 ? N(-errno) : N(r))
+DESCRIPTOR(int, posix_fadvise, (int, off_t, off_t, int), (int fd, off_t at, off_t n, int advice),
+	   (fd, at, n, advice), RING_ADVISE, begin, FD_SERIAL(w), N(at), N(n), N(advice))
+DESCRIPTOR(int, posix_fadvise64, (int, off64_t, off64_t, int),
+	   (int fd, off64_t at, off64_t n, int advice), (fd, at, n, advice), RING_ADVISE, begin,
+	   FD_SERIAL(w), N(at), N(n), N(advice))
+DESCRIPTOR(ssize_t, readahead, (int, off64_t, size_t), (int fd, off64_t at, size_t n), (fd, at, n),
+	   RING_ADVISE, begin, FD_SERIAL(w), N(at), N(n), N(3 /* will need */))
+DESCRIPTOR(int, fsync, (int), (int fd), (fd), RING_SYNC, begin, FD_SERIAL(w), RESULT, N(0))
+DESCRIPTOR(int, fdatasync, (int), (int fd), (fd), RING_SYNC, begin, FD_SERIAL(w), RESULT, N(1))
+DESCRIPTOR(int, syncfs, (int), (int fd), (fd), RING_SYNC, begin, FD_SERIAL(w), RESULT, N(3))
+DESCRIPTOR(int, sync_file_range, (int, off64_t, off64_t, unsigned),
+	   (int fd, off64_t at, off64_t n, unsigned flags), (fd, at, n, flags), RING_SYNC, begin,
+	   FD_SERIAL(w), RESULT, N(2))
+DESCRIPTOR(int, ftruncate, (int, off_t), (int fd, off_t n), (fd, n), RING_FTRUNCATE, begin,
+	   FD_SERIAL(w), N(n), RESULT)
+DESCRIPTOR(int, ftruncate64, (int, off64_t), (int fd, off64_t n), (fd, n), RING_FTRUNCATE, begin,
+	   FD_SERIAL(w), N(n), RESULT)
+
+/* ---- names ---- */
+
+#define NAMED(name, type, params, args, dirfd, ...)                                                \
+	WRAP int name params                                                                       \
+	{                                                                                          \
+		REAL_V(int, name, type);                                                           \
+		uint64_t base;                                                                     \
+		int64_t begin;                                                                     \
+		int r;                                                                             \
+		if (!recording())                                                                  \
+			return real args;                                                          \
+		begin = now_ns();                                                                  \
+		r = real args;                                                                     \
+		(void)at_base(dirfd, path, &base);                                                 \
+		if (name_excluded(path, base))                                                     \
+			KEEP_ERRNO(note_excluded(0, 0));                                           \
+		else                                                                               \
+			KEEP_ERRNO(note(__VA_ARGS__));                                             \
+		return r;                                                                          \
+	}
+#define PATH BASE(base), path
+NAMED(unlink, (const char *), (const char *path), (path), AT_FDCWD, RING_UNLINK, begin, PATH,
+      RESULT)
+NAMED(rmdir, (const char *), (const char *path), (path), AT_FDCWD, RING_UNLINK, begin, PATH, RESULT)
+NAMED(remove, (const char *), (const char *path), (path), AT_FDCWD, RING_UNLINK, begin, PATH,
+      RESULT)
+NAMED(unlinkat, (int, const char *, int), (int dir, const char *path, int flags),
+      (dir, path, flags), dir, RING_UNLINK, begin, PATH, RESULT)
+NAMED(shm_unlink, (const char *), (const char *path), (path), AT_FDCWD, RING_UNLINK, begin, PATH,
+      RESULT)
+NAMED(mkdir, (const char *, mode_t), (const char *path, mode_t mode), (path, mode), AT_FDCWD,
+      RING_MKDIR, begin, PATH, RESULT)
+NAMED(mkdirat, (int, const char *, mode_t), (int dir, const char *path, mode_t mode),
+      (dir, path, mode), dir, RING_MKDIR, begin, PATH, RESULT)
+NAMED(truncate, (const char *, off_t), (const char *path, off_t n), (path, n), AT_FDCWD,
+      RING_TRUNCATE, begin, PATH, N(n), RESULT)
+NAMED(truncate64, (const char *, off64_t), (const char *path, off64_t n), (path, n), AT_FDCWD,
+      RING_TRUNCATE, begin, PATH, N(n), RESULT)
+
+static void renamed(int dir, const char *path, int to_dir, const char *to, int64_t begin,
+		    int64_t result)
+{
+	uint64_t base, to_base;
+
+	(void)at_base(dir, path, &base);
+	(void)at_base(to_dir, to, &to_base);
+	if (name_excluded(path, base) && name_excluded(to, to_base))
+		note_excluded(0, 0);
+	else
+		note(RING_RENAME, begin, PATH, BASE(to_base), to, result);
+}
+
+#define RENAME(name, type, params, args, dir, to_dir)                                              \
+	WRAP int name params                                                                       \
+	{                                                                                          \
+		REAL_V(int, name, type);                                                           \
+		int64_t begin;                                                                     \
+		int r;                                                                             \
+		if (!recording())                                                                  \
+			return real args;                                                          \
+		begin = now_ns();                                                                  \
+		r = real args;                                                                     \
+		KEEP_ERRNO(renamed(dir, path, to_dir, to, begin, RESULT));                         \
+		return r;                                                                          \
+	}
+RENAME(rename, (const char *, const char *), (const char *path, const char *to), (path, to),
+       AT_FDCWD, AT_FDCWD)
+RENAME(renameat, (int, const char *, int, const char *),
+       (int from, const char *path, int into, const char *to), (from, path, into, to), from, into)
+RENAME(renameat2, (int, const char *, int, const char *, unsigned),
+       (int from, const char *path, int into, const char *to, unsigned flags),
+       (from, path, into, to, flags), from, into)
+
+static void moved(const char *path, int64_t begin, int64_t result)
+{
+	char cwd[4096];
+	long n;
+
+	if (path)
+		note(RING_CHDIR, begin, N(0), path, result);
+	if (result < 0)
+		return;
+	n = raw(SYS_getcwd, cwd, sizeof(cwd));
+	if (n <= 0 || cwd[0] != '/')
+		return;
+	names_cwd(cwd);
+	if (!path)
+		note(RING_CHDIR, begin, N(0), cwd, result);
+}
+
+WRAP int chdir(const char *path)
+{
+	REAL(int, chdir, const char *);
+	int64_t begin;
+	int r;
+
+	if (!recording())
+		return real(path);
+	begin = now_ns();
+	r = real(path);
+	KEEP_ERRNO(moved(path, begin, RESULT));
+	return r;
+}
+
+WRAP int fchdir(int fd)
+{
+	REAL(int, fchdir, int);
+	int64_t begin;
+	int r;
+
+	if (!recording())
+		return real(fd);
+	begin = now_ns();
+	r = real(fd);
+	KEEP_ERRNO(moved(NULL, begin, RESULT));
+	return r;
+}

@@ -1,0 +1,251 @@
+/* Pipes, sockets, and waiting: what makes a descriptor, and which thread waits for another. */
+#include "recorder/wrap.h"
+
+#include <poll.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WAITED_NS 10000 /* shorter ones are not waiting */
+
+void wrap_pair(int r, const int *fd, enum ring_file kind, int64_t begin)
+{
+	struct fd_facts a, b;
+	uint64_t u, v;
+
+	if (r < 0)
+		return;
+	(void)fd_facts(fd[0], &a);
+	(void)fd_facts(fd[1], &b);
+	u = fd_new(fd[0], kind);
+	v = fd_new(fd[1], kind);
+	note(RING_PAIR, begin, N(kind), N(fd[0]), FD_SERIAL(u), a.inode, N(fd[1]), FD_SERIAL(v),
+	     b.inode);
+}
+
+#define PAIR(name, kind, type, params, args)                                                       \
+	WRAP int name params                                                                       \
+	{                                                                                          \
+		REAL_V(int, name, type);                                                           \
+		int64_t begin;                                                                     \
+		int r;                                                                             \
+		if (!recording())                                                                  \
+			return real args;                                                          \
+		begin = now_ns();                                                                  \
+		r = real args;                                                                     \
+		KEEP_ERRNO(wrap_pair(r, fd, kind, begin));                                         \
+		return r;                                                                          \
+	}
+PAIR(pipe, RING_PIPE, (int[2]), (int fd[2]), (fd))
+PAIR(pipe2, RING_PIPE, (int[2], int), (int fd[2], int flags), (fd, flags))
+PAIR(socketpair, RING_SOCKETS, (int, int, int, int[2]), (int family, int type, int what, int fd[2]),
+     (family, type, what, fd))
+
+static void socket_made(int fd, int64_t begin)
+{
+	struct fd_facts facts;
+	uint64_t w;
+
+	if (fd < 0)
+		return;
+	(void)fd_facts(fd, &facts);
+	w = fd_new(fd, RING_SOCKETS);
+	note(RING_SOCKET, begin, N(fd), FD_SERIAL(w), facts.inode);
+}
+
+#define SOCKET(name, type, params, args)                                                           \
+	WRAP int name params                                                                       \
+	{                                                                                          \
+		REAL_V(int, name, type);                                                           \
+		int64_t begin;                                                                     \
+		int r;                                                                             \
+		if (!recording())                                                                  \
+			return real args;                                                          \
+		begin = now_ns();                                                                  \
+		r = real args;                                                                     \
+		KEEP_ERRNO(socket_made(r, begin));                                                 \
+		return r;                                                                          \
+	}
+SOCKET(socket, (int, int, int), (int family, int type, int what), (family, type, what))
+SOCKET(accept, (int, struct sockaddr *, socklen_t *), (int fd, struct sockaddr *from, socklen_t *n),
+       (fd, from, n))
+SOCKET(accept4, (int, struct sockaddr *, socklen_t *, int),
+       (int fd, struct sockaddr *from, socklen_t *n, int flags), (fd, from, n, flags))
+
+WRAP int connect(int fd, const struct sockaddr *to, socklen_t n)
+{
+	REAL(int, connect, int, const struct sockaddr *, socklen_t);
+	int64_t begin;
+	uint64_t w;
+	int r;
+
+	if (!recording())
+		return real(fd, to, n);
+	w = fd_word(fd);
+	begin = now_ns();
+	r = real(fd, to, n);
+	KEEP_ERRNO(note(RING_CONNECT, begin, FD_SERIAL(w), r < 0 ? N(-errno) : N(r)));
+	return r;
+}
+
+/* Other descriptors: what was known of the number is over. */
+#define FORGET(name, type, params, args)                                                           \
+	WRAP int name params                                                                       \
+	{                                                                                          \
+		REAL_V(int, name, type);                                                           \
+		int fd = real args;                                                                \
+		if (fd >= 0 && recording())                                                        \
+			fd_forget(fd);                                                             \
+		return fd;                                                                         \
+	}
+FORGET(eventfd, (unsigned, int), (unsigned n, int flags), (n, flags))
+FORGET(epoll_create, (int), (int n), (n))
+FORGET(epoll_create1, (int), (int flags), (flags))
+FORGET(timerfd_create, (int, int), (int clock, int flags), (clock, flags))
+FORGET(inotify_init, (void), (void), ())
+FORGET(inotify_init1, (int), (int flags), (flags))
+FORGET(pidfd_open, (pid_t, unsigned), (pid_t pid, unsigned flags), (pid, flags))
+FORGET(posix_openpt, (int), (int flags), (flags))
+
+/* ---- messages ---- */
+
+#define MESSAGE(kind, name, type, params, args, asked)                                             \
+	WRAP ssize_t name params                                                                   \
+	{                                                                                          \
+		REAL_V(ssize_t, name, type);                                                       \
+		uint64_t w;                                                                        \
+		int64_t begin;                                                                     \
+		ssize_t r;                                                                         \
+		if (!recording())                                                                  \
+			return real args;                                                          \
+		w = fd_word(fd);                                                                   \
+		begin = now_ns();                                                                  \
+		r = real args;                                                                     \
+		KEEP_ERRNO(note_transfer(kind, w, begin, asked, 0, r < 0 ? -errno : r));           \
+		return r;                                                                          \
+	}
+
+static uint64_t message_bytes(const struct msghdr *m)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; m && i < m->msg_iovlen; i++)
+		sum += m->msg_iov[i].iov_len;
+	return sum;
+}
+
+MESSAGE(RING_RECEIVE, recv, (int, void *, size_t, int), (int fd, void *to, size_t n, int flags),
+	(fd, to, n, flags), n)
+MESSAGE(RING_RECEIVE, __recv_chk, (int, void *, size_t, size_t, int),
+	(int fd, void *to, size_t n, size_t room, int flags), (fd, to, n, room, flags), n)
+MESSAGE(RING_RECEIVE, recvfrom, (int, void *, size_t, int, struct sockaddr *, socklen_t *),
+	(int fd, void *to, size_t n, int flags, struct sockaddr *from, socklen_t *m),
+	(fd, to, n, flags, from, m), n)
+MESSAGE(RING_SEND, send, (int, const void *, size_t, int),
+	(int fd, const void *from, size_t n, int flags), (fd, from, n, flags), n)
+MESSAGE(RING_SEND, sendto, (int, const void *, size_t, int, const struct sockaddr *, socklen_t),
+	(int fd, const void *from, size_t n, int flags, const struct sockaddr *to, socklen_t m),
+	(fd, from, n, flags, to, m), n)
+MESSAGE(RING_SEND, sendmsg, (int, const struct msghdr *, int),
+	(int fd, const struct msghdr *m, int flags), (fd, m, flags), message_bytes(m))
+
+/* Descriptors that came with a message replace what was known of their numbers. */
+static void forget_received(struct msghdr *m)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+			fd_forget(fd);
+		}
+	}
+}
+
+WRAP ssize_t recvmsg(int fd, struct msghdr *m, int flags)
+{
+	REAL(ssize_t, recvmsg, int, struct msghdr *, int);
+	uint64_t w, asked;
+	int64_t begin;
+	ssize_t r;
+
+	if (!recording())
+		return real(fd, m, flags);
+	w = fd_word(fd);
+	asked = message_bytes(m);
+	begin = now_ns();
+	r = real(fd, m, flags);
+	if (r >= 0)
+		forget_received(m);
+	KEEP_ERRNO(note_transfer(RING_RECEIVE, w, begin, asked, 0, r < 0 ? -errno : r));
+	return r;
+}
+
+/* ---- waiting ---- */
+
+enum { WAIT_POLL = 1, WAIT_SEMAPHORE };
+
+static void waited(int what, int64_t begin, int64_t result)
+{
+	if (now_ns() - begin >= WAITED_NS)
+		note(RING_BLOCK, begin, N(what), result);
+}
+
+#define WAITS(what, name, type, params, args)                                                      \
+	WRAP int name params                                                                       \
+	{                                                                                          \
+		REAL_V(int, name, type);                                                           \
+		int64_t begin;                                                                     \
+		int r;                                                                             \
+		if (!recording())                                                                  \
+			return real args;                                                          \
+		begin = now_ns();                                                                  \
+		r = real args;                                                                     \
+		KEEP_ERRNO(waited(what, begin, r < 0 ? -errno : r));                               \
+		return r;                                                                          \
+	}
+WAITS(WAIT_POLL, poll, (struct pollfd *, nfds_t, int), (struct pollfd * p, nfds_t n, int ms),
+      (p, n, ms))
+WAITS(WAIT_POLL, __poll_chk, (struct pollfd *, nfds_t, int, size_t),
+      (struct pollfd * p, nfds_t n, int ms, size_t room), (p, n, ms, room))
+WAITS(WAIT_POLL, ppoll, (struct pollfd *, nfds_t, const struct timespec *, const sigset_t *),
+      (struct pollfd * p, nfds_t n, const struct timespec *t, const sigset_t *s), (p, n, t, s))
+WAITS(WAIT_POLL, epoll_wait, (int, struct epoll_event *, int, int),
+      (int fd, struct epoll_event *v, int n, int ms), (fd, v, n, ms))
+WAITS(WAIT_POLL, epoll_pwait, (int, struct epoll_event *, int, int, const sigset_t *),
+      (int fd, struct epoll_event *v, int n, int ms, const sigset_t *s), (fd, v, n, ms, s))
+
+/* Without descriptors select(2) is a sleep. */
+#define SELECT(name, time, extra_type, extra, extra_arg)                                           \
+	WRAP int name(int n, fd_set *r, fd_set *w, fd_set *x, time *t extra)                       \
+	{                                                                                          \
+		REAL(int, name, int, fd_set *, fd_set *, fd_set *, time *extra_type);              \
+		int64_t begin;                                                                     \
+		int got;                                                                           \
+		if (!recording() || (!r && !w && !x))                                              \
+			return real(n, r, w, x, t extra_arg);                                      \
+		begin = now_ns();                                                                  \
+		got = real(n, r, w, x, t extra_arg);                                               \
+		KEEP_ERRNO(waited(WAIT_POLL, begin, got < 0 ? -errno : got));                      \
+		return got;                                                                        \
+	}
+#define COMMA ,
+SELECT(select, struct timeval, , , )
+SELECT(pselect, const struct timespec, COMMA const sigset_t *, COMMA const sigset_t *s, COMMA s)
+
+WAITS(WAIT_SEMAPHORE, sem_wait, (sem_t *), (sem_t * s), (s))
+WAITS(WAIT_SEMAPHORE, sem_timedwait, (sem_t *, const struct timespec *),
+      (sem_t * s, const struct timespec *t), (s, t))
+WAITS(WAIT_SEMAPHORE, sem_clockwait, (sem_t *, clockid_t, const struct timespec *),
+      (sem_t * s, clockid_t clock, const struct timespec *t), (s, clock, t))

@@ -1,0 +1,159 @@
+/* Files that are mapped: the kernel reads them when they are touched, which nothing here sees. What
+ * is in memory of a mapping when it is made and when it ends is all that can be told. */
+#include "recorder/wrap.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MAPS 1024
+#define WINDOW ((uint64_t)8 << 20) /* of one mincore(2) */
+#define WINDOWS_MAX 64             /* of larger mappings so many are looked at, evenly spread */
+
+static struct {
+	uint64_t at, bytes; /* at 0: free */
+} maps[MAPS];
+static size_t maps_high;
+
+static int64_t in_memory(uint64_t at, uint64_t bytes)
+{
+	unsigned char page[WINDOW / 4096];
+	uint64_t windows = (bytes + WINDOW - 1) / WINDOW, step = 1, seen = 0, there = 0;
+
+	if (windows > WINDOWS_MAX)
+		step = (windows + WINDOWS_MAX - 1) / WINDOWS_MAX;
+	for (uint64_t w = 0; w < windows; w += step) {
+		uint64_t from = at + w * WINDOW, n = bytes - w * WINDOW;
+
+		n = n < WINDOW ? n : WINDOW;
+		if (raw(SYS_mincore, from, n, page) < 0)
+			return -1;
+		for (uint64_t i = 0; i < (n + 4095) / 4096; i++)
+			there += page[i] & 1;
+		seen += n;
+	}
+	return seen ? (int64_t)((double)there * 4096 * ((double)bytes / (double)seen)) : 0;
+}
+
+static void remember(uint64_t at, uint64_t bytes)
+{
+	for (size_t i = 0; i < MAPS; i++) {
+		uint64_t none = 0;
+
+		if (!__atomic_compare_exchange_n(&maps[i].at, &none, at, false, __ATOMIC_ACQ_REL,
+						 __ATOMIC_RELAXED))
+			continue;
+		maps[i].bytes = bytes;
+		if (i >= __atomic_load_n(&maps_high, __ATOMIC_RELAXED))
+			__atomic_store_n(&maps_high, i + 1, __ATOMIC_RELAXED);
+		return;
+	}
+}
+
+static bool forget(uint64_t at, uint64_t *bytes)
+{
+	size_t n = __atomic_load_n(&maps_high, __ATOMIC_RELAXED);
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t is = at;
+
+		*bytes = maps[i].bytes;
+		if (__atomic_load_n(&maps[i].at, __ATOMIC_RELAXED) == at &&
+		    __atomic_compare_exchange_n(&maps[i].at, &is, 0, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED))
+			return true;
+	}
+	return false;
+}
+
+static void mapped(int fd, int64_t begin, long result, uint64_t bytes, int prot, int flags,
+		   int64_t at)
+{
+	uint64_t w = fd_word(fd);
+	int64_t there = -1;
+
+	if (FD_KIND(w) == RING_EXCLUDED || !w) {
+		note_excluded(0, 0);
+		return;
+	}
+	if (result > 0 && FD_KIND(w) == RING_REGULAR) {
+		there = in_memory((uint64_t)result, bytes);
+		remember((uint64_t)result, bytes);
+	}
+	note(RING_MAP, begin, FD_SERIAL(w), N(result), bytes, at, N(prot), N(flags), there);
+}
+
+#define MMAP(name, off)                                                                            \
+	WRAP void *name(void *want, size_t n, int prot, int flags, int fd, off at)                 \
+	{                                                                                          \
+		REAL(void *, name, void *, size_t, int, int, int, off);                            \
+		int64_t begin;                                                                     \
+		void *p;                                                                           \
+		if (fd < 0 || flags & MAP_ANONYMOUS || !recording())                               \
+			return real(want, n, prot, flags, fd, at);                                 \
+		begin = now_ns();                                                                  \
+		p = real(want, n, prot, flags, fd, at);                                            \
+		KEEP_ERRNO(mapped(fd, begin, p == MAP_FAILED ? -errno : (long)p, n, prot, flags,   \
+				  at));                                                            \
+		return p;                                                                          \
+	}
+MMAP(mmap, off_t)
+MMAP(mmap64, off64_t)
+
+WRAP int munmap(void *at, size_t n)
+{
+	REAL(int, munmap, void *, size_t);
+	uint64_t bytes;
+
+	if (__atomic_load_n(&maps_high, __ATOMIC_RELAXED) > 0 && recording() &&
+	    forget((uint64_t)(uintptr_t)at, &bytes))
+		note(RING_UNMAP, now_ns(), N(at), bytes, in_memory((uint64_t)(uintptr_t)at, bytes));
+	return real(at, n);
+}
+
+WRAP void *mremap(void *old, size_t n, size_t to, int flags, ...)
+{
+	REAL(void *, mremap, void *, size_t, size_t, int, ...);
+	uint64_t bytes;
+	va_list ap;
+	void *want, *p;
+
+	va_start(ap, flags);
+	want = va_arg(ap, void *);
+	va_end(ap);
+	p = real(old, n, to, flags, want);
+	if (p != MAP_FAILED && __atomic_load_n(&maps_high, __ATOMIC_RELAXED) > 0 && recording() &&
+	    forget((uint64_t)(uintptr_t)old, &bytes))
+		remember((uint64_t)(uintptr_t)p, to);
+	return p;
+}
+
+#define MADVISE(name)                                                                              \
+	WRAP int name(void *at, size_t n, int advice)                                              \
+	{                                                                                          \
+		REAL(int, name, void *, size_t, int);                                              \
+		int64_t begin;                                                                     \
+		int r;                                                                             \
+		if (__atomic_load_n(&maps_high, __ATOMIC_RELAXED) == 0 || !recording())            \
+			return real(at, n, advice);                                                \
+		begin = now_ns();                                                                  \
+		r = real(at, n, advice);                                                           \
+		KEEP_ERRNO(note(RING_MADVISE, begin, N(at), N(n), N(advice)));                     \
+		return r;                                                                          \
+	}
+MADVISE(madvise)
+MADVISE(posix_madvise)
+
+void maps_end(void)
+{
+	size_t n = __atomic_load_n(&maps_high, __ATOMIC_RELAXED);
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t at = __atomic_load_n(&maps[i].at, __ATOMIC_RELAXED), bytes;
+
+		if (at && forget(at, &bytes))
+			note(RING_UNMAP, now_ns(), N(at), bytes, in_memory(at, bytes));
+	}
+}
