@@ -28,8 +28,14 @@ def big_endian(log):
 
 def excused(module, counter, version, swapped):
     """Errors of the reference tool (all in darshan-posix-logutils.c of 3.5.0): the conversion of POSIX records before
-    version 4 moves too few bytes, and does not swap three times of logs of the other order."""
-    return module == "POSIX" and version <= 3 and (counter in VARIANCES or (swapped and counter in POSIX_TIMES))
+    version 4 moves too few bytes, which loses the last counters, and does not swap three times of logs of the other
+    order. Two counters of PNETCDF_FILE before version 3 are added before they are swapped. The sum of DAOS_NB_OPS is
+    left out."""
+    if counter == "DAOS_NB_OPS" or (counter == "PNETCDF_FILE_OPENS" and version < 3 and swapped):
+        return True
+    return module == "POSIX" and (
+        (version <= 3 and (counter in VARIANCES or (swapped and counter in POSIX_TIMES)))
+        or (version <= 2 and counter in ("POSIX_F_FASTEST_RANK_TIME", "POSIX_F_SLOWEST_RANK_TIME")))
 
 
 def counters(log, ours, theirs):
@@ -45,10 +51,14 @@ def counters(log, ours, theirs):
         if a == b:
             continue
         x, y = a.split("\t"), b.split("\t")
+        if y[5] in ("(null)", ""):
+            y[5] = "(unknown)"
         if x[:4] == y[:4] and x[5:] == y[5:] and excused(x[0], x[3], versions.get(x[0], 0), swapped):
             pardoned += 1
-        elif x[:5] == y[:5] and y[5] in ("(null)", "") and x[5] == "(unknown)" and x[6:] == y[6:]:
-            pass
+        elif x[:5] == y[:5] and x[0] == "DAOS":
+            continue  # the parser makes the name from the object's number
+        elif x == y:
+            continue
         else:
             wrong.append(f"{a!r} is not {b!r}")
     return len(want), pardoned, wrong
@@ -78,15 +88,20 @@ def totals(log, ours, theirs):
     return n, wrong
 
 
-def perf(ours, theirs):
-    """The lines of `darshan-parser --perf`, in order of the modules."""
+def perf(log, ours, theirs):
+    """The lines of `darshan-parser --perf`, in order of the modules, where no known error is in their sums."""
     pick = re.compile(r"^# (total_bytes|unique files: \S+|shared files: \S+|agg_\S+): (\S+)", re.M)
     a, b = pick.findall(ours), pick.findall(theirs)
+    old = re.search(r"^# POSIX module: \d+ bytes \(compressed\), ver=([123])", theirs, re.M)
+    if old and (big_endian(log) or old.group(1) != "3"):
+        return 0, []
     return len(b), [] if a == b else [f"{x} is not {y}" for x, y in zip(a, b) if x != y] or [f"{len(a)} lines, not {len(b)}"]
 
 
-def requests(ours, theirs):
-    """Compares every request of darshan-dxt-parser's output, in order."""
+def requests(log, ours, theirs):
+    """Compares every request of darshan-dxt-parser's output, in order. That tool does not swap the number of the
+    thread in logs of the other order."""
+    swapped = big_endian(log)
     want, rank_id, wrong = [], None, []
     for line in theirs.split("\n"):
         if line.startswith("# DXT, file_id: "):
@@ -103,7 +118,7 @@ def requests(ours, theirs):
     if len(mine) != len(want):
         wrong.append(f"{len(mine)} requests, the parser has {len(want)}")
     for a, b in zip(mine, want):
-        same = a[:5] == b[:5] and a[6] == b[6] and a[9] == b[9] and (a[5] == b[5] or a[5] == "N/A")
+        same = a[:5] == b[:5] and a[6] == b[6] and (a[9] == b[9] or swapped) and (a[5] == b[5] or a[5] == "N/A")
         if not same or abs(a[7] - b[7]) > 5.001e-5 or abs(a[8] - b[8]) > 5.001e-5:
             wrong.append(f"{a} is not {b}")
     return len(want), wrong

@@ -46,9 +46,10 @@ static void flush(struct printer *p, size_t above)
 static void put_place(struct printer *p, unsigned module, uint64_t id)
 {
 	const char *name = darshan_name(&p->log, id);
-	const struct darshan_mount *m = name ? darshan_mount_of(&p->log, name) : NULL;
-	/* objects of DAOS are below no mount */
-	const char *none = module == DARSHAN_DFS || module == DARSHAN_DAOS ? "N/A" : "UNKNOWN";
+	/* what DAOS stores is below no mount */
+	bool daos = module == DARSHAN_DFS || module == DARSHAN_DAOS;
+	const struct darshan_mount *m = name && !daos ? darshan_mount_of(&p->log, name) : NULL;
+	const char *none = daos ? "N/A" : "UNKNOWN";
 
 	if (!name)
 		name = module == DARSHAN_BGQ ? "darshan-bgq-record" : "(unknown)";
