@@ -83,7 +83,7 @@ static enum lane_state state_of(const struct account *a, const struct job_event 
 /* ---- rows ---- */
 
 struct busy {
-	uint32_t thread;
+	uint32_t thread, process;
 	double s;
 };
 
@@ -96,10 +96,12 @@ static int busiest_first(const void *a, const void *b)
 	return x->thread < y->thread ? -1 : x->thread > y->thread;
 }
 
-static int by_thread(const void *a, const void *b)
+static int by_process(const void *a, const void *b)
 {
 	const struct busy *x = a, *y = b;
 
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
 	return x->thread < y->thread ? -1 : x->thread > y->thread;
 }
 
@@ -111,7 +113,7 @@ static void choose_lanes(struct lanes *l)
 	size_t n = 0, own;
 
 	for (size_t i = 0; i < job->threads; i++)
-		busy[i] = (struct busy){(uint32_t)i, -1};
+		busy[i] = (struct busy){(uint32_t)i, job->thread[i].process, -1};
 	for (size_t i = 0; i < job->events; i++) {
 		const struct job_event *v = &job->event[i];
 		double *s = &busy[v->thread].s;
@@ -128,8 +130,8 @@ static void choose_lanes(struct lanes *l)
 	if (n > JOB_LANES) {
 		own = JOB_LANES - 1;
 		qsort(busy, n, sizeof(*busy), busiest_first);
-		qsort(busy, own, sizeof(*busy), by_thread);
 	}
+	qsort(busy, own, sizeof(*busy), by_process);
 	for (size_t i = 0; i < job->threads; i++)
 		l->of_thread[i] = JOB_NONE;
 	for (size_t i = 0; i < own; i++) {
