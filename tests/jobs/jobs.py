@@ -4,16 +4,19 @@ not train.
 
 usage: jobs.py list
        jobs.py record DIR [NAME ...] [--with strace|record|darshan] [--vary N]
+       jobs.py store DIR OUT NAME ...      the logs of strace without the start of Python, packed, for tests/data
 
 DIR/NAME/truth.json is what the job did, DIR/NAME/NAME.strace (or recording/, darshan/) what was recorded of it. `--vary`
 makes other jobs of the same kinds: other sizes, batches, workers, times.
 """
 import argparse
 import glob
+import gzip
 import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -236,9 +239,35 @@ def record(name, root, how="strace", vary=0):
     return truth, [str(p) for p in logs]
 
 
+STARTING = re.compile(r'[<"](/usr/|/lib|/etc/|/proc/|/sys/|/bin/|/root/)')
+
+
+def store(root, out, name):
+    """Without the requests of programs and modules, and with other folders: a log and its truth that a repository can keep."""
+    folder = pathlib.Path(root, name)
+
+    def moved(text):
+        return text.replace(str(HERE), "/home/user").replace(str(root), "/data")
+
+    kept, cut = [], set()  # cut: processes whose unfinished call is left out
+    for line in open(folder / f"{name}.strace", errors="surrogateescape"):
+        pid = line.split(" ", 1)[0]
+        if " resumed>" in line:
+            if pid not in cut:
+                kept.append(line)
+            cut.discard(pid)
+        elif "execve" in line or not (STARTING.search(line) or "MAP_ANONYMOUS" in line or "TCGETS" in line):
+            kept.append(line)
+        elif "unfinished" in line:
+            cut.add(pid)
+    with gzip.GzipFile(pathlib.Path(out, f"{name}.strace.gz"), "wb", mtime=0) as f:
+        f.write(moved("".join(kept)).encode(errors="surrogateescape"))
+    pathlib.Path(out, f"{name}.json").write_text(moved((folder / "truth.json").read_text()) + "\n")
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("what", choices=["list", "record"])
+    p.add_argument("what", choices=["list", "record", "store"])
     p.add_argument("dir", nargs="?")
     p.add_argument("names", nargs="*")
     p.add_argument("--with", dest="how", default="strace")
@@ -246,6 +275,10 @@ def main():
     a = p.parse_args()
     if a.what == "list":
         print("\n".join(JOBS))
+        return
+    if a.what == "store":
+        for name in a.names[1:]:
+            store(a.dir, a.names[0], name)
         return
     for name in a.names or JOBS:
         truth, logs = record(name, a.dir, a.how, a.vary)
