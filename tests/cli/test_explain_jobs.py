@@ -1,0 +1,78 @@
+#!/usr/bin/python3
+"""What explain claims of real jobs against what they did: stored logs, and one job that is recorded now."""
+# mostly waits
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "bench"), str(HERE.parent / "jobs")]
+import explain  # noqa: E402
+import jobs  # noqa: E402
+from util import STOKER, left_out, stoker  # noqa: E402
+
+STORED = HERE.parent / "data" / "jobs"
+# counted or told by order: these do not depend on how busy the machine is
+ORDERLY = ("format", "files", "samples", "epochs", "workers", "batch", "order", "checkpoints", "ranks", "steps", "evaluations")
+
+
+def wrong_of(name, truth, log, keys=None):
+    truth = {k: v for k, v in truth.items() if keys is None or k in keys}
+    tally, wrong = explain.battery(STOKER, [(name, truth, [str(log)])])
+    claimed = sum(n[explain.EXACT] for n in tally.values())
+    return wrong, claimed, len(truth)
+
+
+def stored():
+    for log in sorted(STORED.glob("*.strace.gz")):
+        name = log.name[:-len(".strace.gz")]
+        truth = explain.expected(json.loads((STORED / f"{name}.json").read_text()))
+        wrong, claimed, asked = wrong_of(name, truth, log)
+        assert not wrong, "\n".join(wrong)
+        # not by claiming nothing
+        assert claimed >= 0.7 * asked, f"{name}: only {claimed} of {asked} values are claimed and right"
+
+
+def live():
+    missing = [t for t in ("strace",) if not shutil.which(t)]
+    if subprocess.run([jobs.PYTHON, "-c", "import importlib.util as u, sys; sys.exit(not (u.find_spec('torch') and u.find_spec('PIL')))"],
+                      capture_output=True).returncode:
+        missing.append("python3-torch")
+    if missing:
+        left_out(f"a job that is recorded now: {', '.join(missing)} not installed")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        jobs.JOBS["live"] = dict(kind="raw", workers=2, files=40, batch=4, compute_ms=12)
+        try:
+            truth, logs = jobs.record("live", folder)
+        except SystemExit as e:
+            if "ptrace" not in str(e):
+                raise
+            left_out("a job that is recorded now: strace may not trace here")
+            return
+        wrong, claimed, asked = wrong_of("live", explain.expected(truth), logs[0], ORDERLY)
+        assert not wrong, "\n".join(wrong)
+        assert claimed >= asked - 2, (claimed, asked)
+
+
+def page():
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "job.html")
+        stoker("explain", STORED / "png-w2-checkpoint-steps.strace.gz", "-o", out)
+        text = open(out).read()
+        assert text.rstrip().endswith("</html>") and "http:" not in text.replace("http://www.w3.org/", "") and "https:" not in text
+        data = json.loads(text.split('<script type="application/json" id="data">')[1].split("</script>")[0])
+        assert len(data["lanes"]["lanes"]) >= 3 and data["lanes"]["windows"][0]["rows"], data["lanes"]
+        assert any(m["kind"] == "checkpoint" for m in data["bytes"]["marks"]), data["bytes"]["marks"]
+        assert {v["key"] for v in data["values"]} >= {"epochs", "batch", "workers", "compute_s"}
+        # nothing but a page is written by this name
+        stoker("explain", STORED / "png-w2-checkpoint-steps.strace.gz", "-o", os.path.join(folder, "x.pdf"), status=2)
+
+
+page()
+stored()
+live()
