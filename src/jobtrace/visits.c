@@ -23,7 +23,20 @@ struct shape {
 	bool candidate;       /* may hold many samples */
 	bool container;
 	bool joined; /* a sample is several requests, one behind the other */
-	uint64_t data_requests, visits, contiguous, distinct;
+	/* of the visits from open to close: */
+	uint64_t data_requests, visits;
+	uint64_t contiguous, backward; /* requests behind the one before, and before its end */
+	uint64_t in_files, in_visits;  /* different places of each file, of each visit */
+};
+
+/* Requests of data as they come, with the visit that they are in. */
+struct place_read {
+	uint32_t file, visit;
+	int64_t offset;
+};
+struct places_read {
+	struct place_read *v;
+	size_t n, room;
 };
 
 /* A thread in the middle of a visit. */
@@ -32,7 +45,8 @@ struct under_way {
 	bool closed;
 	int64_t pending_ns; /* of a container: the first request behind the last visit */
 	uint32_t pending_file;
-	int64_t data_end; /* of the last request of data */
+	int64_t data_end;    /* of the last request of data, */
+	uint32_t data_visit; /* which was in this visit */
 	int64_t opened_ns;
 	uint32_t opened_file;
 };
@@ -181,7 +195,26 @@ static void part_of_file(struct account *a, struct shape *s, struct under_way *u
 	extend(&a->visit[u->visit], v);
 }
 
-static void collect(struct account *a, struct shape *shape, struct places *places)
+static void note_place(struct places_read *r, struct shape *s, struct under_way *u,
+		       const struct job_event *v)
+{
+	if (r->n == r->room) {
+		r->room = r->room ? 2 * r->room : 1024;
+		r->v = xrealloc(r->v, r->room * sizeof(*r->v));
+	}
+	if (r->n > 0 && u->data_visit == u->visit) {
+		s->contiguous += v->offset == u->data_end;
+		s->backward += v->offset < u->data_end;
+	}
+	r->v[r->n++] = (struct place_read){v->file, u->visit, v->offset};
+	s->data_requests++;
+	u->data_visit = u->visit;
+	u->data_end = v->offset + v->result;
+}
+
+/* `read`: what requests of data of candidates read; NULL: not wanted. */
+static void collect(struct account *a, struct shape *shape, struct places *places,
+		    struct places_read *read)
 {
 	struct under_way *u = xcalloc(a->job->threads + 1, sizeof(*u));
 
@@ -190,6 +223,7 @@ static void collect(struct account *a, struct shape *shape, struct places *place
 	for (size_t i = 0; i < a->job->threads; i++)
 		u[i] = (struct under_way){.file = JOB_NONE,
 					  .visit = JOB_NONE,
+					  .data_visit = JOB_NONE,
 					  .pending_file = JOB_NONE,
 					  .opened_file = JOB_NONE};
 	for (size_t i = 0; i < a->job->events; i++) {
@@ -207,6 +241,9 @@ static void collect(struct account *a, struct shape *shape, struct places *place
 			whole_file(a, &u[v->thread], v);
 			if (a->visits > before)
 				set_place(places, (uint32_t)before, 0);
+			if (read && s->candidate && v->kind == JOB_READ && v->result > 0 &&
+			    v->result >= s->data_size && v->offset != JOB_UNKNOWN)
+				note_place(read, s, &u[v->thread], v);
 		}
 	}
 	free(u);
@@ -214,12 +251,7 @@ static void collect(struct account *a, struct shape *shape, struct places *place
 
 /* ---- which groups hold many samples in a file ---- */
 
-struct place_read {
-	uint32_t file;
-	int64_t offset;
-};
-
-static int by_place_read(const void *x, const void *y)
+static int by_file_and_offset(const void *x, const void *y)
 {
 	const struct place_read *a = x, *b = y;
 
@@ -228,60 +260,52 @@ static int by_place_read(const void *x, const void *y)
 	return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
-static void count_places(struct account *a, struct shape *shape)
+static int by_visit_and_offset(const void *x, const void *y)
 {
-	struct place_read *read = NULL;
-	size_t n = 0, room = 0;
-	struct under_way *u = xcalloc(a->job->threads + 1, sizeof(*u));
+	const struct place_read *a = x, *b = y;
 
-	for (size_t i = 0; i < a->job->threads; i++)
-		u[i].file = JOB_NONE;
-	for (size_t i = 0; i < a->job->events; i++) {
-		const struct job_event *v = &a->job->event[i];
-		struct shape *s;
-
-		if (v->kind != JOB_READ || !is_data(a, v->file) || v->offset == JOB_UNKNOWN)
-			continue;
-		s = &shape[a->group_of[v->file]];
-		if (!s->candidate || v->result < s->data_size || v->result <= 0)
-			continue;
-		if (n == room) {
-			room = room ? 2 * room : 1024;
-			read = xrealloc(read, room * sizeof(*read));
-		}
-		read[n++] = (struct place_read){v->file, v->offset};
-		s->data_requests++;
-		s->contiguous += u[v->thread].file == v->file && u[v->thread].data_end == v->offset;
-		u[v->thread].file = v->file;
-		u[v->thread].data_end = v->offset + v->result;
-	}
-	if (n > 0)
-		qsort(read, n, sizeof(*read), by_place_read);
-	for (size_t i = 0; i < n; i++)
-		if (i == 0 || by_place_read(&read[i], &read[i - 1]) != 0)
-			shape[a->group_of[read[i].file]].distinct++;
-	free(read);
-	free(u);
+	if (a->visit != b->visit)
+		return a->visit < b->visit ? -1 : 1;
+	return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
+static void count_places(struct account *a, struct shape *shape, struct places_read *r)
+{
+	if (r->n == 0)
+		return;
+	qsort(r->v, r->n, sizeof(*r->v), by_file_and_offset);
+	for (size_t i = 0; i < r->n; i++)
+		shape[a->group_of[r->v[i].file]].in_files +=
+			i == 0 || by_file_and_offset(&r->v[i], &r->v[i - 1]) != 0;
+	qsort(r->v, r->n, sizeof(*r->v), by_visit_and_offset);
+	for (size_t i = 0; i < r->n; i++) {
+		struct shape *s = &shape[a->group_of[r->v[i].file]];
+
+		s->in_visits += i == 0 || by_visit_and_offset(&r->v[i], &r->v[i - 1]) != 0;
+		s->visits += i == 0 || r->v[i].visit != r->v[i - 1].visit;
+	}
+}
+
+/* A file that is one sample is read at the same places in each visit. Of one that is kept open, a
+ * visit may be all that a reader ever reads of it: then it goes back and forth, or there are no
+ * more files than readers. */
 static void choose_containers(struct account *a, struct shape *shape)
 {
-	for (size_t i = 0; i < a->visits; i++)
-		shape[a->group_of[a->visit[i].sample]].visits++;
 	for (size_t g = 0; g < a->groups; g++) {
 		struct shape *s = &shape[g];
 		const struct format_facts *f = account_format_of(a->group[g].extension);
-		double in_file, in_visit, share;
+		double in_file, in_visit, share, back;
 
-		if (!s->candidate || s->data_requests == 0 || s->visits == 0)
+		if (!s->candidate || s->data_requests == 0)
 			continue;
-		/* places of a file, and how many of them a visit reads */
-		in_file = (double)s->distinct / (double)a->group[g].files;
-		in_visit = (double)s->data_requests / (double)s->visits;
+		in_file = (double)s->in_files / (double)a->group[g].files;
+		in_visit = (double)s->in_visits / (double)s->visits;
 		share = (double)s->contiguous / (double)s->data_requests;
+		back = (double)s->backward / (double)s->data_requests;
 		s->container = in_file > 1.5 * in_visit ||
-			       (in_visit > 1.5 * in_file && in_file > 1.5) ||
-			       (f && f->kept_open && in_file >= 4);
+			       (in_file >= 4 && back > 0.1 && (f || a->group[g].files == 1)) ||
+			       (f && in_file >= 4 && s->visits <= 2 * a->group[g].files &&
+				a->group[g].files <= a->job->threads);
 		if (!s->container || share < 0.3 || share > 0.97)
 			continue;
 		/* in any order but that of the file, m requests a sample: m - 1 of m follow */
@@ -390,6 +414,7 @@ void account_visits(struct account *a)
 {
 	struct shape *shape = xcalloc(a->groups + 1, sizeof(*shape));
 	struct places places = {0};
+	struct places_read read = {0};
 	bool again = false;
 
 	if (!(a->job->sees & JOB_SEES_REQUESTS)) {
@@ -404,17 +429,18 @@ void account_visits(struct account *a)
 		if (is_stream(a->group[g].extension, f))
 			a->stream = true;
 		else
-			shape[g].candidate = !f || !(f->flags & FORMAT_IMAGE);
+			shape[g].candidate = !f || f->kept_open || f->flags & FORMAT_MAPS;
 	}
 	find_data_sizes(a, shape);
-	collect(a, shape, &places);
-	count_places(a, shape);
+	collect(a, shape, &places, &read);
+	count_places(a, shape, &read);
+	free(read.v);
 	choose_containers(a, shape);
 	for (size_t g = 0; g < a->groups; g++)
 		again |= shape[g].container;
 	if (again) {
 		a->container = true;
-		collect(a, shape, &places);
+		collect(a, shape, &places, NULL);
 	}
 	drop_empty(a, &places);
 	number_samples(a, &places);
