@@ -104,7 +104,7 @@ def main():
             left_out(f"the keys of the store {name}, which is not in this build")
             keys = [k for k in keys if not k[0].startswith(f"storage.{name}.")]
     file = tempfile.NamedTemporaryFile()
-    file.write(recorded(1, [(64, 1, [5000] * 64, []), (0, 1, None, [])]))
+    file.write(recorded(1, [(64, 1, [5000] * 64, []), (8, 1, [5000] * 8, [])]))
     file.flush()
     COMPANIONS["dataset.sizes"] = [f"dataset.recorded_file={file.name}"]
     COMPANIONS["dataset.recorded_file"] = ["dataset.sizes=recorded"]
