@@ -1,0 +1,263 @@
+/* stoker replay: the requests of a real job, made again. */
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/file_out.h"
+#include "base/named_output.h"
+#include "base/say.h"
+#include "base/str.h"
+#include "cli/cli.h"
+#include "cli/flags.h"
+#include "cli/signals.h"
+#include "jobtrace/fidelity.h"
+#include "jobtrace/replay.h"
+#include "jobtrace/trace_reader.h"
+
+static struct stop_flag stop;
+
+struct replay_args {
+	const char *data, *output;
+	bool sparse, cold, no_think, only_files, json;
+	double think_scale;
+	const char **log; /* of argc entries; the texts are borrowed from argv */
+	size_t logs;
+};
+
+static int take_log(void *args, const char *word, struct err *e)
+{
+	struct replay_args *x = args;
+
+	(void)e;
+	x->log[x->logs++] = word;
+	return 0;
+}
+
+/* What a log must have for its requests to be made again. */
+static int check_log(const struct job *job, struct err *e)
+{
+	if (!(job->sees & JOB_SEES_REQUESTS))
+		return err_set(e, ERR_USAGE,
+			       "the log (%s) counts requests but does not list them: 'stoker "
+			       "explain LOG -o job.yaml' makes a workload of what it has",
+			       job->source);
+	return 0;
+}
+
+static void say_left_out(const struct replay_plan *p)
+{
+	static const struct {
+		enum job_event_kind kind;
+		const char *what;
+	} kinds[] = {{JOB_MAP, "mappings of files"},
+		     {JOB_ADVISE, "pieces of advice to the kernel"},
+		     {JOB_READ, "reads"},
+		     {JOB_WRITE, "writes"}};
+	struct buf list = {0};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (p->left_out[kinds[i].kind])
+			buf_printf(&list, "%s%llu %s%s", list.len ? ", " : "",
+				   (unsigned long long)p->left_out[kinds[i].kind], kinds[i].what,
+				   kinds[i].kind == JOB_READ || kinds[i].kind == JOB_WRITE
+					   ? " of shared memory, sockets and terminals, or that "
+					     "failed"
+					   : "");
+	if (list.len)
+		say(stdout, "Not replayed: %s. Their time counts as thinking.\n", list.data);
+	buf_release(&list);
+}
+
+static void say_plan(const struct replay_plan *p, const struct replay_image *m)
+{
+	uint64_t requests = 0, threads = 0;
+	char bytes[32], made[32];
+
+	for (uint32_t i = 0; i < p->ops; i++)
+		requests += !p->op[i].only;
+	for (size_t i = 0; i < p->job->threads; i++)
+		threads += p->thread[i].ops > 0;
+	say(stdout,
+	    "%llu requests of %llu threads in %zu processes; %llu files of %s below '%s' (%llu "
+	    "made "
+	    "now, %s)\n",
+	    (unsigned long long)requests, (unsigned long long)threads, p->job->processes,
+	    (unsigned long long)m->present, str_bytes((double)m->bytes, bytes, sizeof(bytes)),
+	    m->folder, (unsigned long long)m->written,
+	    str_bytes((double)m->written_bytes, made, sizeof(made)));
+	if (p->unmatched)
+		say(stdout,
+		    "%llu of %llu reads of pipes have no writer in the log: their time counts as "
+		    "thinking.\n",
+		    (unsigned long long)p->unmatched,
+		    (unsigned long long)(p->matched + p->unmatched));
+	say_left_out(p);
+}
+
+static int report(const struct replay_args *x, const struct replay_plan *p,
+		  const struct replay_done *done, struct err *e)
+{
+	struct job log = {0}, here = {0};
+	struct buf text = {0}, json = {0};
+	struct fidelity f;
+	int rc = replay_plan_job(p, false, &log, e);
+
+	if (rc == 0)
+		rc = replay_plan_job(p, true, &here, e);
+	if (rc == 0) {
+		fidelity_of(&log, &here, true, false, &f);
+		fidelity_json(&f, &json);
+		if (x->json)
+			buf_append(&text, json.data, json.len);
+		else
+			fidelity_print(&f, &text);
+		say_text(stdout, &text);
+		if (done->differing && !x->json)
+			say(stdout,
+			    "%llu requests were answered otherwise than in the job: fewer bytes, "
+			    "or "
+			    "a file that is there or not.\n",
+			    (unsigned long long)done->differing);
+		fflush(stdout);
+		if (x->output)
+			rc = file_write(x->output, json.data, json.len, e);
+	}
+	buf_release(&text);
+	buf_release(&json);
+	job_release(&log);
+	job_release(&here);
+	return rc;
+}
+
+static int perform(const struct replay_args *x, const struct job *job, struct replay_plan *p,
+		   struct replay_image *m, struct err *e)
+{
+	struct replay_options o = {.think_scale = x->no_think ? 0 : x->think_scale, .stop = &stop};
+	struct replay_done done;
+	int rc = replay_image_init(m, job, x->data ? x->data : "replay-data", e);
+
+	if (rc == 0)
+		rc = replay_plan_make(p, job, e);
+	if (rc == 0 && p->ops == 0)
+		rc = err_set(e, ERR_DATA, "the log has no requests to files");
+	if (rc == 0)
+		rc = signals_start(&stop, e);
+	if (rc == 0)
+		rc = replay_image_make(m, job, x->sparse, x->cold, &stop, e);
+	if (rc < 0)
+		return rc;
+	if (!x->json)
+		say_plan(p, m);
+	if (x->only_files)
+		return 0;
+	rc = replay_run(p, m, &o, &done, e);
+	if (rc == 0 && done.stopped)
+		return err_set(e, ERR_CANCELED, "stopped after %llu operations",
+			       (unsigned long long)done.ops);
+	return rc < 0 ? rc : report(x, p, &done, e);
+}
+
+static int replay(const struct replay_args *x, struct err *e)
+{
+	struct replay_image m = {0};
+	struct replay_plan p = {0};
+	struct job job;
+	int rc = x->output ? named_output_add(x->output, e) : 0;
+
+	job_init(&job);
+	if (rc == 0)
+		rc = job_read(&job, x->log, x->logs, e);
+	if (rc == 0)
+		rc = check_log(&job, e);
+	if (rc == 0)
+		rc = perform(x, &job, &p, &m, e);
+	replay_plan_release(&p);
+	replay_image_release(&m);
+	job_release(&job);
+	return rc;
+}
+
+static int replay_main(const struct command *c, int argc, char **argv)
+{
+	struct replay_args x = {.log = xcalloc((size_t)argc + 1, sizeof(*x.log)), .think_scale = 1};
+	struct err e = {0};
+	int rc = flags_parse(c, &x, argc, argv, take_log, &e);
+
+	if (rc == 0 && x.logs == 0)
+		rc = err_set(&e, ERR_USAGE, "'replay' needs the log of a job");
+	if (rc == 0)
+		rc = replay(&x, &e);
+	free(x.log);
+	return rc < 0 ? cli_fail(&e) : 0;
+}
+
+static const struct flag operand_log = {
+	.name = "LOG",
+	.help = "a log with every request, as 'stoker explain' reads them; several of one kind are "
+		"one job"};
+static const struct flag flag_data = {
+	.name = "--data",
+	.value = "FOLDER",
+	.kind = FLAG_TEXT,
+	.offset = offsetof(struct replay_args, data),
+	.help = "where the files of the job are made, with their names "
+		"and sizes; replay-data without it. What is there "
+		"already is used again"};
+static const struct flag flag_output = {.name = "--output",
+					.letter = "-o",
+					.value = "FILE",
+					.kind = FLAG_TEXT,
+					.offset = offsetof(struct replay_args, output),
+					.help = "write the comparison to a file, as JSON"};
+static const struct flag flag_sparse = {.name = "--sparse",
+					.kind = FLAG_SET,
+					.offset = offsetof(struct replay_args, sparse),
+					.help = "make files without bytes, which take no space; "
+						"reading them costs the storage little"};
+static const struct flag flag_cold = {.name = "--cold",
+				      .kind = FLAG_SET,
+				      .offset = offsetof(struct replay_args, cold),
+				      .help = "take the files out of the page cache before"};
+static const struct flag flag_no_think = {.name = "--no-think",
+					  .kind = FLAG_SET,
+					  .offset = offsetof(struct replay_args, no_think),
+					  .help = "make requests as fast as they are answered"};
+static const struct flag flag_scale = {.name = "--think-scale",
+				       .value = "X",
+				       .kind = FLAG_REAL,
+				       .offset = offsetof(struct replay_args, think_scale),
+				       .min = 0,
+				       .max = 1000000,
+				       .help = "think X times as long as the job between requests"};
+static const struct flag flag_files = {.name = "--only-files",
+				       .kind = FLAG_SET,
+				       .offset = offsetof(struct replay_args, only_files),
+				       .help = "make the files and end"};
+static const struct flag flag_json_replay = {.name = "--json",
+					     .kind = FLAG_SET,
+					     .offset = offsetof(struct replay_args, json),
+					     .help = "print the comparison as JSON"};
+static const struct flag *const flags[] = {
+	&operand_log, &flag_data,   &flag_output, &flag_no_think,    &flag_scale,
+	&flag_cold,   &flag_sparse, &flag_files,  &flag_json_replay, NULL};
+
+const struct command command_replay = {
+	.name = "replay",
+	.operands = "LOG...",
+	.help = "Make the requests of a real job again, and compare.",
+	.about =
+		"Every request of every process of the log is made again, in its order, over files "
+		"with the same names and sizes: a closed loop. A request waits for what it waited "
+		"for in the job: the fork of its process, a pipe, a file that another one writes. "
+		"Between requests a thread thinks as long as it did, without the time in which it "
+		"waited. The times of the log are not followed: faster storage makes it faster.",
+	.flags = flags,
+	.alone = true,
+	.examples = {"stoker replay examples/job.strace.gz --data replay-data",
+		     "stoker replay examples/job.strace.gz --no-think"},
+	.carry_out = replay_main,
+};

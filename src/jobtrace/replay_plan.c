@@ -1,0 +1,771 @@
+/* From the events of a job to the operations of its replay. The events are gone through once in the
+ * order of their begin; what waits can only wait for what ended, in the log, before it began (reads
+ * of pipes: for what began before they ended), so that no circle can arise. */
+#include "jobtrace/replay_plan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+#define RECENT 6 /* threads of a process whose last operations are at hand */
+#define NONE UINT32_MAX
+/* Descriptors of parents that are looked at in all; later children inherit none. */
+#define INHERITED_MAX (UINT64_C(1) << 26)
+
+struct last { /* the last operation of somebody */
+	uint32_t thread, op;
+};
+
+/* What is known of each while the events are gone through. */
+struct of_thread {
+	int64_t ready_ns; /* end of the last operation, or of the last wait */
+	uint32_t op;      /* the last; NONE */
+	bool begun;
+};
+
+struct of_process {
+	struct last recent[RECENT];
+	uint32_t fork; /* the operation that made it */
+	uint32_t held; /* its first descriptor in the table, + 1 */
+};
+
+struct of_file {
+	struct last change, use;
+	uint32_t told; /* the thread that waited for this change already */
+};
+
+/* A descriptor of a process: an entry of a hash table. */
+struct held {
+	uint32_t process, descriptor, slot;
+	uint32_t next;    /* in its bucket, + 1 */
+	uint32_t sibling; /* of the same process, + 1 */
+};
+
+struct planner {
+	struct replay_plan *p;
+	const struct job *job;
+	struct of_thread *thread;
+	struct of_process *process;
+	struct of_file *file;
+	struct held *held;
+	size_t helds, held_room;
+	uint32_t *bucket; /* of the table, by process and descriptor */
+	size_t buckets;
+	uint32_t *free_slot_of; /* of each file: the slot that is opened at first use */
+	uint32_t *refs;         /* of each slot */
+	size_t ref_room;
+	struct last *slot_use; /* of each slot */
+	uint32_t last_folder;  /* the operation that made the last folder */
+	int64_t origin_ns;
+	uint64_t inherited;
+	struct err *e;
+	int rc;
+};
+
+static bool failed(const struct job_event *v)
+{
+	return v->result < 0 && v->result != JOB_UNKNOWN;
+}
+
+static struct plan_op *op_at(struct planner *m, uint32_t i)
+{
+	return &m->p->op[i];
+}
+
+static void *more(struct planner *m, void *array, size_t n, size_t *room, size_t size,
+		  const char *what)
+{
+	size_t want = *room ? 2 * *room : 256;
+	void *bigger;
+
+	if (n < *room)
+		return array;
+	bigger = realloc(array, want * size);
+	if (!bigger) {
+		m->rc = err_set(m->e, -ENOMEM, "no memory for %zu %s of the replay", want, what);
+		return array;
+	}
+	*room = want;
+	return bigger;
+}
+
+/* ---- dependencies ---- */
+
+static void wait_for(struct planner *m, uint32_t op, uint32_t on, int64_t lag_ns)
+{
+	struct replay_plan *p = m->p;
+	struct plan_op *o = op_at(m, op);
+
+	if (on == NONE || on == op || m->rc < 0)
+		return;
+	for (uint32_t i = 0; i < o->deps; i++)
+		if (p->dep[o->dep + i].op == on) {
+			if (lag_ns > p->dep[o->dep + i].lag_ns)
+				p->dep[o->dep + i].lag_ns = lag_ns;
+			return;
+		}
+	if (p->deps == UINT32_MAX - 1) {
+		m->rc = err_set(m->e, -EFBIG, "the log has more dependencies than are replayed");
+		return;
+	}
+	p->dep = more(m, p->dep, p->deps, &p->dep_room, sizeof(*p->dep), "dependencies");
+	if (m->rc < 0)
+		return;
+	if (o->deps == 0)
+		o->dep = p->deps;
+	p->dep[p->deps++] = (struct plan_dep){.op = on, .lag_ns = lag_ns > 0 ? lag_ns : 0};
+	o->deps++;
+}
+
+/* One that had ended when `op` began. */
+static void wait_for_ended(struct planner *m, uint32_t op, struct last on)
+{
+	if (on.op != NONE && on.thread != m->job->event[op_at(m, op)->event].thread &&
+	    op_at(m, on.op)->log_end_ns <= op_at(m, op)->log_begin_ns)
+		wait_for(m, op, on.op, 0);
+}
+
+static void remember(struct of_process *p, const struct replay_plan *plan, struct last l)
+{
+	size_t oldest = 0;
+
+	for (size_t i = 0; i < RECENT; i++) {
+		if (p->recent[i].op == NONE || p->recent[i].thread == l.thread) {
+			p->recent[i] = l;
+			return;
+		}
+		if (plan->op[p->recent[i].op].log_end_ns <
+		    plan->op[p->recent[oldest].op].log_end_ns)
+			oldest = i;
+	}
+	p->recent[oldest] = l;
+}
+
+/* The operation of another thread of `process` that ended last in (after, until]; NONE. */
+static uint32_t ended_last(struct planner *m, uint32_t process, uint32_t thread, int64_t after,
+			   int64_t until)
+{
+	const struct of_process *p = &m->process[process];
+	uint32_t best = NONE;
+
+	for (size_t i = 0; i < RECENT; i++) {
+		uint32_t op = p->recent[i].op;
+
+		if (op == NONE || p->recent[i].thread == thread)
+			continue;
+		if (op_at(m, op)->log_end_ns > after && op_at(m, op)->log_end_ns <= until &&
+		    (best == NONE || op_at(m, op)->log_end_ns > op_at(m, best)->log_end_ns))
+			best = op;
+	}
+	return best;
+}
+
+/* ---- open files ---- */
+
+static size_t bucket_of(const struct planner *m, uint32_t process, uint32_t descriptor)
+{
+	return (process * 0x9e3779b1u ^ descriptor * 0x85ebca6bu) % m->buckets;
+}
+
+static struct held *find_held(struct planner *m, uint32_t process, uint32_t descriptor)
+{
+	for (uint32_t i = m->bucket[bucket_of(m, process, descriptor)]; i; i = m->held[i - 1].next)
+		if (m->held[i - 1].process == process && m->held[i - 1].descriptor == descriptor)
+			return &m->held[i - 1];
+	return NULL;
+}
+
+static void hold(struct planner *m, uint32_t process, uint32_t descriptor, uint32_t slot)
+{
+	struct held *h = find_held(m, process, descriptor);
+
+	if (slot != PLAN_NO_SLOT)
+		m->refs[slot]++;
+	if (h) {
+		/* closed unseen; what it was stays open */
+		h->slot = slot;
+		return;
+	}
+	m->held = more(m, m->held, m->helds, &m->held_room, sizeof(*m->held), "descriptors");
+	if (m->rc < 0)
+		return;
+	m->held[m->helds] = (struct held){process, descriptor, slot,
+					  m->bucket[bucket_of(m, process, descriptor)],
+					  m->process[process].held};
+	m->bucket[bucket_of(m, process, descriptor)] = (uint32_t)++m->helds;
+	m->process[process].held = (uint32_t)m->helds;
+}
+
+static uint32_t new_slot(struct planner *m, uint32_t file, uint32_t thread, uint32_t op)
+{
+	struct replay_plan *p = m->p;
+	size_t room = m->ref_room;
+
+	p->slot = more(m, p->slot, p->slots, &p->slot_room, sizeof(*p->slot), "open files");
+	if (m->rc == 0)
+		m->refs = more(m, m->refs, p->slots, &m->ref_room, sizeof(*m->refs), "open files");
+	if (m->rc == 0)
+		m->slot_use =
+			more(m, m->slot_use, p->slots, &room, sizeof(*m->slot_use), "open files");
+	if (m->rc < 0)
+		return PLAN_NO_SLOT;
+	p->slot[p->slots] = (struct plan_slot){.file = file, .thread = thread, .op = op};
+	m->refs[p->slots] = 0;
+	m->slot_use[p->slots] = (struct last){NONE, NONE};
+	return p->slots++;
+}
+
+/* A child has its parent's descriptors. Only those of files are known. */
+static void inherit(struct planner *m, uint32_t parent, uint32_t child)
+{
+	if (m->process[child].fork != NONE)
+		return;
+	for (uint32_t i = m->process[parent].held; i && m->rc == 0; i = m->held[i - 1].sibling) {
+		if (m->inherited++ >= INHERITED_MAX)
+			return;
+		if (m->held[i - 1].slot != PLAN_NO_SLOT)
+			hold(m, child, m->held[i - 1].descriptor, m->held[i - 1].slot);
+	}
+}
+
+/* Of an event on an open file. */
+static uint32_t slot_of(struct planner *m, const struct job_event *v)
+{
+	uint32_t process = m->job->thread[v->thread].process;
+	struct held *h = v->descriptor != JOB_NONE ? find_held(m, process, v->descriptor) : NULL;
+
+	if (h && h->slot != PLAN_NO_SLOT && m->p->slot[h->slot].file == v->file)
+		return h->slot;
+	/* opened before the log, or by a way that it does not have */
+	if (m->free_slot_of[v->file] == PLAN_NO_SLOT)
+		m->free_slot_of[v->file] = new_slot(m, v->file, v->thread, NONE);
+	return m->free_slot_of[v->file];
+}
+
+/* ---- operations ---- */
+
+static bool is_stored(const struct planner *m, uint32_t file)
+{
+	return file != JOB_NONE && (m->job->file[file].kind == JOB_FILE_REGULAR ||
+				    m->job->file[file].kind == JOB_FILE_FOLDER);
+}
+
+static bool is_pipe(const struct planner *m, const struct job_event *v)
+{
+	return v->file != JOB_NONE && m->job->file[v->file].kind == JOB_FILE_PIPE &&
+	       (v->kind == JOB_READ || v->kind == JOB_WRITE);
+}
+
+static bool changes(const struct job_event *v)
+{
+	return v->kind == JOB_WRITE || v->kind == JOB_TRUNCATE || v->kind == JOB_RENAME ||
+	       v->kind == JOB_UNLINK || v->kind == JOB_MAKE_DIR ||
+	       (v->kind == JOB_OPEN && v->flags & (O_CREAT | O_TRUNC));
+}
+
+/* Whether the event becomes an operation, and whether one of which only the place counts. */
+static bool is_taken(const struct planner *m, const struct job_event *v, bool *only)
+{
+	*only = false;
+	switch ((enum job_event_kind)v->kind) {
+	case JOB_OPEN:
+	case JOB_STAT:
+	case JOB_ACCESS:
+	case JOB_UNLINK:
+	case JOB_MAKE_DIR:
+	case JOB_LIST:
+		return is_stored(m, v->file);
+	case JOB_RENAME:
+		return is_stored(m, v->file) && v->other != JOB_NONE && v->other < m->job->files &&
+		       is_stored(m, v->other);
+	case JOB_READ:
+	case JOB_WRITE:
+		*only = is_pipe(m, v);
+		return *only || (is_stored(m, v->file) && !failed(v));
+	case JOB_CLOSE:
+	case JOB_SEEK:
+	case JOB_SYNC:
+	case JOB_TRUNCATE:
+		return is_stored(m, v->file) && !failed(v);
+	case JOB_FORK:
+	case JOB_EXIT:
+	case JOB_WAIT:
+		*only = true;
+		return true;
+	case JOB_MAP:
+	case JOB_UNMAP:
+	case JOB_ADVISE:
+	case JOB_EXEC:
+	case JOB_COMPUTE:
+	case JOB_MARK:
+	case JOB_KINDS:
+		break;
+	}
+	return false;
+}
+
+/* The first operation of a thread: who made it? */
+static void begin_thread(struct planner *m, uint32_t op, uint32_t thread)
+{
+	uint32_t process = m->job->thread[thread].process;
+	uint32_t parent = m->job->process[process].parent;
+	struct plan_op *o = op_at(m, op);
+	uint32_t on = ended_last(m, process, thread, INT64_MIN, o->log_begin_ns);
+
+	if (on == NONE)
+		on = m->process[process].fork;
+	if (on == NONE && parent != JOB_NONE && parent < m->job->processes)
+		on = ended_last(m, parent, thread, INT64_MIN, o->log_begin_ns);
+	if (on == NONE)
+		o->think_ns = o->log_begin_ns - m->origin_ns;
+	else
+		wait_for(m, op, on, o->log_begin_ns - op_at(m, on)->log_end_ns);
+}
+
+/* How long the thread thought, and for whom of its process it may have waited. */
+static void set_think(struct planner *m, uint32_t op, const struct job_event *v)
+{
+	uint32_t process = m->job->thread[v->thread].process;
+	struct of_thread *t = &m->thread[v->thread];
+	struct plan_op *o = op_at(m, op);
+	int64_t gap = o->log_begin_ns - t->ready_ns;
+	uint32_t on = NONE;
+
+	if (!t->begun) {
+		begin_thread(m, op, v->thread);
+		return;
+	}
+	o->think_ns = gap > 0 ? gap : 0;
+	if (gap > PLAN_GAP_NS)
+		on = ended_last(m, process, v->thread, t->ready_ns, o->log_begin_ns);
+	if (on == NONE)
+		return;
+	o->think_ns = 0;
+	wait_for(m, op, on, o->log_begin_ns - op_at(m, on)->log_end_ns);
+}
+
+/* A wait of the log: for a child, for another thread, or for whoever writes the pipe that is read
+ * next. */
+static void plan_wait(struct planner *m, uint32_t op, const struct job_event *v)
+{
+	uint32_t process = m->job->thread[v->thread].process, on = NONE;
+	struct plan_op *o = op_at(m, op);
+
+	if (v->other != JOB_NONE && v->other < m->job->processes && v->other != process)
+		on = ended_last(m, v->other, NONE, INT64_MIN, o->log_end_ns);
+	if (on == NONE)
+		on = ended_last(m, process, v->thread, o->log_begin_ns, o->log_end_ns);
+	if (on != NONE && op_at(m, on)->log_begin_ns < o->log_end_ns &&
+	    op_at(m, on)->log_end_ns <= o->log_end_ns)
+		wait_for(m, op, on, o->log_end_ns - op_at(m, on)->log_end_ns);
+	else
+		o->hold_ns = o->log_end_ns - o->log_begin_ns;
+}
+
+static void plan_open(struct planner *m, uint32_t op, const struct job_event *v)
+{
+	uint32_t process = m->job->thread[v->thread].process;
+	uint32_t descriptor =
+		v->result >= 0 && v->result <= INT32_MAX ? (uint32_t)v->result : v->descriptor;
+	struct plan_op *o = op_at(m, op);
+	uint32_t slot;
+
+	if (failed(v))
+		return;
+	slot = new_slot(m, v->file, v->thread, op);
+	if (m->rc < 0)
+		return;
+	m->p->slot[slot].writes = (v->flags & O_ACCMODE) != O_RDONLY;
+	o = op_at(m, op);
+	o->slot = slot;
+	if (descriptor != JOB_NONE)
+		hold(m, process, descriptor, slot);
+}
+
+static void use_slot(struct planner *m, uint32_t op, const struct job_event *v)
+{
+	uint32_t process = m->job->thread[v->thread].process;
+	uint32_t slot = slot_of(m, v);
+	struct plan_slot *s;
+	struct held *h;
+
+	if (m->rc < 0 || slot == PLAN_NO_SLOT)
+		return;
+	s = &m->p->slot[slot];
+	op_at(m, op)->slot = slot;
+	s->shared = s->shared || s->thread != v->thread;
+	s->writes = s->writes || v->kind == JOB_WRITE || v->kind == JOB_TRUNCATE;
+	if (s->op != NONE)
+		wait_for_ended(m, op, (struct last){s->thread, s->op});
+	wait_for_ended(m, op, v->kind == JOB_CLOSE ? m->slot_use[slot] : (struct last){NONE, NONE});
+	m->slot_use[slot] = (struct last){v->thread, op};
+	if (v->kind != JOB_CLOSE || s->op == NONE)
+		return;
+	h = v->descriptor != JOB_NONE ? find_held(m, process, v->descriptor) : NULL;
+	if (h && h->slot == slot) {
+		h->slot = PLAN_NO_SLOT;
+		if (m->refs[slot] > 0 && --m->refs[slot] == 0)
+			op_at(m, op)->closes = true;
+	} else if (v->descriptor == JOB_NONE) {
+		op_at(m, op)->closes = true;
+	}
+}
+
+/* Others' changes of the file, and others' use of what this one changes. */
+static void use_file(struct planner *m, uint32_t op, const struct job_event *v, uint32_t file)
+{
+	struct of_file *f = &m->file[file];
+
+	if (f->told != v->thread) {
+		wait_for_ended(m, op, f->change);
+		f->told = v->thread;
+	}
+	if (changes(v)) {
+		wait_for_ended(m, op, f->use);
+		f->change = (struct last){v->thread, op};
+		f->told = v->thread;
+	}
+	f->use = (struct last){v->thread, op};
+}
+
+static void plan_stored(struct planner *m, uint32_t op, const struct job_event *v)
+{
+	struct plan_thread *t = &m->p->thread[v->thread];
+
+	if (v->kind == JOB_OPEN)
+		plan_open(m, op, v);
+	else if (v->kind == JOB_READ || v->kind == JOB_WRITE || v->kind == JOB_SEEK ||
+		 v->kind == JOB_CLOSE || v->kind == JOB_SYNC || v->kind == JOB_TRUNCATE)
+		use_slot(m, op, v);
+	if (m->rc < 0)
+		return;
+	if (v->kind != JOB_CLOSE && v->kind != JOB_SEEK)
+		use_file(m, op, v, v->file);
+	if (v->kind == JOB_RENAME)
+		use_file(m, op, v, v->other);
+	if (v->kind == JOB_MAKE_DIR)
+		m->last_folder = op;
+	else if (m->last_folder != NONE && changes(v))
+		wait_for_ended(m, op,
+			       (struct last){m->job->event[op_at(m, m->last_folder)->event].thread,
+					     m->last_folder});
+	if (v->kind == JOB_READ || v->kind == JOB_WRITE) {
+		int64_t bytes =
+			v->asked != JOB_UNKNOWN && v->asked > v->result ? v->asked : v->result;
+
+		t->most_bytes = bytes > t->most_bytes ? bytes : t->most_bytes;
+		t->writes = t->writes || v->kind == JOB_WRITE;
+	}
+}
+
+static void append(struct planner *m, uint32_t op, const struct job_event *v)
+{
+	struct of_thread *t = &m->thread[v->thread];
+	struct plan_thread *r = &m->p->thread[v->thread];
+
+	if (t->op == NONE)
+		r->first = op + 1;
+	else
+		op_at(m, t->op)->next = op + 1;
+	r->ops++;
+	t->op = op;
+	t->begun = true;
+	t->ready_ns = op_at(m, op)->log_end_ns;
+}
+
+/* Times of a thread's operations follow one another, whatever the log says. */
+static void set_times(struct planner *m, struct plan_op *o, const struct job_event *v)
+{
+	const struct of_thread *t = &m->thread[v->thread];
+	int64_t begin = v->begin_ns != JOB_UNKNOWN ? v->begin_ns : m->origin_ns;
+	int64_t end = v->end_ns != JOB_UNKNOWN ? v->end_ns : begin;
+
+	if (t->begun && begin < t->ready_ns)
+		begin = t->ready_ns;
+	o->log_begin_ns = begin;
+	o->log_end_ns = end > begin ? end : begin;
+}
+
+static void take_event(struct planner *m, uint32_t i)
+{
+	const struct job_event *v = &m->job->event[i];
+	uint32_t process = m->job->thread[v->thread].process, op = m->p->ops;
+	bool only;
+
+	if (!is_taken(m, v, &only)) {
+		m->p->left_out[v->kind]++;
+		return;
+	}
+	m->p->op[op] = (struct plan_op){
+		.event = i, .slot = PLAN_NO_SLOT, .only = only, .begin_ns = JOB_UNKNOWN};
+	atomic_init(&m->p->op[op].end_ns, JOB_UNKNOWN);
+	m->p->ops++;
+	set_times(m, op_at(m, op), v);
+	set_think(m, op, v);
+	if (v->kind == JOB_WAIT)
+		plan_wait(m, op, v);
+	else if (!only)
+		plan_stored(m, op, v);
+	if (m->rc < 0)
+		return;
+	append(m, op, v);
+	remember(&m->process[process], m->p, (struct last){v->thread, op});
+	if (v->kind == JOB_FORK && !failed(v) && v->other != JOB_NONE &&
+	    v->other < m->job->processes && v->other != process) {
+		inherit(m, process, v->other);
+		m->process[v->other].fork = op;
+	}
+}
+
+/* ---- pipes ---- */
+
+/* Writes and reads of one pipe, in their order, with the bytes before them. */
+struct piped {
+	uint32_t op;
+	uint64_t before, bytes;
+};
+
+struct pipe_use {
+	uint32_t file, op;
+};
+
+static int by_file(const void *a, const void *b)
+{
+	const struct pipe_use *x = a, *y = b;
+
+	return x->file != y->file ? (x->file > y->file) - (x->file < y->file)
+				  : (x->op > y->op) - (x->op < y->op);
+}
+
+/* It was waited for: the thread had nothing else to do until then. `hold` of a wait just before (a
+ * poll) was for it. */
+static void was_awaited(struct planner *m, uint32_t read, uint32_t before, uint32_t write)
+{
+	struct plan_op *r = op_at(m, read), *w = op_at(m, write);
+	struct plan_op *b = before != NONE ? op_at(m, before) : NULL;
+
+	if (b && m->job->event[b->event].kind == JOB_WAIT && w->log_begin_ns < b->log_end_ns)
+		b->hold_ns = 0;
+	if (b && w->log_end_ns > b->log_end_ns && r->log_begin_ns >= w->log_end_ns &&
+	    r->log_begin_ns - w->log_end_ns < PLAN_PROMPT_NS)
+		r->think_ns = 0;
+}
+
+/* Adds a dependency to an operation whose others lie elsewhere: they are copied to the end. */
+static void wait_for_late(struct planner *m, uint32_t op, uint32_t on)
+{
+	struct replay_plan *p = m->p;
+	struct plan_op *o = op_at(m, op);
+	uint32_t from = o->dep, n = o->deps;
+
+	o->deps = 0;
+	wait_for(m, op, on, 0);
+	for (uint32_t i = 0; i < n && m->rc == 0; i++)
+		wait_for(m, op, p->dep[from + i].op, p->dep[from + i].lag_ns);
+}
+
+static void match_pipe(struct planner *m, const struct pipe_use *u, size_t n,
+		       const uint32_t *before)
+{
+	uint64_t written = 0, got = 0;
+	size_t w = 0;
+
+	/* w: the write that holds the last byte that was read */
+	for (size_t i = 0; i < n && m->rc == 0; i++) {
+		const struct job_event *v = &m->job->event[op_at(m, u[i].op)->event];
+		struct plan_op *o = op_at(m, u[i].op);
+
+		if (v->kind != JOB_READ)
+			continue;
+		if (v->result <= 0) {
+			/* nothing, or the end: what it took belongs to it */
+			o->hold_ns = o->log_end_ns - o->log_begin_ns;
+			continue;
+		}
+		got += (uint64_t)v->result;
+		for (; w < n && written < got; w++) {
+			const struct job_event *x = &m->job->event[op_at(m, u[w].op)->event];
+
+			if (x->kind == JOB_WRITE && x->result > 0)
+				written += (uint64_t)x->result;
+		}
+		if (written >= got && w > 0 &&
+		    op_at(m, u[w - 1].op)->log_begin_ns < o->log_end_ns &&
+		    m->job->event[op_at(m, u[w - 1].op)->event].kind == JOB_WRITE) {
+			m->p->matched++;
+			was_awaited(m, u[i].op, before[i], u[w - 1].op);
+			if (v->thread != m->job->event[op_at(m, u[w - 1].op)->event].thread)
+				wait_for_late(m, u[i].op, u[w - 1].op);
+		} else {
+			m->p->unmatched++;
+			o->hold_ns = o->log_end_ns - o->log_begin_ns;
+		}
+	}
+}
+
+/* The operation before each in its thread. */
+static int plan_pipes(struct planner *m)
+{
+	struct replay_plan *p = m->p;
+	struct pipe_use *use;
+	uint32_t *before, *of;
+	size_t n = 0, k = 0;
+
+	for (uint32_t i = 0; i < p->ops; i++)
+		n += is_pipe(m, &m->job->event[p->op[i].event]);
+	if (n == 0)
+		return 0;
+	use = try_calloc(n, sizeof(*use), "the pipes of the log", m->e);
+	before = try_calloc(n, sizeof(*before), "the pipes of the log", m->e);
+	of = try_calloc((size_t)p->ops + 1, sizeof(*of), "the pipes of the log", m->e);
+	if (!use || !before || !of) {
+		m->rc = -ENOMEM;
+	} else {
+		for (uint32_t i = 0; i < p->ops; i++) {
+			if (p->op[i].next)
+				of[p->op[i].next - 1] = i + 1;
+			if (is_pipe(m, &m->job->event[p->op[i].event]))
+				use[k++] = (struct pipe_use){m->job->event[p->op[i].event].file, i};
+		}
+		qsort(use, n, sizeof(*use), by_file);
+		for (size_t i = 0; i < n; i++)
+			before[i] = of[use[i].op] ? of[use[i].op] - 1 : NONE;
+		for (size_t i = 0; i < n && m->rc == 0; i = k) {
+			for (k = i; k < n && use[k].file == use[i].file; k++)
+				;
+			match_pipe(m, use + i, k - i, before + i);
+		}
+	}
+	free(use);
+	free(before);
+	free(of);
+	return m->rc;
+}
+
+/* ---- all ---- */
+
+static void set_origin(struct planner *m)
+{
+	m->origin_ns = 0;
+	for (size_t i = 0; i < m->job->events; i++)
+		if (m->job->event[i].begin_ns != JOB_UNKNOWN) {
+			m->origin_ns = m->job->event[i].begin_ns;
+			break;
+		}
+}
+
+static int get_memory(struct planner *m)
+{
+	const struct job *job = m->job;
+	static const char what[] = "the plan of the replay";
+	struct replay_plan *p = m->p;
+
+	m->buckets = job->events / 8 + 1021;
+	m->thread = try_calloc(job->threads + 1, sizeof(*m->thread), what, m->e);
+	m->process = try_calloc(job->processes + 1, sizeof(*m->process), what, m->e);
+	m->file = try_calloc(job->files + 1, sizeof(*m->file), what, m->e);
+	m->free_slot_of = try_calloc(job->files + 1, sizeof(*m->free_slot_of), what, m->e);
+	m->bucket = try_calloc(m->buckets, sizeof(*m->bucket), what, m->e);
+	p->op = try_calloc(job->events + 1, sizeof(*p->op), what, m->e);
+	p->thread = try_calloc(job->threads + 1, sizeof(*p->thread), what, m->e);
+	if (!m->thread || !m->process || !m->file || !m->free_slot_of || !m->bucket || !p->op ||
+	    !p->thread)
+		return -ENOMEM;
+	for (size_t i = 0; i < job->threads; i++)
+		m->thread[i].op = NONE;
+	for (size_t i = 0; i < job->processes; i++) {
+		m->process[i].fork = NONE;
+		for (size_t k = 0; k < RECENT; k++)
+			m->process[i].recent[k] = (struct last){NONE, NONE};
+	}
+	for (size_t i = 0; i < job->files; i++) {
+		m->file[i] = (struct of_file){{NONE, NONE}, {NONE, NONE}, NONE};
+		m->free_slot_of[i] = PLAN_NO_SLOT;
+	}
+	m->last_folder = NONE;
+	return 0;
+}
+
+int replay_plan_make(struct replay_plan *p, const struct job *job, struct err *e)
+{
+	struct planner m = {.p = p, .job = job, .e = e};
+
+	*p = (struct replay_plan){.job = job};
+	if (job->events > UINT32_MAX - 2)
+		return err_set(e, -EFBIG, "the log has more requests than can be replayed");
+	m.rc = get_memory(&m);
+	if (m.rc == 0)
+		set_origin(&m);
+	for (size_t i = 0; i < job->events && m.rc == 0; i++)
+		take_event(&m, (uint32_t)i);
+	if (m.rc == 0)
+		plan_pipes(&m);
+	free(m.thread);
+	free(m.process);
+	free(m.file);
+	free(m.free_slot_of);
+	free(m.bucket);
+	free(m.held);
+	free(m.refs);
+	free(m.slot_use);
+	return m.rc;
+}
+
+/* The same numbers come out because names were told apart in the same way. */
+static void copy_tables(const struct job *from, struct job *out)
+{
+	out->sees = from->sees & ~(unsigned)JOB_SEES_COUNTS;
+	out->source = from->source;
+	for (size_t i = 0; i < from->files; i++) {
+		uint32_t k = job_file(out, from->file[i].name, from->file[i].kind);
+
+		out->file[k].size = from->file[i].size;
+		out->file[k].deleted = from->file[i].deleted;
+	}
+	for (size_t i = 0; i < from->processes; i++) {
+		const struct job_process *p = &from->process[i];
+		uint32_t k = job_process(out, p->pid, p->host, JOB_NONE);
+
+		out->process[k].parent = p->parent;
+		out->process[k].rank = p->rank;
+		out->process[k].complete = p->complete;
+		out->process[k].command = job_text(out, p->command);
+	}
+	for (size_t i = 0; i < from->threads; i++)
+		job_thread(out, from->thread[i].process, from->thread[i].tid);
+}
+
+int replay_plan_job(const struct replay_plan *p, bool measured, struct job *out, struct err *e)
+{
+	int rc = 0;
+
+	job_init(out);
+	copy_tables(p->job, out);
+	for (uint32_t i = 0; i < p->ops && rc == 0; i++) {
+		const struct plan_op *o = &p->op[i];
+		struct job_event v = p->job->event[o->event];
+		/* the threads have ended */
+		int64_t end = atomic_load_explicit(&o->end_ns, memory_order_relaxed);
+
+		if (measured && end == JOB_UNKNOWN)
+			continue;
+		v.begin_ns = measured ? o->begin_ns : o->log_begin_ns;
+		v.end_ns = measured ? end : o->log_end_ns;
+		if (measured && !o->only)
+			v.result = o->result;
+		rc = job_add(out, &v, e);
+	}
+	return rc < 0 ? rc : job_finish(out, e);
+}
+
+void replay_plan_release(struct replay_plan *p)
+{
+	free(p->op);
+	free(p->dep);
+	free(p->slot);
+	free(p->thread);
+	*p = (struct replay_plan){0};
+}

@@ -1,0 +1,215 @@
+"""stoker replay: the requests of a log, made again over files of the same names and sizes below a folder, in their order.
+What is asked of the system is read from strace of the replay, not from what it says of itself."""
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from util import SANITIZED, STOKER, left_out  # noqa: E402
+
+
+class Log:
+    """strace's lines; each call takes 20 us and comes 10 us after the one before it in any process."""
+
+    def __init__(self):
+        self.lines, self.now = [], 1000.0
+
+    def call(self, pid, text, pause=0.0, takes=20e-6):
+        self.now += pause + 10e-6
+        self.lines.append(f"{pid} {self.now:.6f} {text} <{takes:.6f}>")
+        self.now += takes
+
+    def wait(self, pid, text, until):
+        """A call that lasts over those that `until` makes."""
+        name = text.split("(")[0]
+        self.now += 10e-6
+        begin = self.now
+        self.lines.append(f"{pid} {begin:.6f} {text.split(') = ')[0]} <unfinished ...>")
+        until()
+        self.now += 10e-6
+        self.lines.append(f"{pid} {self.now:.6f} <... {name} resumed>) = {text.split(') = ')[1]} <{self.now - begin:.6f}>")
+
+    def write(self, path):
+        path.write_text("\n".join(self.lines) + "\n")
+        return path
+
+
+def job(think=0.05):
+    """A trainer asks a worker for samples over a pipe, thinks, and writes a checkpoint that the worker reads at last."""
+    g = Log()
+    g.call(10, 'newfstatat(AT_FDCWD, "/job/data", {st_mode=S_IFDIR|0755, st_size=4096, ...}, 0) = 0')
+    g.call(10, 'newfstatat(AT_FDCWD, "/job/missing", 0x7ffe, 0) = -1 ENOENT (No such file or directory)')
+    g.call(10, "clone(child_stack=NULL, flags=CLONE_CHILD_SETTID|SIGCHLD, child_tidptr=0x7f) = 11", takes=300e-6)
+    for i in range(6):
+        def ask():
+            g.call(10, 'write(4<pipe:[1]>, ""..., 4) = 4')
+        g.wait(11, 'read(5<pipe:[1]>, ""..., 4) = 4', ask)
+
+        def load():
+            name = f"/job/data/s{i}.npy"
+            g.call(11, f'openat(AT_FDCWD, "{name}", O_RDONLY|O_CLOEXEC) = 7<{name}>')
+            g.call(11, f'newfstatat(7<{name}>, "", {{st_mode=S_IFREG|0644, st_size={70000 + i}, ...}}, AT_EMPTY_PATH) = 0')
+            g.call(11, f'read(7<{name}>, ""..., 4096) = 4096')
+            g.call(11, f'read(7<{name}>, ""..., 131072) = {70000 + i - 4096}')
+            g.call(11, f'read(7<{name}>, "", 131072) = 0')
+            g.call(11, f"close(7<{name}>) = 0")
+            g.call(11, 'write(8<pipe:[2]>, ""..., 4) = 4')
+        g.wait(10, 'read(6<pipe:[2]>, ""..., 4) = 4', load)
+        g.now += think
+    ckpt = "/job/out/model.pt"
+    g.call(10, 'mkdir("/job/out", 0777) = 0')
+    g.call(10, f'openat(AT_FDCWD, "{ckpt}.tmp", O_WRONLY|O_CREAT|O_TRUNC|O_CLOEXEC, 0666) = 9<{ckpt}.tmp>')
+    g.call(10, f'write(9<{ckpt}.tmp>, ""..., 50000) = 50000')
+    g.call(10, f"fsync(9<{ckpt}.tmp>) = 0")
+    g.call(10, f"close(9<{ckpt}.tmp>) = 0")
+    g.call(10, f'rename("{ckpt}.tmp", "{ckpt}") = 0')
+    g.call(11, f'openat(AT_FDCWD, "{ckpt}", O_RDONLY|O_CLOEXEC) = 7<{ckpt}>', pause=0.001)
+    g.call(11, f'pread64(7<{ckpt}>, ""..., 50000, 0) = 50000')
+    g.lines += [f"11 {g.now + 0.001:.6f} +++ exited with 0 +++", f"10 {g.now + 0.002:.6f} +++ exited with 0 +++"]
+    return g
+
+
+def replay(tmp, *args, under=(), status=0):
+    done = subprocess.run([*under, STOKER, "replay", *map(str, args)], capture_output=True, text=True, timeout=60, cwd=tmp)
+    assert done.returncode == status, (args, done.returncode, done.stdout, done.stderr)
+    return done.stdout if status == 0 else done.stderr
+
+
+def requests(trace, folder):
+    """(call, file below the folder, bytes) of what the replay asked, in the order of the threads together."""
+    got, names = [], {}
+    for line in trace.read_text().splitlines():
+        m = re.match(r"(\d+) +(\w+)\((.*)$", line)
+        if not m:
+            assert "<unfinished" not in line or True
+            continue
+        pid, call, rest = m.groups()
+        file = re.search(r'[<"]' + re.escape(str(folder)) + r'/([^">]*)[">]', rest)
+        result = re.search(r"= (-?\d+)", rest)
+        if file and result and ".stoker" not in file[1]:
+            got.append((call.replace("64", ""), file[1], int(result[1])))
+    return got
+
+
+def check_requests(tmp):
+    log, data, trace = job().write(tmp / "log"), tmp / "data", tmp / "trace"
+    replay(tmp, log, "--data", data, "--only-files")
+    sizes = {f.name: f.stat().st_size for f in (data / "job/data").iterdir()}
+    assert sizes == {f"s{i}.npy": 70000 + i for i in range(6)}, sizes
+    kept = (data / "job/data/s0.npy").stat().st_mtime_ns
+    assert len(set((data / "job/data/s0.npy").read_bytes())) == 256
+    assert not (data / "job/out").exists() and not (data / "job/missing").exists()
+    if not shutil.which("strace") or SANITIZED:
+        return left_out("what the system is asked: strace is missing, or this is a sanitizer build")
+    # twice: what the first one made is gone before the second
+    for _ in range(2):
+        replay(tmp, log, "--data", data, "--no-think", under=("strace", "-f", "-y", "-s", "0", "-e",
+               "trace=openat,open,pread64,read,pwrite64,write,fsync,rename,mkdir,close", "-o", trace))
+        got = requests(trace, data)
+        for i in range(6):
+            reads = [n for call, file, n in got if file == f"job/data/s{i}.npy" and call in ("read", "pread")]
+            assert reads == [4096, 65904 + i, 0], (i, reads)
+        calls = [(call, n) for call, file, n in got if "model.pt" in file and call not in ("openat", "close")]
+        assert calls == [("pwrite", 50000), ("fsync", 0), ("rename", 0), ("pread", 50000)], calls
+        order = [file for call, file, _ in got if call == "openat" and "/s" in file]
+        assert order == [f"job/data/s{i}.npy" for i in range(6)], order
+    assert (data / "job/data/s0.npy").stat().st_mtime_ns == kept
+    print("   the same reads, writes and order, by strace; files are used again")
+
+
+def check_loop(tmp):
+    """Thinking is kept, and not the waiting for somebody: with a worker whose files take 0 s, all that is left of the run
+    is the trainer's thinking."""
+    log, data = job(think=0.1).write(tmp / "think"), tmp / "data"
+    took = {}
+    for name, *args in ("as it was",), ("half", "--think-scale", "0.5"), ("none", "--no-think"):
+        out = tmp / "out.json"
+        replay(tmp, log, "--data", data, "-o", out, *args)
+        f = json.loads(out.read_text())
+        took[name] = f["run_s"]["here"]
+        assert f["requests_equal"] == 1 and f["other_requests_equal"] == 1 and f["order_tau"] == 1, f
+        assert f["bytes_read"]["log"] == f["bytes_read"]["here"] == 6 * 70000 + 15 + 50000, f
+    assert took["as it was"] >= 0.6 and 0.3 <= took["half"] < took["as it was"] and took["none"] < took["half"], took
+    print("   run time by thinking: " + ", ".join(f"{k} {v:.3f} s" for k, v in took.items()))
+
+
+def check_waiting(tmp):
+    """The time of a read that another thread waits for is not thinking: a log of slow reads replays fast."""
+    g = Log()
+    g.call(10, "clone(child_stack=NULL, flags=CLONE_CHILD_SETTID|SIGCHLD, child_tidptr=0x7f) = 11")
+    for i in range(5):
+        def slow():
+            g.call(11, f'openat(AT_FDCWD, "/job/x{i}", O_RDONLY) = 7</job/x{i}>')
+            g.call(11, f'pread64(7</job/x{i}>, ""..., 1000, 0) = 1000', takes=2.0)
+            g.call(11, f"close(7</job/x{i}>) = 0")
+            g.call(11, 'write(8<pipe:[2]>, ""..., 100) = 100')
+        g.wait(10, 'read(6<pipe:[2]>, ""..., 100) = 100', slow)
+    out = tmp / "out.json"
+    replay(tmp, g.write(tmp / "slow"), "--data", tmp / "slowdata", "-o", out)
+    f = json.loads(out.read_text())["run_s"]
+    assert f["log"] > 9 and f["here"] < 2, f
+    print(f"   reads that took the job {f['log']:.1f} s: {f['here']:.3f} s here")
+
+
+def check_names(tmp):
+    """Nothing is made outside of the folder, whatever names a log has."""
+    names = ["/../../../escape", "../up", "relative/x", "/a//b/./c", "/" + "n" * 255 + "/f", "/d/" + "/".join(["p" * 200] * 19),
+             "/job/..", "/con\\nnl", "/x" * 200]
+    g = Log()
+    for n in names:
+        g.call(10, f'openat(AT_FDCWD, "{n}", O_RDONLY) = 3<{n}>')
+        g.call(10, f'pread64(3<{n}>, ""..., 10, 0) = 10')
+        g.call(10, f"close(3<{n}>) = 0")
+    deep = tmp / "deep/er/folder"
+    deep.parent.mkdir(parents=True)
+    before = {p for p in tmp.rglob("*")}
+    replay(tmp, g.write(tmp / "names"), "--data", deep)
+    outside = {p for p in tmp.rglob("*") if not p.is_relative_to(deep)} - before
+    assert outside == {tmp / "names"}, outside
+    files = [p for p in deep.rglob("*") if p.is_file() and p.name != ".stoker-image"]
+    assert len(files) >= len(names) - 1 and all(p.stat().st_size == 10 for p in files), files
+    # a folder of somebody
+    mine = tmp / "mine"
+    mine.mkdir()
+    (mine / "thesis.tex").write_text("x")
+    said = replay(tmp, tmp / "names", "--data", mine, status=2)
+    assert "holds other things" in said and sorted(os.listdir(mine)) == ["thesis.tex"], said
+
+
+def check_hostile(tmp):
+    text = (tmp / "log").read_text()
+    r = random.Random(5)
+    for n in range(12):
+        cut = text[:r.randrange(len(text))] if n % 2 else text
+        damaged = "".join(c if r.random() > 0.003 else r.choice("0189-<>=()\"x,\n") for c in cut)
+        (tmp / "damaged").write_text(damaged)
+        done = subprocess.run([STOKER, "replay", tmp / "damaged", "--data", tmp / "hostile", "--no-think", "--sparse"],
+                              capture_output=True, text=True, timeout=60)
+        assert done.returncode in (0, 1, 2), (n, done.returncode, done.stderr)
+        assert len(done.stderr.strip().splitlines()) <= 1, done.stderr
+    # more than the disk has
+    g = Log()
+    g.call(10, 'openat(AT_FDCWD, "/big", O_RDONLY) = 3</big>')
+    g.call(10, 'newfstatat(3</big>, "", {st_mode=S_IFREG|0644, st_size=4000000000000000, ...}, AT_EMPTY_PATH) = 0')
+    g.call(10, 'pread64(3</big>, ""..., 10, 3000000000000000) = 10')
+    said = replay(tmp, g.write(tmp / "big"), "--data", tmp / "bigdata", status=1)
+    assert "are free" in said, said
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        tmp = pathlib.Path(folder)
+        check_requests(tmp)
+        check_loop(tmp)
+        check_waiting(tmp)
+        check_names(tmp)
+        check_hostile(tmp)
+
+
+main()
