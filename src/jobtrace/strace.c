@@ -279,6 +279,25 @@ static uint32_t tracee_live(const struct reading *r, int64_t key)
 	return i != NONE && r->tracee[i].live ? i : NONE;
 }
 
+/* The first process of a log to the terminal has no number until there are two: that of `key`, if
+ * nobody made it. NONE. */
+static uint32_t adopt_name(struct reading *r, int64_t key)
+{
+	struct source *s = &r->source[0];
+	uint32_t nameless = r->sources == 1 && s->pid < 0 ? tracee_live(r, -1) : NONE;
+	struct tracee *t;
+
+	if (nameless == NONE || key_map_get(&r->births, key) != NONE)
+		return NONE;
+	t = &r->tracee[nameless];
+	s->pid = key;
+	t->key = key;
+	key_map_put(&r->tracees, key, nameless);
+	r->calls.log.job->process[t->caller.process].pid = key;
+	r->calls.log.job->thread[t->caller.thread].tid = key;
+	return nameless;
+}
+
 /* Makes the tracee of a key that is not alive, with the parent that the survey found. */
 static uint32_t tracee_new(struct reading *r, int64_t key, int64_t pid, int64_t time_ns, int depth)
 {
@@ -291,6 +310,8 @@ static uint32_t tracee_new(struct reading *r, int64_t key, int64_t pid, int64_t 
 		birth = r->birth[at];
 		key_map_put(&r->births, key, birth.next == NONE ? NONE - 1 : birth.next);
 		parent = tracee_live(r, birth.parent);
+		if (parent == NONE)
+			parent = adopt_name(r, birth.parent);
 		if (parent == NONE && depth < 32 && birth.parent >= 0 &&
 		    key_map_get(&r->tracees, birth.parent) == NONE)
 			parent = tracee_new(r, birth.parent,
@@ -325,25 +346,14 @@ static uint32_t tracee_of(struct reading *r, struct source *s)
 {
 	int64_t pid = s->line.pid >= 0 ? s->line.pid : s->pid;
 	int64_t key = key_of(r, s, pid);
-	uint32_t i = tracee_live(r, key), nameless;
+	uint32_t i = tracee_live(r, key);
 
 	if (i != NONE)
 		return i;
-	if (s->line.pid >= 0 && s->pid < 0 && key_map_get(&r->births, key) == NONE &&
-	    key_map_get(&r->attached, key) == NONE) {
-		/* the first process of a log to the terminal: it has no number until there are two
-		 */
-		nameless = tracee_live(r, key_of(r, s, -1));
-		s->pid = pid;
-		if (nameless != NONE) {
-			struct tracee *t = &r->tracee[nameless];
-
-			key_map_put(&r->tracees, key, nameless);
-			t->key = key;
-			r->calls.log.job->process[t->caller.process].pid = pid;
-			r->calls.log.job->thread[t->caller.thread].tid = pid;
-			return nameless;
-		}
+	if (s->line.pid >= 0 && key_map_get(&r->attached, key) == NONE) {
+		i = adopt_name(r, key);
+		if (i != NONE)
+			return i;
 	}
 	return tracee_new(r, key, pid, s->time_ns, 0);
 }
