@@ -1,4 +1,5 @@
 """Measurements beside which nothing else ran: how much processor time others took, and what to do again."""
+import atexit
 import os
 import resource
 import signal
@@ -36,10 +37,40 @@ def quietly(once, tries=int(os.environ.get("BENCH_TRIES", "2"))):
     return best[1]
 
 
+GROUP = f"/sys/fs/cgroup/cpu/quiet.{os.getpid()}"
+
+
+def _group():
+    """A control group whose processes go before all others. Where sessions are grouped (autogroup), a nice value counts
+    only within its session."""
+    above = os.path.dirname(GROUP)
+    if not os.path.exists(f"{above}/cpu.shares"):
+        return False
+    try:
+        os.mkdir(GROUP)
+        atexit.register(_leave, above)
+        for name, value in (("cpu.shares", 1 << 18), ("cgroup.procs", os.getpid())):
+            with open(f"{GROUP}/{name}", "w") as f:
+                f.write(str(value))
+    except OSError:
+        return False
+    return True
+
+
+def _leave(above):
+    with open(f"{above}/cgroup.procs", "w") as f:
+        f.write(str(os.getpid()))
+    for _ in range(50):
+        try:
+            return os.rmdir(GROUP)
+        except OSError:  # what was started may still end
+            time.sleep(0.1)
+
+
 def first():
     """What is measured goes before what else runs here, if that is allowed. A time limit leaves no store behind."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        os.nice(-15)
+        _group() or os.nice(-15)
     except OSError:
         pass
