@@ -67,6 +67,19 @@ def quantile(values, q):
     return v[i] + (v[min(i + 1, len(v) - 1)] - v[i]) * (x - i)
 
 
+MEAN = None  # in place of a quantile
+INTERRUPTED = 4  # medians; beyond it other things ran
+
+
+def centre(values, q):
+    """The quantile, or the mean: what an interpreter does now and then, such as collecting garbage, belongs to it."""
+    if q is not MEAN:
+        return quantile(values, q)
+    most = INTERRUPTED * quantile(values, 0.5)
+    kept = [v for v in values if v <= most]
+    return sum(kept) / len(kept)
+
+
 def solve(a, b):
     """A small system by elimination; None where it has no one solution."""
     n = len(b)
@@ -93,7 +106,7 @@ def law(points, terms, middle=0.5, weight=1.0):
     """Least squares of relative errors of the medians, no part below 0. points: (count, samples, bytes, times). A
     smaller weight: of what is no straight line, so that the large times count for more."""
     columns = {"fixed": 0, "per_sample": 1, "per_byte": 2}
-    kept = [(p[:3], quantile(p[3], middle)) for p in points if p[3]]
+    kept = [(p[:3], centre(p[3], middle)) for p in points if p[3]]
     kept = [(x, t) for x, t in kept if t > 0]
     if not kept:
         return {t: 0.0 for t in terms}, 0.0
@@ -123,9 +136,15 @@ def law(points, terms, middle=0.5, weight=1.0):
 done_rows = set()
 
 
+def added_by_wait(p, w, middle):
+    """To the quantile, or to the median: few waits are measured, and what happens now and then is in few of them."""
+    q = 0.5 if middle is MEAN else middle
+    return quantile(w[3], q) - quantile(p[3], q)
+
+
 def after_wait(points, waited, middle=0.5):
-    """What a wait adds: the median over the points of what it added to the median."""
-    added = [quantile(w[3], middle) - quantile(p[3], middle) for p, w in zip(points, waited) if p[3] and w[3]]
+    """What a wait adds: the median over the points."""
+    added = [added_by_wait(p, w, middle) for p, w in zip(points, waited) if p[3] and w[3]]
     return max(quantile(added, 0.5), 0.0) if added else 0.0
 
 
@@ -136,8 +155,8 @@ def by_size(points, waited, parts, middle=0.5):
     for p, w in sorted(zip(points, waited or points), key=lambda x: x[0][2]):
         if not p[3] or not w[3]:
             continue
-        rest = max(quantile(p[3], middle) - parts.get("per_sample", 0) * p[1], 0)
-        more = max(quantile(w[3], middle) - quantile(p[3], middle), 0)
+        rest = max(centre(p[3], middle) - parts.get("per_sample", 0) * p[1], 0)
+        more = max(added_by_wait(p, w, middle), 0)
         if at and p[2] < 1.1 * at[-1][0]:
             at[-1] += p[2], rest, more
         else:
@@ -147,12 +166,13 @@ def by_size(points, waited, parts, middle=0.5):
 
 def spread_about(points, middle=0.5):
     """Half of what lies between the quartiles of single times, as a fraction of the median of their size."""
-    ratios = [t / quantile(p[3], middle) for p in points if p[3] and quantile(p[3], middle) > 0 for t in p[3]]
+    ratios = [t / centre(p[3], middle) for p in points if p[3] and centre(p[3], middle) > 0 for t in p[3]]
     return (quantile(ratios, 0.75) - quantile(ratios, 0.25)) / 2 if ratios else 0.0
 
 
-def report(row, points, terms, waited=None, middle=0.5, weight=1.0, inside=None, each=None):
-    """inside: time of a further sample of a file that is open. each: what each further wait adds."""
+def report(row, points, terms, waited=None, middle=0.5, weight=1.0, inside=None, alone=None, more=None):
+    """inside: time of a further sample of a file that is open. alone: the same without workers. more: other parts of the
+    law."""
     if row not in ROWS:
         return
     parts, spread = law(points, terms, middle, weight)
@@ -161,10 +181,13 @@ def report(row, points, terms, waited=None, middle=0.5, weight=1.0, inside=None,
         parts["per_sample"] = min(inside, parts["fixed"])
         parts["fixed"] -= parts["per_sample"]
         at = [[b, max(t - parts["per_sample"], 0), w] for b, t, w in at]
+    if alone:
+        second = by_size(alone, None, parts, middle)
+        if [b for b, *_ in second] == [b for b, *_ in at]:
+            at = [[*x, y[1]] for x, y in zip(at, second)]
     if waited:
         parts["after_wait"] = after_wait(points, waited, middle)
-    if each is not None:
-        parts["after_each_wait"] = each
+    parts.update(more or {})
     if len(at) > 1:
         spread = spread_about(points, middle)
     done_rows.add(row)
@@ -173,7 +196,7 @@ def report(row, points, terms, waited=None, middle=0.5, weight=1.0, inside=None,
 
 
 def medians(points, middle=0.5):
-    return [[p[1], p[2], quantile(p[3], middle)] for p in points if p[3]]
+    return [[p[1], p[2], centre(p[3], middle)] for p in points if p[3]]
 
 
 # ---- loading a sample ----
@@ -309,28 +332,74 @@ def in_child(work):
 FILES = 12
 
 
-def time_loads(load, paths, size, with_calls, pause, least, most, budget):
-    """Loads of several files in turn, less the same calls into memory that is there already."""
+def time_loads(load, paths, size, with_calls):
+    """Loads of several files in turn, less the same calls into memory that is there already: one after another, after
+    pauses, and what the first of all took longer. Both are timed in one process: where its memory lies matters."""
     buffer = memoryview(bytearray(os.path.getsize(paths[0])))
-    loads, calls = [], []
-    for i in range(3):
-        load(paths[i], size)
-        reads(paths[i], buffer)
-    end = time.monotonic() + budget
-    while len(loads) < least or (time.monotonic() < end and len(loads) < most):
-        i = len(loads)
-        time.sleep(pause)
+    warm, cold, calls, cold_calls = [], [], [], []
+    turn = [0]
+
+    def timed(work, times):
+        turn[0] += 1
+        path = paths[turn[0] % FILES]
         a = cpu()
-        x = load(paths[i % FILES], size)
+        x = work(path)
         del x
-        loads.append(cpu() - a)
-        if with_calls:
-            time.sleep(pause)
+        times.append(cpu() - a)
+
+    def one(path):
+        return load(path, size)
+
+    def moved(path):
+        return reads(path, buffer)
+
+    for path in paths:
+        reads(path, buffer)
+    first = []
+    timed(one, first)
+    for path in paths[:2]:
+        load(path, size)
+    end = time.monotonic() + 0.5
+    while len(cold) < 6 or (time.monotonic() < end and len(cold) < 15):
+        for i in range(2):
+            timed(one, [])
+        for i in range(12):
+            timed(one, warm)
+            if with_calls:
+                timed(moved, calls)
+        for i in range(3):
+            time.sleep(PAUSE)
+            timed(one, cold)
+            if with_calls:
+                time.sleep(PAUSE)
+                timed(moved, cold_calls)
+    less, cold_less = (quantile(x, 0.5) if x else 0.0 for x in (calls, cold_calls))
+    return ([max(t - less, 0.0) for t in warm], [max(t - cold_less, 0.0) for t in cold],
+            max(first[0] - quantile(warm, 0.5), 0.0))
+
+
+def time_alone(load, paths, size, with_calls):
+    """Loads between which batches of four are made in the same process, as without workers."""
+    from torch.utils.data._utils.collate import default_collate
+
+    buffer = memoryview(bytearray(os.path.getsize(paths[0])))
+    sample = np.zeros(size, dtype=np.uint8)
+    loads, calls, batch = [], [], None
+    end = time.monotonic() + 0.25
+    while len(loads) < 20 or (time.monotonic() < end and len(loads) < 60):
+        for i in range(4):
+            path = paths[len(loads) % FILES]
             a = cpu()
-            reads(paths[(i + FILES // 2) % FILES], buffer)
-            calls.append(cpu() - a)
-    moved = quantile(calls, 0.5) if calls else 0.0
-    return [max(t - moved, 0.0) for t in loads[2:]]
+            x = load(path, size)
+            del x
+            loads.append(cpu() - a)
+        a = cpu()
+        reads(path, buffer)
+        calls.append(cpu() - a)
+        batch = default_collate([sample] * 4)
+    del batch
+    moved = quantile(calls, 0.5) if with_calls else 0.0
+    return [max(t - moved, 0.0) for t in loads[8:]]
 
 
 def time_open_samples(path):
@@ -345,39 +414,54 @@ def time_open_samples(path):
     return times[10:]
 
 
+DATA = 20000  # bytes; a request for so many is one for the data of a sample
+
+
 class Slow(io.FileIO):
     """A file of which requests for its bytes wait, outside of the processor time that is told."""
     pause = most = waits = 0
     spent = 0.0
+    ahead = last = None  # the code before the first request for data; the time, and what was spent, behind the last one
 
     def readinto(self, b):
         begin = cpu()
+        if len(b) >= DATA and Slow.ahead is None:
+            Slow.ahead = begin - Slow.begin - Slow.spent
         n = super().readinto(b)
-        if n >= 20000 and Slow.waits < Slow.most:
+        if n >= DATA and Slow.waits < Slow.most:
             Slow.waits += 1
             time.sleep(Slow.pause)
-        Slow.spent += cpu() - begin
+        end = cpu()
+        Slow.spent += end - begin
+        if n >= DATA:
+            Slow.last = end, Slow.spent
         return n
 
 
-def time_each_wait(load, paths, size):
+def time_within(load, paths, size):
     """What a wait within a load adds where the thread has waited before the load: several in one load, and none, in
-    turn. None where the library passes Python's files by."""
+    turn. And the code of a load before its first request for data and behind the last one. Nothing where the library
+    passes Python's files by."""
     ordinary, hdf5 = builtins.open, None if "h5py" in missing else h5py.File
 
     def slow_open(path, mode="r", *rest, **more):
         known = isinstance(path, str) and path in paths and mode == "rb"
         return io.BufferedReader(Slow(path)) if known else ordinary(path, mode, *rest, **more)
 
-    def once(i, pause):
+    def once(i, pause, before=PAUSE):
         Slow.pause, Slow.most, Slow.waits, Slow.spent = pause, 4 if pause else 0, 0, 0.0
-        time.sleep(PAUSE)
-        a = cpu()
+        Slow.ahead = Slow.last = None
+        time.sleep(before)
+        a = Slow.begin = cpu()
         x = load(paths[i % FILES], size)
         del x
-        return cpu() - a - Slow.spent
+        end = cpu()
+        if Slow.last and not before:
+            ahead.append(Slow.ahead)
+            behind.append(end - Slow.last[0] - (Slow.spent - Slow.last[1]))
+        return end - a - Slow.spent
 
-    plain, waited, waits = [], [], []
+    plain, waited, waits, ahead, behind = [], [], [], [], []
     builtins.open = slow_open
     if hdf5:
         h5py.File = lambda path, mode: hdf5(Slow(path), mode)
@@ -386,33 +470,43 @@ def time_each_wait(load, paths, size):
             plain.append(once(2 * i, 0))
             waited.append(once(2 * i + 1, PAUSE))
             waits.append(Slow.waits)
+        for i in range(24):
+            once(i, 0, 0)
     finally:
         builtins.open = ordinary
         if hdf5:
             h5py.File = hdf5
     n = quantile(waits, 0.5)
+    if not n:
+        return {}
     more = quantile(waited[4:], 0.5) - quantile(plain[4:], 0.5)
-    return max(more, 0.0) / n / -math.expm1(-PAUSE / EACH_WAIT) if n else None
+    return {"after_each_wait": max(more, 0.0) / n / -math.expm1(-PAUSE / EACH_WAIT),
+            "before_data": max(quantile(ahead[4:], 0.5), 0.0), "after_data": max(quantile(behind[4:], 0.5), 0.0)}
 
 
 def measure_load(name, make, load, ending, sizes, with_calls):
-    points, waited, inside, each = [], [], [], None
+    points, waited, inside, alone, first, within = [], [], [], [], [], {}
     for size in sizes:
         paths = [os.path.join(FOLDER, f"{name}_{i}{ending}") for i in range(FILES)]
         in_child(lambda: [make(path, size) for path in paths] and None)
         values = side(size) ** 2 if name not in ("csv", "indexed_binary", "mmap_indexed_binary") else size
         if name == "csv":
             values = os.path.getsize(paths[0])
-        points.append((1, 1, values, in_child(lambda: time_loads(load, paths, size, with_calls, 0, 12, 60, 0.25))))
-        waited.append((1, 1, values, in_child(lambda: time_loads(load, paths, size, with_calls, PAUSE, 14, 14, 0))))
+        warm, cold, extra = in_child(lambda: time_loads(load, paths, size, with_calls))
+        points.append((1, 1, values, warm))
+        waited.append((1, 1, values, cold))
+        first.append(extra)
+        if "torch" not in missing:
+            alone.append((1, 1, values, in_child(lambda: time_alone(load, paths, size, with_calls))))
         if name == "hdf5":
             inside.append((1, 1, values, in_child(lambda: time_open_samples(paths[0]))))
         if with_calls and size == MIB:
-            each = in_child(lambda: time_each_wait(load, paths, size))
+            within = in_child(lambda: time_within(load, paths, size))
         for path in paths:
             os.unlink(path)
     more = law(inside, ["per_sample", "per_byte"])[0]["per_sample"] if inside else None
-    report("load_" + name, points, ["fixed", "per_byte"], waited, weight=0.5, inside=more, each=each)
+    report("load_" + name, points, ["fixed", "per_byte"], waited, MEAN, weight=0.5, inside=more, alone=alone,
+           more={"first": quantile(first, 0.5), **within})
 
 
 def measure_keep():
@@ -537,9 +631,17 @@ def time_batches(batch, size, pause, steps):
     del it
     held.clear()
     events = notes.all()
-    collate = [e[1] for e in events[3:]]
-    pack = [max(b[0] - a[0] - a[1] - b[2], 0.0) for a, b in zip(events[3:], events[4:])]
-    return collate, pack, taken[6:]
+    collate = [e[1] for e in events]
+    pack = [max(b[0] - a[0] - a[1] - b[2], 0.0) for a, b in zip(events, events[1:])]
+    return collate, pack, taken
+
+
+def time_first():
+    """What the first batch of a new worker takes longer, in a process that has had none: collate, pack, hand_over."""
+    parts = in_child(lambda: time_batches(4, 256 * KIB, PAUSE, 16))
+    parts[2] = [c for c, _ in parts[2]]
+    # what packs a batch begins threads, which go on while the next ones are made
+    return [sum(max(t - quantile(times[3:], 0.5), 0.0) for t in times[:n]) for times, n in zip(parts, (1, 2, 1))]
 
 
 def take(it, held, taken):
@@ -584,12 +686,14 @@ def measure_batches():
         busy = time_batches(batch, size, 0, 40)
         idle = time_batches(batch, size, PAUSE + 2 * pause, 32)
         ready = time_ready(batch, size, 2 * pause) if "hand_over" in ROWS else []
-        for row, w, c in zip(rows, (busy[0], busy[1], ready), idle):
-            warm[row].append((1, batch, batch * size, w))
-            cold[row].append((1, batch, batch * size, c))
-    report("collate", warm["collate"], ["fixed", "per_sample", "per_byte"], cold["collate"])
-    report("pack", warm["pack"], ["fixed", "per_byte"], cold["pack"])
-    report("hand_over", with_answers(warm["hand_over"]), ["fixed", "per_byte"], with_answers(cold["hand_over"]), ELAPSED)
+        for row, w, c, skip in zip(rows, (busy[0], busy[1], [*[None] * 6, *ready]), idle, (3, 3, 6)):
+            warm[row].append((1, batch, batch * size, w[skip:]))
+            cold[row].append((1, batch, batch * size, c[skip:]))
+    first = {row: {"first": quantile(times, 0.5)} for row, times in zip(rows, zip(*[time_first() for _ in range(5)]))}
+    report("collate", warm["collate"], ["fixed", "per_sample", "per_byte"], cold["collate"], more=first["collate"])
+    report("pack", warm["pack"], ["fixed", "per_byte"], cold["pack"], more=first["pack"])
+    report("hand_over", with_answers(warm["hand_over"]), ["fixed", "per_byte"], with_answers(cold["hand_over"]), ELAPSED,
+           more=first["hand_over"])
 
 
 def measure_inline():

@@ -2,6 +2,7 @@
 #include "loader/sample_reader.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,6 +151,51 @@ size_t sample_reader_bytes(const struct loader_config *config, const struct read
 	return flight ? bytes + flight : 0;
 }
 
+/* Of a reader's thread so far: what tells its own work on a sample from that of the kernel. */
+static struct own_work own_work_now(const struct sample_reader *r)
+{
+	const struct io_stat *io = r->stat->io;
+
+	if (!io)
+		return (struct own_work){.thread_ns = framework_thread_ns()};
+	return (struct own_work){
+		.begin_ns = clock_now_ns(),
+		.thread_ns = framework_thread_ns(),
+		.requests_ns = io->kind[IO_OPEN].busy_ns + io->kind[IO_META].busy_ns +
+			       io->kind[IO_DATA].busy_ns,
+		.opens = io->kind[IO_OPEN].requests,
+		.data_bytes = io->kind[IO_DATA].returned_bytes,
+	};
+}
+
+/* What of a sample was computed here by `to`, in `took_ns`, outside of requests and beside what was
+ * spent between them. Without a processor it computed less than it was outside of them. */
+static int64_t computed_ns(const struct sample_reader *r, const struct own_work *to,
+			   int64_t took_ns)
+{
+	int64_t outside = took_ns - (to->requests_ns - r->from.requests_ns);
+	int64_t thread = to->thread_ns - r->from.thread_ns - r->code.load.spent_ns;
+
+	return thread < outside ? thread : outside;
+}
+
+/* Between two requests of a sample. */
+static void before_read(struct io_before *before, uint64_t asked)
+{
+	struct sample_reader *r =
+		(struct sample_reader *)((char *)before - offsetof(struct sample_reader, before));
+	struct own_work to;
+	int64_t took;
+
+	if (!r->code.load.law)
+		return;
+	to = own_work_now(r);
+	took = to.begin_ns - r->from.begin_ns - r->code.load.took_ns;
+	took = framework_load_between(&r->code, asked, computed_ns(r, &to, took));
+	if (took)
+		span_add(r->ring, SPAN_FRAMEWORK, 0, to.begin_ns, to.begin_ns + took, 0);
+}
+
 void sample_reader_init(struct sample_reader *r, const struct loader_config *config,
 			const struct reader_config *settings, uint32_t worker, bool of_rank,
 			_Atomic uint32_t *halt, struct worker_stat *stat)
@@ -174,8 +220,11 @@ void sample_reader_init(struct sample_reader *r, const struct loader_config *con
 			    .stat = w->run.measure == MEASURE_ALL ? stat->io : NULL,
 			    .trace = r->ring,
 			    .stop = config->stop};
-	if (config->costs)
+	if (config->costs) {
 		r->io.waits = &r->waits;
+		r->before.read = before_read;
+		r->loaded_bytes = (double)config->dataset->max_sample_bytes;
+	}
 	if (stat->io)
 		io_stat_init(stat->io);
 	r->code = (struct framework_code){
@@ -185,6 +234,7 @@ void sample_reader_init(struct sample_reader *r, const struct loader_config *con
 		.halts = HALT_DROP | HALT_STOP,
 		.spent = &stat->framework,
 		.dlio = w->compat.dlio,
+		.alone = w->reader.read_threads == 0,
 		.key = rng_key((uint64_t)w->train.seed, (uint64_t)config->kind << 32 | config->rank,
 			       worker),
 	};
@@ -324,27 +374,6 @@ static void sample_in_framework(struct sample_reader *r, uint64_t sample, bool o
 	tell_progress(r, *now);
 }
 
-/* Of a reader's thread so far: what tells its own work on a sample from that of the kernel. */
-struct own_work {
-	int64_t thread_ns, requests_ns;
-	uint64_t opens, data_bytes;
-};
-
-static struct own_work own_work_now(const struct sample_reader *r)
-{
-	const struct io_stat *io = r->stat->io;
-
-	if (!io)
-		return (struct own_work){.thread_ns = framework_thread_ns()};
-	return (struct own_work){
-		.thread_ns = framework_thread_ns(),
-		.requests_ns = io->kind[IO_OPEN].busy_ns + io->kind[IO_META].busy_ns +
-			       io->kind[IO_DATA].busy_ns,
-		.opens = io->kind[IO_OPEN].requests,
-		.data_bytes = io->kind[IO_DATA].returned_bytes,
-	};
-}
-
 /* What the thread waited for in the requests of a sample: they may have copied for a part of their
  * time. */
 static const struct io_waits *waits_within(struct sample_reader *r, int64_t waited_ns,
@@ -362,24 +391,24 @@ static const struct io_waits *waits_within(struct sample_reader *r, int64_t wait
 
 /* What of a read that took `took_ns` was computed here. Where requests are not timed
  * (run.measure=none) that is not known, and counts as nothing. */
-static void read_in_framework(struct sample_reader *r, uint64_t sample, const struct own_work *from,
-			      int64_t took_ns, uint64_t payload, int64_t *now)
+static void read_in_framework(struct sample_reader *r, uint64_t sample, int64_t took_ns,
+			      uint64_t payload, int64_t *now)
 {
-	struct own_work to = own_work_now(r);
+	const struct own_work *from = &r->from, to = own_work_now(r);
 	int64_t requests = to.requests_ns - from->requests_ns;
 	int64_t thread = to.thread_ns - from->thread_ns;
-	int64_t outside = took_ns - requests;
 	uint64_t data = to.data_bytes - from->data_bytes;
 
 	/* all samples of a file, where the framework's library makes an array of them for one */
 	payload = payload > data ? payload : data;
+	r->loaded_bytes = (double)payload;
+	thread -= r->code.load.spent_ns;
 	if (!r->io.stat)
 		sample_in_framework(r, sample, !r->settings->keep_open, payload, NULL, 0, now);
 	else
-		/* without a processor it computed less than it was outside of requests */
 		sample_in_framework(r, sample, to.opens > from->opens, payload,
 				    waits_within(r, took_ns - thread, requests),
-				    thread < outside ? thread : outside, now);
+				    computed_ns(r, &to, took_ns), now);
 }
 
 static int read_file_sample(struct sample_reader *r, uint64_t sample, struct sample *out,
@@ -508,8 +537,7 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 		       struct err *e)
 {
 	struct sample got = {0};
-	struct own_work from;
-	int64_t begin = *now;
+	int64_t begin = *now, took;
 	int rc;
 
 	if (r->config->model) {
@@ -535,13 +563,18 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 	}
 	span_at(r, sample);
 	if (framework_on(&r->code)) {
-		from = own_work_now(r);
 		r->waits = (struct io_waits){.scale_s = COST_EACH_WAIT_S};
+		r->io.before = r->io.stat ? &r->before : NULL;
+		framework_load_begin(&r->code, &r->config->dataset->format->is, r->loaded_bytes);
+		r->from = own_work_now(r);
 	}
 	rc = read_file_sample(r, sample, &got, e);
 	*now = clock_now_ns();
-	r->stat->read_ns += *now - begin;
-	note_if_slow(r, sample, begin, *now - begin);
+	took = *now - begin - r->code.load.took_ns;
+	r->io.before = NULL;
+	r->stat->read_ns += took;
+	r->stat->framework_ns += r->code.load.took_ns;
+	note_if_slow(r, sample, begin, took);
 	span_add(r->ring, SPAN_SAMPLE, rc < 0 ? SPAN_FAILED : 0, begin, *now, got.payload_bytes);
 	if (rc < 0) {
 		err_wrap(e, "rank %u, worker %u, sample %llu", r->config->rank, r->worker,
@@ -552,7 +585,7 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 	*payload += got.payload_bytes;
 	tell_progress(r, *now);
 	if (framework_on(&r->code))
-		read_in_framework(r, sample, &from, *now - begin, got.payload_bytes, now);
+		read_in_framework(r, sample, took, got.payload_bytes, now);
 	return 0;
 }
 

@@ -21,7 +21,14 @@ struct sample_reader {
 	_Atomic uint32_t *halt; /* futex word: not 0 ends a batch after its current sample */
 	struct worker_stat *stat;
 	struct io io;
-	struct io_waits waits;  /* of the sample that is being read; where code costs */
+	/* Of the sample that is being read; where code costs. */
+	struct io_waits waits;
+	struct io_before before;
+	struct own_work {
+		int64_t begin_ns, thread_ns, requests_ns;
+		uint64_t opens, data_bytes;
+	} from;
+	double loaded_bytes;    /* of the sample before it, or as many as any has */
 	struct span_ring *ring; /* NULL: no trace is kept */
 	void *memory;           /* of the format's reader; kept while closed */
 	size_t memory_bytes;

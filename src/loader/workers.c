@@ -212,6 +212,7 @@ static void worker_main(void *arg)
 	void *item;
 
 	pause_for(c, c->config.workload->reader.worker_init_time);
+	w->reader->code.been = 0;
 	if (framework_on(&w->all->code))
 		w->begin_ns = framework_spend(&w->reader->code, COST_BEGIN_WORKER, 0, 0, 0) +
 			      framework_spend(&w->reader->code, COST_BEGIN_DLIO, 0, 0, 0);

@@ -125,8 +125,9 @@ static double loading_s(const struct cost_law *law, const struct result *r, cons
 			const struct waits *w)
 {
 	double bytes = bytes_loaded(r, c) / c->samples;
+	bool alone = result_workers(r) == 0;
 
-	return c->samples * cost_law_s(law, 1, bytes) -
+	return c->samples * cost_load_s(law, bytes, alone) -
 	       law->fixed * (c->samples - files_opened(r, c)) +
 	       /* the first sample of a batch comes after the wait for the batch */
 	       cost_after_wait_s(law, bytes, w->sample + w->between) +

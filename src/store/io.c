@@ -61,6 +61,12 @@ static inline __attribute__((always_inline)) void count_request(const struct io 
 		trace_request(io, q, now, returned);
 }
 
+static inline void tell_before(const struct io *io, uint64_t asked)
+{
+	if (io && io->before)
+		io->before->read(io->before, asked);
+}
+
 static int64_t start_time(const struct io *io)
 {
 	return io && (io->stat || io->trace) ? clock_now_ns() : 0;
@@ -106,13 +112,15 @@ int io_close(const struct io *io, struct blob *b, struct err *e)
 ssize_t io_pread(const struct io *io, enum io_kind kind, struct blob *b, void *p, size_t n,
 		 uint64_t offset, struct err *e)
 {
-	int64_t start = start_time(io);
 	ssize_t r = check_range("cannot read", n, offset, e);
+	int64_t start;
 
 	if (r < 0)
 		return r;
+	tell_before(io, n);
 	if (io && io->stop && atomic_load_explicit(&io->stop->set, memory_order_relaxed))
 		return err_set(e, ERR_CANCELED, "the run was stopped");
+	start = start_time(io);
 	r = store_pread(b, p, n, offset, e);
 	count_request(io, &(struct request){kind, SPAN_READ, 0, start, b, offset, n}, r);
 	return r;
@@ -194,6 +202,7 @@ ssize_t io_preadv(const struct io *io, enum io_kind kind, struct blob *b, const 
 		}
 		return (ssize_t)done;
 	}
+	tell_before(io, n);
 	if (io && io->stop && atomic_load_explicit(&io->stop->set, memory_order_relaxed))
 		return err_set(e, ERR_CANCELED, "the run was stopped");
 	start = start_time(io);

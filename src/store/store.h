@@ -182,6 +182,11 @@ static inline ssize_t store_pwrite(struct blob *b, const void *p, size_t n, uint
 	return b->store->ops->pwrite(b, p, n, offset, e);
 }
 
+/* Whoever wants to know of each read before it is issued; `asked` bytes. */
+struct io_before {
+	void (*read)(struct io_before *self, uint64_t asked);
+};
+
 /* Counted and timed access: what formats, datasets and checkpoints call. `io` may be NULL where a
  * blob is given that is open, and `stat` may be NULL (nothing is counted then). Failed requests
  * count too. These carry no state, so a blob opened by one thread can be closed by another after
@@ -189,8 +194,9 @@ static inline ssize_t store_pwrite(struct blob *b, const void *p, size_t n, uint
 struct io {
 	struct store *store;
 	struct io_stat *stat;
-	struct span_ring *trace; /* NULL: no spans are kept */
-	struct io_waits *waits;  /* NULL: nobody asks; with `stat` only */
+	struct span_ring *trace;  /* NULL: no spans are kept */
+	struct io_waits *waits;   /* NULL: nobody asks; with `stat` only */
+	struct io_before *before; /* may be NULL; its time is no part of the request's */
 	/* May be NULL. Once it is set, io_pread returns ERR_CANCELED and asks nothing: a read of
 	 * many requests ends after the present one. */
 	const struct stop_flag *stop;

@@ -59,14 +59,15 @@ const struct cost_row_facts cost_rows[COST_ROWS] = {
 			  .what = "samples copied into the memory of a batch",
 			  .spent_by = "worker",
 			  .parameters = COST_HAS_FIXED | COST_HAS_PER_SAMPLE | COST_HAS_PER_BYTE |
-					COST_HAS_AFTER_WAIT,
+					COST_HAS_AFTER_WAIT | COST_HAS_FIRST,
 			  .fixed_is = "batch",
 			  .bytes_are = "the batch",
 			  .measured = BATCHES " default_collate, in a worker."},
 	[COST_PACK] = {.name = "pack",
 		       .what = "a batch handed to the rank: shared memory, pickling",
 		       .spent_by = "worker",
-		       .parameters = COST_HAS_FIXED | COST_HAS_PER_BYTE | COST_HAS_AFTER_WAIT,
+		       .parameters = COST_HAS_FIXED | COST_HAS_PER_BYTE | COST_HAS_AFTER_WAIT |
+				     COST_HAS_FIRST,
 		       .fixed_is = "batch",
 		       .bytes_are = "the batch",
 		       .measured = BATCHES
@@ -74,7 +75,8 @@ const struct cost_row_facts cost_rows[COST_ROWS] = {
 	[COST_HAND_OVER] = {.name = "hand_over",
 			    .what = "a batch taken that lies ready",
 			    .spent_by = "rank",
-			    .parameters = COST_HAS_FIXED | COST_HAS_PER_BYTE | COST_HAS_AFTER_WAIT,
+			    .parameters = COST_HAS_FIXED | COST_HAS_PER_BYTE | COST_HAS_AFTER_WAIT |
+					  COST_HAS_FIRST,
 			    .fixed_is = "batch",
 			    .bytes_are = "the batch",
 			    .measured = BATCHES
@@ -134,13 +136,15 @@ const struct cost_row_facts cost_load_row = {
 	.what = "a sample loaded by the format's library, beside its requests",
 	.spent_by = "worker",
 	.parameters = COST_HAS_FIXED | COST_HAS_PER_SAMPLE | COST_HAS_PER_BYTE |
-		      COST_HAS_AFTER_WAIT | COST_HAS_AFTER_EACH_WAIT,
+		      COST_HAS_AFTER_WAIT | COST_HAS_AFTER_EACH_WAIT | COST_HAS_FIRST |
+		      COST_HAS_DATA,
 	.fixed_is = "file opened",
 	.bytes_are = "the arrays that are made",
 	.measured =
-		"Files of 4 KiB to 4 MiB from the page cache, in turn, less the same calls into "
-		"memory that is there. After waits: with pauses before the loads, and within their "
-		"requests."};
+		"Means of loads of files of 4 KiB to 4 MiB from the page cache, in turn, less the "
+		"same calls into memory that is there. After waits: with pauses before the loads, "
+		"and within their requests. Without workers: beside batches that are made of the "
+		"samples. The first time: in new processes."};
 
 static const char *const about_keys[COST_ABOUTS] = {
 	[COST_ABOUT_FRAMEWORK] = "framework", [COST_ABOUT_VERSION] = "version",
@@ -166,6 +170,9 @@ static const struct opt law_rows[] = {
 	 .unit = "s"},
 	SECONDS(after_wait, "after_wait"),
 	SECONDS(after_each_wait, "after_each_wait"),
+	SECONDS(first, "first"),
+	SECONDS(before_data, "before_data"),
+	SECONDS(after_data, "after_data"),
 	{.key = "spread",
 	 .type = OPT_F64,
 	 .offset = OPT_FIELD(struct cost_law, spread, double),
@@ -174,9 +181,15 @@ static const struct opt law_rows[] = {
 	 .max = 10},
 };
 enum { PARAMETERS = sizeof(law_rows) / sizeof(law_rows[0]) };
-static const unsigned parameter_bits[PARAMETERS] = {COST_HAS_FIXED,           COST_HAS_PER_SAMPLE,
-						    COST_HAS_PER_BYTE,        COST_HAS_AFTER_WAIT,
-						    COST_HAS_AFTER_EACH_WAIT, ~0u};
+static const unsigned parameter_bits[PARAMETERS] = {COST_HAS_FIXED,
+						    COST_HAS_PER_SAMPLE,
+						    COST_HAS_PER_BYTE,
+						    COST_HAS_AFTER_WAIT,
+						    COST_HAS_AFTER_EACH_WAIT,
+						    COST_HAS_FIRST,
+						    COST_HAS_DATA,
+						    COST_HAS_DATA,
+						    ~0u};
 
 /* ---- laws ---- */
 
@@ -205,17 +218,28 @@ double cost_after_wait_s(const struct cost_law *law, double bytes, double wait_s
 	return wait_s > 0 ? most * -expm1(-wait_s / COST_WAIT_S) : 0;
 }
 
-double cost_law_s(const struct cost_law *law, double samples, double bytes)
+static double law_s(const struct cost_law *law, double samples, double bytes, bool alone)
 {
 	const struct cost_point *from;
-	double part, rise;
+	double part, s, to;
 
 	if (law->points < 2)
 		return law->fixed + law->per_sample * samples + law->per_byte * bytes;
 	from = around(law, bytes, &part);
-	rise = from[1].s - from->s;
+	s = alone ? from->alone_s : from->s;
+	to = alone ? from[1].alone_s : from[1].s;
 	return law->per_sample * samples +
-	       (part > 1 ? from[1].s + (part - 1) * fmax(0, rise) : from->s + part * rise);
+	       (part > 1 ? to + (part - 1) * fmax(0, to - s) : s + part * (to - s));
+}
+
+double cost_law_s(const struct cost_law *law, double samples, double bytes)
+{
+	return law_s(law, samples, bytes, false);
+}
+
+double cost_load_s(const struct cost_law *law, double bytes, bool alone)
+{
+	return law_s(law, 1, bytes, alone);
 }
 
 static const struct cost_law no_law;
@@ -334,9 +358,10 @@ static int read_number(const struct reading *r, const char *key, const struct op
 	return rc;
 }
 
-/* [[bytes, s, after_wait], ...] of rising bytes. */
+/* [[bytes, s, after_wait], ...] of rising bytes; of loading with alone_s behind them, which may be
+ * left out. */
 static int read_points(const struct reading *r, const char *key, const struct node *v,
-		       struct cost_law *law)
+		       const struct cost_row_facts *facts, struct cost_law *law)
 {
 	static const struct opt size = {
 		.type = OPT_F64, .def = "0", .min = 0, .max = 1e15, .unit = "B"};
@@ -348,16 +373,23 @@ static int read_points(const struct reading *r, const char *key, const struct no
 	for (size_t i = 0; i < v->n; i++) {
 		const struct node *n = v->child[i];
 		struct cost_point *p = &law->point[i];
+		bool loads = facts->parameters & COST_HAS_DATA;
 		int rc;
 
-		if (n->kind != NODE_LIST || n->n != 3)
+		if (n->kind != NODE_LIST || (n->n != 3 && !(loads && n->n == 4)))
 			return node_refuse(n, key, r->e,
-					   "a point is a list of three: [bytes, s, after_wait]");
+					   loads ? "a point is a list of three or four: [bytes, s, "
+						   "after_wait, s without workers]"
+						 : "a point is a list of three: [bytes, s, "
+						   "after_wait]");
 		rc = read_number(r, key, &size, n->child[0], &p->bytes);
 		if (rc == 0)
 			rc = read_number(r, key, &law_rows[0], n->child[1], &p->s);
 		if (rc == 0)
 			rc = read_number(r, key, &law_rows[0], n->child[2], &p->after_wait);
+		p->alone_s = p->s;
+		if (rc == 0 && n->n == 4)
+			rc = read_number(r, key, &law_rows[0], n->child[3], &p->alone_s);
 		if (rc < 0)
 			return rc;
 		if (i && !(p->bytes > p[-1].bytes))
@@ -388,7 +420,7 @@ static int read_law(const struct reading *r, const char *row, const struct node 
 		if (facts->parameters & COST_HAS_PER_BYTE && strcmp(POINTS, v->key[i]) == 0) {
 			AUTO_FREE char *key = xasprintf("%s." POINTS, where);
 
-			rc = read_points(r, key, v->child[i], law);
+			rc = read_points(r, key, v->child[i], facts, law);
 		} else if (k == PARAMETERS) {
 			rc = unknown_parameter(r, v, i, row, facts);
 		} else {
@@ -535,6 +567,13 @@ bool costs_row_name(size_t i, char name[64])
 	return law_at(&nothing, i, name, &facts) != NULL;
 }
 
+static void put_point(struct buf *text, const struct cost_point *p)
+{
+	buf_printf(text, "%.17g %.17g %.17g\n", p->bytes, p->s, p->after_wait);
+	if (p->alone_s < p->s || p->alone_s > p->s)
+		buf_printf(text, "alone %.17g\n", p->alone_s);
+}
+
 static void set_digest(struct framework_costs *c)
 {
 	const struct cost_row_facts *facts;
@@ -550,9 +589,12 @@ static void set_digest(struct framework_costs *c)
 				   law->per_sample, law->per_byte, law->after_wait, law->spread);
 		if (law->after_each_wait > 0)
 			buf_printf(&text, "each %.17g\n", law->after_each_wait);
+		if (law->first > 0)
+			buf_printf(&text, "first %.17g\n", law->first);
+		if (law->before_data > 0 || law->after_data > 0)
+			buf_printf(&text, "data %.17g %.17g\n", law->before_data, law->after_data);
 		for (size_t k = 0; k < law->points; k++)
-			buf_printf(&text, "%.17g %.17g %.17g\n", law->point[k].bytes,
-				   law->point[k].s, law->point[k].after_wait);
+			put_point(&text, &law->point[k]);
 	}
 	sha256_begin(&h);
 	sha256_add(&h, text.data, text.len);
@@ -708,7 +750,7 @@ static double parameter(const struct cost_law *law, size_t k)
 	return *(const double *)((const char *)law + law_rows[k].offset);
 }
 
-static struct node *points_node(const struct cost_law *law)
+static struct node *points_node(const struct cost_law *law, const struct cost_row_facts *facts)
 {
 	struct node *list = node_new(NODE_LIST, (struct node_mark){0});
 
@@ -719,6 +761,8 @@ static struct node *points_node(const struct cost_law *law)
 		node_append(n, number_node(p->bytes));
 		node_append(n, number_node(p->s));
 		node_append(n, number_node(p->after_wait));
+		if (facts->parameters & COST_HAS_DATA)
+			node_append(n, number_node(p->alone_s));
 		node_append(list, n);
 	}
 	return list;
@@ -746,7 +790,7 @@ struct node *costs_node(const struct framework_costs *c)
 			if (facts->parameters & parameter_bits[k])
 				put(map, law_rows[k].key, number_node(parameter(law, k)));
 		if (law->points)
-			put(map, POINTS, points_node(law));
+			put(map, POINTS, points_node(law, facts));
 		put(laws, name, map);
 	}
 	put(doc, "laws", laws);
@@ -794,6 +838,8 @@ static void put_row(struct buf *out, const char *name, const struct cost_row_fac
 		buf_puts(out, ", after a wait");
 	if (r->parameters & COST_HAS_AFTER_EACH_WAIT)
 		buf_puts(out, ", after each further wait");
+	if (r->parameters & COST_HAS_FIRST)
+		buf_puts(out, ", the first time");
 	if (r->where != COST_ANYWHERE)
 		buf_printf(out, "; only %s `compat.dlio`",
 			   r->where == COST_IN_DLIO ? "with" : "without");
@@ -808,10 +854,13 @@ void costs_docs_markdown(struct buf *out)
 		"these rows that was measured: fixed + per_sample times samples + per_byte times "
 		"bytes, in seconds, and after_wait if the thread waited since it was last there; "
 		"after_each_wait for each further request that it waited for. Short waits count "
-		"for a part. A law that "
-		"goes by bytes may have points, each [bytes, seconds, after_wait]: times that were "
-		"measured at these sizes, with straight lines between them. They take the place of "
-		"the parts but per_sample. "
+		"for a part. first comes on top the first time in a worker, or in the rank. A law "
+		"that goes by bytes may have points, each [bytes, seconds, after_wait]: times that "
+		"were measured at these sizes, with straight lines between them. They take the "
+		"place of the parts but per_sample. Points of loading have a fourth number: the "
+		"seconds where there are no workers. before_data and after_data are those of the "
+		"law's seconds that loading spends before its first request for 20 kB or more, and "
+		"behind the last one; the others lie between these requests, by their bytes. "
 		"`stoker calibrate` writes a profile; the time is that of the processor unless "
 		"stated otherwise.\n\n");
 	buf_puts(out, "| row | spent by | what | parts of the law | how it is measured |\n"

@@ -13,6 +13,10 @@
  * several requests, one after another, is cold again after each: after_each_wait comes on top for
  * each but the longest of these waits, with what the thread waited before them as one of them.
  *
+ * Without workers the memory of batches is the process's own. Memory that it gave back it keeps for
+ * the next samples, which a worker takes from the system anew: points of loading have a second
+ * time.
+ *
  * A profile has a law for each row that was measured, and says of what. Profiles are built in, or
  * files that `stoker calibrate` writes. The rows are the truth: profiles are checked against them,
  * and their documentation is written from them. */
@@ -49,6 +53,7 @@ enum { COST_POINTS_MAX = 16 };
 struct cost_point {
 	double bytes, s; /* s: all but per_sample and what follows waits */
 	double after_wait;
+	double alone_s; /* of loading: s where there are no workers */
 };
 
 struct cost_law {
@@ -57,6 +62,11 @@ struct cost_law {
 	double per_byte;        /* s */
 	double after_wait;      /* s */
 	double after_each_wait; /* s */
+	double first;           /* s, on top the first time in a worker */
+	/* Of loading: the parts of the law that are spent before the first request for a sample's
+	 * data, and behind the last one. What is left lies between these requests, by their bytes.
+	 * Without both, all is spent behind the last one. */
+	double before_data, after_data;
 	/* In place of per_byte and after_wait, and of fixed as a part of a sum: of rising sizes.
 	 * With fewer than two there are none. */
 	struct cost_point point[COST_POINTS_MAX];
@@ -68,6 +78,9 @@ struct cost_law {
 };
 
 enum { COST_FORMATS_MAX = 32 };
+
+/* A request for so much is one for a sample's data, not for what describes it. */
+#define COST_DATA_BYTES 20000
 
 /* After so long, other programs and other work have taken two thirds of the caches. Measured:
  * pauses of 1, 10 and 50 ms add 25, 90 and 100 % of what the longest ones add. */
@@ -104,6 +117,8 @@ enum {
 	COST_HAS_PER_BYTE = 1u << 2,
 	COST_HAS_AFTER_WAIT = 1u << 3,
 	COST_HAS_AFTER_EACH_WAIT = 1u << 4,
+	COST_HAS_FIRST = 1u << 5,
+	COST_HAS_DATA = 1u << 6, /* before_data, after_data; points have alone_s */
 };
 
 struct cost_row_facts {
@@ -125,6 +140,8 @@ double cost_after_wait_s(const struct cost_law *law, double bytes, double wait_s
 /* The time of a law in s, but what follows waits. Below its points as at the first, above them on
  * the line through the last two, which never falls there. Pure. */
 double cost_law_s(const struct cost_law *law, double samples, double bytes);
+/* The same of loading a sample, by a rank without workers if `alone`. Pure. */
+double cost_load_s(const struct cost_law *law, double bytes, bool alone);
 /* The laws of a profile; never NULL. Without a profile (`c` NULL), or a format that has none, a law
  * of zeros. */
 const struct cost_law *costs_of(const struct framework_costs *c, enum cost_row row);

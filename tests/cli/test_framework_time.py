@@ -168,6 +168,31 @@ def waits(tmp):
     assert spent(result) < 0.1 * least, (spent(result), least)
 
 
+def between(tmp):
+    """Where in a sample its law is spent: the trace has times of the code before, between and behind the requests."""
+    before, after, per_sample = 0.010, 0.008, 0.040
+    costs = profile(tmp, "between", load_npz=f"per_sample: {per_sample}, before_data: {before}, after_data: {after}")
+    result, out = run(tmp, "between", costs, reader__read_threads=1, dataset__record_length_bytes=1 << 20,
+                      run__trace="chrome", dataset__num_files_train=8, train__computation_time=0.001)
+    near(spent(result), 8 * per_sample, "between")
+    spans = [e for e in load(out, "trace.json")["traceEvents"] if e["ph"] == "X"]
+    code = [(e["ts"], e["dur"]) for e in spans if e["name"] == "framework"]
+    # nothing is spent before the small ones that follow it, which fill up the reader's buffer
+    data = sorted((e["ts"], e["dur"]) for e in spans if e["name"] == "read" and e["args"]["asked_bytes"] >= 20000)
+    each = len(data) // 8
+    assert each >= 4 and len(data) == 8 * each, data
+
+    def took(begin, end):
+        return sum(d for t, d in code if begin <= t < end) / 1e6
+
+    # all of it is as much as was spent; by the clock no part is less than its own
+    for i in range(0, len(data), each):
+        first, last, behind = data[i][0], data[i + each - 1], data[i + each][0] if i + each < len(data) else math.inf
+        assert took(data[i - 1][0] if i else 0, first) >= 0.96 * (before + (after if i else 0)), (i, data, code)
+        assert took(first, last[0]) >= 0.96 * (per_sample - before - after) * (each - 1) / each, (i, data, code)
+        assert took(last[0], behind) >= 0.96 * after, (i, data, code)
+
+
 def ends(tmp):
     """INT ends a run in a law that lasts for a minute, of a worker and of the rank."""
     began = []
@@ -205,6 +230,7 @@ def main():
         evaluation(tmp)
         own_work(tmp)
         waits(tmp)
+        between(tmp)
         ends(tmp)
         no_law(tmp)
         stoker("audit", one, two)

@@ -106,6 +106,87 @@ static void test_waits_within(void **state)
 	expect_spent(begin, 0);
 }
 
+/* Loading is spent before the requests for data, between them by their bytes, and behind them; all
+ * of it is the law. How many requests come before the data is known from the sample before. */
+static void test_between(void **state)
+{
+	enum { HEADS = 3, DATA = 100000 };
+	/* 8 ms before the data of 2 requests, 6 behind it, 20 by bytes */
+	static const double so_far[][HEADS + 2] = {{0, 0, 0, 8, 18}, {2, 4, 6, 8, 18}};
+	struct framework_costs costs = {0};
+	struct framework_spent spent = {0};
+	struct framework_code code = {.costs = &costs, .spent = &spent};
+	const struct format_facts *first = format_facts_table[0];
+	int64_t begin;
+
+	(void)state;
+	costs.load[0] = (struct cost_law){
+		.per_sample = 0.034, .before_data = 0.008, .after_data = 0.006, .present = true};
+	for (int k = 0; k < 2; k++) {
+		begin = framework_thread_ns();
+		framework_load_begin(&code, first, 2 * DATA);
+		for (int i = 0; i < HEADS + 2; i++) {
+			framework_load_between(&code, i < HEADS ? 100 : DATA, 0);
+			expect_spent(begin, so_far[k][i]);
+		}
+		framework_spend_load(&code, first, true, 2 * DATA, NULL, 0);
+		expect_spent(begin, 34);
+	}
+	/* what was done here comes off */
+	begin = framework_thread_ns();
+	framework_load_begin(&code, first, 2 * DATA);
+	framework_load_between(&code, DATA, 5 * MS);
+	expect_spent(begin, 3);
+	framework_spend_load(&code, first, true, 2 * DATA, NULL, 5 * MS);
+	expect_spent(begin, 29);
+	assert_int_equal(spent.beyond_ns, 0);
+	/* a law that does not say where has it all behind the requests, and so has no law */
+	costs.load[0].before_data = costs.load[0].after_data = 0;
+	begin = framework_thread_ns();
+	framework_load_begin(&code, first, 2 * DATA);
+	assert_int_equal(framework_load_between(&code, DATA, 0), 0);
+	expect_spent(begin, 0);
+	framework_spend_load(&code, first, true, 2 * DATA, NULL, 0);
+	expect_spent(begin, 34);
+	costs.load[0] = (struct cost_law){0};
+	framework_load_begin(&code, first, 2 * DATA);
+	assert_int_equal(framework_load_between(&code, DATA, 0), 0);
+	assert_int_equal(framework_spend_load(&code, first, true, 2 * DATA, NULL, 0), 0);
+}
+
+/* The first time of each row, and again in a new worker; and loading where there are no workers. */
+static void test_first(void **state)
+{
+	struct framework_costs costs = {0};
+	struct framework_spent spent = {0};
+	struct framework_code code = {.costs = &costs, .spent = &spent};
+	const struct format_facts *format = format_facts_table[0];
+	int64_t begin;
+
+	(void)state;
+	costs.of[COST_PACK] = (struct cost_law){.fixed = 0.002, .first = 0.01, .present = true};
+	costs.load[0] = (struct cost_law){.first = 0.02,
+					  .points = 2,
+					  .point = {{.bytes = 1, .s = 0.004, .alone_s = 0.008},
+						    {.bytes = 2, .s = 0.004, .alone_s = 0.008}},
+					  .present = true};
+	for (int worker = 0; worker < 2; worker++) {
+		code.been = 0;
+		for (int i = 0; i < 2; i++) {
+			begin = framework_thread_ns();
+			framework_spend(&code, COST_PACK, 1, 0, 0);
+			expect_spent(begin, i ? 2 : 12);
+			begin = framework_thread_ns();
+			framework_spend_load(&code, format, true, 1, NULL, 0);
+			expect_spent(begin, i ? 4 : 24);
+		}
+	}
+	code.alone = true;
+	begin = framework_thread_ns();
+	framework_spend_load(&code, format, true, 1, NULL, 0);
+	expect_spent(begin, 8);
+}
+
 /* What was done already is not spent again, and what took longer than the law is counted. */
 static void test_rest(void **state)
 {
@@ -200,6 +281,7 @@ static struct framework_costs loader_costs(void)
 
 	c.of[COST_SAMPLE] = (struct cost_law){.per_sample = 0.001, .present = true};
 	c.of[COST_COLLATE] = c.of[COST_INLINE] = fixed_ms(2);
+	c.of[COST_COLLATE].first = 0.001;
 	c.of[COST_PACK] = fixed_ms(3);
 	c.of[COST_HAND_OVER] = fixed_ms(8);
 	c.of[COST_START_WORKER] = fixed_ms(10);
@@ -300,8 +382,8 @@ static void with_workers(bool persistent)
 		assert_int_equal(s[1].framework_rank.cpu_ns, 0);
 		assert_int_equal(s[0].framework_pin.cpu_ns, 0);
 	}
-	/* 16 samples, 8 batches, workers begun twice or four times */
-	at = (16 + 8 * 5 + (persistent ? 8 : 16)) * MS;
+	/* 16 samples, 8 batches, workers begun twice or four times, with a first batch each */
+	at = (16 + 8 * 5 + (persistent ? 8 + 2 : 16 + 4)) * MS;
 	assert_in_range(by_workers(&r), at, at + at / 8);
 	assert_int_equal(r.loader->ops->destroy(r.loader), 0);
 }
@@ -451,6 +533,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_laws),         cmocka_unit_test(test_rest),
 		cmocka_unit_test(test_waits_within), cmocka_unit_test(test_spread),
+		cmocka_unit_test(test_between),      cmocka_unit_test(test_first),
 		cmocka_unit_test(test_ended),        cmocka_unit_test(test_workers),
 		cmocka_unit_test(test_idle_workers), cmocka_unit_test(test_inline),
 		cmocka_unit_test(test_pin),          cmocka_unit_test(test_stop),

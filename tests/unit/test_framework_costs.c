@@ -48,6 +48,16 @@ static void laws_add_up(void **state)
 	assert_true(cost_law_s(costs_of_load(NULL, format_facts_table[0]), 5, 5) == 0);
 }
 
+/* The format of the one law of loading that a profile has. */
+static const struct format_facts *load_of(const struct framework_costs *c)
+{
+	size_t i = 0;
+
+	while (format_facts_table[i] && !costs_of_load(c, format_facts_table[i])->present)
+		i++;
+	return format_facts_table[i];
+}
+
 /* Between points on straight lines; outside as its contract says; beside per_sample. */
 static void laws_with_points(void **state)
 {
@@ -84,6 +94,29 @@ static void laws_with_points(void **state)
 	costs_release(c);
 	c = profile("name: x\nlaws: {load_npz: {after_each_wait: 1}}", &e);
 	again = profile("name: x\nlaws: {load_npz: {after_each_wait: 0}}", &e);
+	assert_string_not_equal(again->digest, c->digest);
+	costs_release(again);
+	costs_release(c);
+	/* loading without workers: a fourth number of points, that of workers where it is left out
+	 */
+	c = profile("name: x\nlaws: {load_npz: {per_sample: 1, first: 2, before_data: 0.25, "
+		    "after_data: 0.5, points: [[0, 5, 1, 3], [2, 3, 1]]}}",
+		    &e);
+	doc = costs_node(c);
+	again = costs_from_node(doc, false, &e);
+	assert_non_null(again);
+	assert_string_equal(again->digest, c->digest);
+	law = costs_of_load(again, load_of(again));
+	assert_true(law->first > 1.9 && law->before_data > 0.2 && law->after_data > 0.4);
+	assert_true(fabs(cost_load_s(law, 1, true) - 4) < 1e-9);
+	assert_true(fabs(cost_load_s(law, 1, false) - 5) < 1e-9);
+	assert_true(fabs(cost_load_s(law, 4, true) - 4) < 1e-9);
+	node_free(doc);
+	costs_release(again);
+	again = profile(
+		"name: x\nlaws: {load_npz: {per_sample: 1, points: [[0, 5, 1], [2, 3, 1]]}}", &e);
+	law = costs_of_load(again, load_of(again));
+	assert_true(fabs(cost_load_s(law, 1, true) - 5) < 1e-9);
 	assert_string_not_equal(again->digest, c->digest);
 	costs_release(again);
 	costs_release(c);
