@@ -88,8 +88,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct buf plain = {0}, packed = {0}, log = {0};
 
+	/* packing takes longer than reading: of every fourth log */
 	if (read_log(data, size, &plain) && data[16] == 2 && size < 1u << 18 &&
-	    pack_again(data, size, size & 1, 1000, &log)) {
+	    (data[size / 2] ^ data[size - 1]) % 4 == 0 &&
+	    pack_again(data, size, size & 1, size & 1 ? 16000 : 1000, &log)) {
 		need(read_log(log.data, log.len, &packed));
 		need(plain.len == packed.len);
 		need(plain.len == 0 || memcmp(plain.data, packed.data, plain.len) == 0);
