@@ -210,9 +210,10 @@
     }
     L.lanes.forEach(function (l, i) {
       var y = l.top, first = Math.max(0, Math.floor((from - win.begin) / dt)), last = Math.min(L.columns - 1, Math.ceil((to - win.begin) / dt));
-      ctx.fillStyle = fg; ctx.textAlign = "left";
+      var further = i > 0 && l.process !== undefined && L.lanes[i - 1].process === l.process;
+      ctx.fillStyle = further ? soft : fg; ctx.textAlign = "left";
       ctx.save(); ctx.beginPath(); ctx.rect(0, y, label - 6, ROW); ctx.clip();
-      ctx.fillText(l.name, 6, y + ROW / 2); ctx.restore();
+      ctx.fillText(l.name, further ? 14 : 6, y + ROW / 2); ctx.restore();
       var room = ROW - 3;
       for (var c = first; c <= last; c++) {
         var a = Math.max(label, xOf(win.begin + c * dt)), b = Math.min(w, xOf(win.begin + (c + 1) * dt)), below = y + ROW - 1, sum = 0, s, v;

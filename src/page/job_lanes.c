@@ -185,6 +185,8 @@ static void put_name(json_t *o, const struct lanes *l, const struct lane *lane)
 	}
 	t = &a->job->thread[lane->thread];
 	p = &a->job->process[t->process];
+	if (t->tid != p->pid && !is_own_reader(a, lane->thread))
+		buf_say(&name, "thread %lld", (long long)t->tid);
 	for (size_t i = 0; i < a->readers && !name.len; i++) {
 		const struct job_reader *r = &a->reader[i];
 		const struct trainer *owner = r->rank < a->trainers ? &a->trainer[r->rank] : NULL;
@@ -215,8 +217,6 @@ static void put_name(json_t *o, const struct lanes *l, const struct lane *lane)
 		buf_say(&name, "%.*s", (int)(n < 24 ? n : 24), base);
 		buf_say(&name, "%s%lld", name.len ? " " : "process ", (long long)p->pid);
 	}
-	if (t->tid != p->pid && !is_own_reader(a, lane->thread))
-		buf_say(&name, " / %lld", (long long)t->tid);
 	json_put_text(o, "name", name.data);
 	buf_release(&name);
 	json_put(o, "pid", json_integer(p->pid));
