@@ -69,8 +69,7 @@
       { title: "Rank", kind: "number", get: function (p) { return p.rank; }, text: function (p) { return P.has(p.rank) ? String(p.rank) : ""; } },
       { title: "Begin (s)", kind: "number", get: function (p) { return p.begin_s; }, text: function (p) { return P.num(p.begin_s, 3); } },
       { title: "End (s)", kind: "number", get: function (p) { return p.end_s; }, text: function (p) { return P.num(p.end_s, 3); } },
-      { title: "Command", kind: "text", get: function (p) { return p.command || ""; }, cell: function (td, p) {
-        td.textContent = p.command ? p.command.length > 400 ? p.command.slice(0, 400) + " \u2026" : p.command : ""; } }
+      { title: "Command", kind: "text", get: function (p) { return p.command || ""; }, cell: function (td, p) { td.textContent = p.command || ""; } }
     ], { caption: "Processes" });
   });
   D.notes.forEach(function (n) { P.add(P.byId("notes"), "li", {}, n); });
@@ -271,7 +270,7 @@
     if (i < 0 || x < label) {
       if (i >= 0 && L.lanes[i].pid !== undefined) {
         tip.textContent = L.lanes[i].name + ": process " + L.lanes[i].pid + ", thread " + L.lanes[i].tid + (L.lanes[i].host ? " on " + L.lanes[i].host : "") +
-          (L.lanes[i].command ? "\n" + L.lanes[i].command.slice(0, 200) : "");
+          (L.lanes[i].command ? "\n" + L.lanes[i].command : "");
       } else { tip.hidden = true; return; }
     } else {
       var dt = (win.end - win.begin) / L.columns, c = Math.max(0, Math.min(L.columns - 1, Math.floor((tOf(x) - win.begin) / dt))), parts = [];

@@ -218,11 +218,13 @@ static void put_name(json_t *o, const struct lanes *l, const struct lane *lane)
 		buf_say(&name, "%s%lld", name.len ? " " : "process ", (long long)p->pid);
 	}
 	json_put_text(o, "name", name.data);
-	buf_release(&name);
 	json_put(o, "pid", json_integer(p->pid));
 	json_put(o, "tid", json_integer(t->tid));
 	json_put(o, "process", json_integer(t->process));
-	json_put_text(o, "command", p->command);
+	buf_reset(&name);
+	buf_say(&name, "%.200s", p->command);
+	json_put_text(o, "command", name.data ? name.data : "");
+	buf_release(&name);
 	if (p->host[0])
 		json_put_text(o, "host", p->host);
 }

@@ -33,14 +33,32 @@ static json_t *value_json(const struct account *a, enum account_fact f)
 	return o;
 }
 
+/* Commands and folders may be as long as the system allows. */
+static void shorten(json_t *row, const char *key)
+{
+	const json_t *text = json_object_get(row, key);
+	struct buf cut = {0};
+
+	if (json_string_length(text) <= JOB_PAGE_TEXT)
+		return;
+	buf_say(&cut, "%.*s ...", JOB_PAGE_TEXT, json_string_value(text));
+	json_put_text(row, key, cut.data);
+	buf_release(&cut);
+}
+
 /* Lists that grow with the job are cut, and say so. */
 static json_t *first_rows(const json_t *list, json_t *data, const char *left_out)
 {
 	json_t *out = json_array();
 	size_t n = json_array_size(list);
 
-	for (size_t i = 0; i < n && i < JOB_PAGE_ROWS; i++)
-		json_array_append(out, json_array_get(list, i));
+	for (size_t i = 0; i < n && i < JOB_PAGE_ROWS; i++) {
+		json_t *row = json_array_get(list, i);
+
+		shorten(row, "command");
+		shorten(row, "folder");
+		json_array_append(out, row);
+	}
 	if (n > JOB_PAGE_ROWS)
 		json_put_int(data, left_out, n - JOB_PAGE_ROWS);
 	return out;
