@@ -133,6 +133,21 @@ static void admit_gaps(struct account *a)
 					     a->fact[counted[i]].number));
 }
 
+/* Files that were read once, by processes without workers, and without pauses: that may be
+ * anything. */
+static void doubt_training(struct account *a)
+{
+	static const enum account_fact of_training[] = {
+		ACCOUNT_RANKS,       ACCOUNT_EPOCHS,     ACCOUNT_WORKERS,     ACCOUNT_SHARDING,
+		ACCOUNT_EVALUATIONS, ACCOUNT_EVAL_FILES, ACCOUNT_EVAL_SAMPLES};
+
+	for (size_t i = 0; i < sizeof(of_training) / sizeof(of_training[0]); i++)
+		if (account_has(a, of_training[i]))
+			account_unknown(a, of_training[i],
+					"nothing in the log shows that the job trained: files were "
+					"read once, without workers or pauses");
+}
+
 void account_make(struct account *a, const struct job *job)
 {
 	*a = (struct account){.job = job};
@@ -143,6 +158,8 @@ void account_make(struct account *a, const struct job *job)
 	account_dataset(a);
 	account_order(a);
 	account_batches(a);
+	if (a->visits > 0 && !a->trains)
+		doubt_training(a);
 	account_saves(a);
 	account_limit(a);
 	admit_gaps(a);

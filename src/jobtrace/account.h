@@ -111,8 +111,9 @@ struct file_group {
 	const char *folder;    /* of account->names; "" for names without folders */
 	const char *extension; /* "npz", lower case; "" */
 	size_t files;
-	int64_t bytes;                     /* sum of the known sizes */
-	int64_t sized;                     /* files whose size is known */
+	int64_t bytes; /* sum of the known sizes */
+	int64_t sized; /* files whose size is known */
+	int64_t maps;
 	int64_t opens, reads, writes;      /* -1 where the log does not count them */
 	int64_t bytes_read, bytes_written; /* -1 */
 };
@@ -160,6 +161,7 @@ struct trainer {
 struct step {
 	uint32_t rank, epoch;
 	bool evaluation;
+	uint64_t at;      /* its number in the pass, where workers take turns */
 	int64_t ready_ns; /* it lay ready; JOB_UNKNOWN */
 	int64_t asked_ns; /* the trainer asked for it; JOB_UNKNOWN */
 	int64_t taken_ns; /* the trainer had it */
@@ -185,6 +187,7 @@ struct account {
 	size_t steps;
 	bool container;   /* files hold many samples, told apart by their places */
 	bool stream;      /* files are streams of samples that the log cannot tell apart */
+	bool trains;      /* more than a single pass of one process over files */
 	bool replacement; /* samples are drawn with replacement */
 	size_t visit_room, reader_room, step_room;
 };

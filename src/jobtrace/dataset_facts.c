@@ -214,11 +214,11 @@ void account_dataset(struct account *a)
 		account_inferred(a, ACCOUNT_FORMAT, 0, "the extension of the files", 0, 0)->text =
 			f->name;
 	else
-		account_unknown(a, ACCOUNT_FORMAT,
-				g->extension[0]
-					? account_text(a, "no format here has the extension '%s'",
-						       g->extension)
-					: "the files have no extension");
+		account_unknown(a, ACCOUNT_FORMAT, "the files have no extension");
+	if (!f && g->extension[0])
+		account_inferred(a, ACCOUNT_FORMAT, 0,
+				 "the extension of the files; it is none of the formats here", 0, 0)
+			->text = g->extension;
 	account_seen(a, ACCOUNT_FOLDER, 0)->text = g->folder;
 	for (size_t i = 0; i < a->job->files; i++) {
 		if (a->role[i] != FILE_DATASET)

@@ -15,6 +15,7 @@
 
 #define CHECKPOINT_BYTES (1 << 20) /* a new file of so many is one */
 #define DATASET_FILES 8            /* so many alike that are read are one */
+#define MAPPED_BYTES (1 << 20)     /* a mapped file, of which reads are not seen */
 #define MAIN_SHARE 0.5             /* of the bytes read, for a group of few files */
 
 static const char *const system_folders[] = {"/usr/",  "/lib/", "/lib64/", "/etc/",
@@ -222,6 +223,7 @@ static void count_file(struct file_group *g, const struct job_file *f)
 		add(&g->bytes, f->size);
 	}
 	add(&g->opens, f->counts.opens);
+	add(&g->maps, f->counts.maps);
 	add(&g->reads, f->counts.reads);
 	add(&g->writes, f->counts.writes);
 	add(&g->bytes_read, f->counts.bytes_read);
@@ -286,6 +288,24 @@ static void make_groups(struct account *a, struct place *of, size_t n)
 
 /* ---- which groups are datasets ---- */
 
+/* Files that are mapped, and nothing else is a dataset: the largest group. */
+static void choose_mapped(struct account *a)
+{
+	struct file_group *best = NULL;
+
+	for (size_t g = 0; g < a->groups; g++) {
+		struct file_group *v = &a->group[g];
+
+		if (v->role == FILE_DATASET)
+			return;
+		if (v->role == FILE_OTHER && v->maps > 0 && v->bytes >= MAPPED_BYTES &&
+		    (!best || v->bytes > best->bytes))
+			best = v;
+	}
+	if (best)
+		best->role = FILE_DATASET;
+}
+
 static void choose_datasets(struct account *a)
 {
 	int64_t all = 0;
@@ -309,6 +329,7 @@ static void choose_datasets(struct account *a)
 		else if (is_checkpoint(v->extension) && share < MAIN_SHARE)
 			v->role = FILE_CHECKPOINT;
 	}
+	choose_mapped(a);
 }
 
 static int by_importance(const void *x, const void *y)
@@ -380,7 +401,9 @@ void account_roles(struct account *a)
 	for (size_t i = 0; i < job->files; i++) {
 		char extension[32];
 
-		extension_of(job->file[i].name, extension, sizeof(extension));
+		extension[0] = '\0';
+		if (job->file[i].kind == JOB_FILE_REGULAR)
+			extension_of(job->file[i].name, extension, sizeof(extension));
 		of[i].role = (uint8_t)role_of(&job->file[i], extension);
 		of[i].folder = folder_of(
 			a, job->file[i].kind == JOB_FILE_REGULAR ? job->file[i].name : "");

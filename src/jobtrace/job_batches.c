@@ -97,7 +97,7 @@ struct batches {
 	size_t *begin;        /* of each reader in `visit`; readers + 1 */
 	uint32_t *visit;      /* by reader, in their order */
 	uint32_t batch, eval_batch;
-	double threshold_s; /* between short and long gaps; 0: none */
+	double threshold_s, eval_threshold_s; /* between short and long gaps; 0: none */
 };
 
 static void sort_by_reader(struct batches *b)
@@ -115,6 +115,11 @@ static void sort_by_reader(struct batches *b)
 	for (size_t i = 0; i < a->visits; i++)
 		b->visit[at[a->visit[i].reader]++] = (uint32_t)i;
 	free(at);
+}
+
+static bool has_workers(const struct account *a)
+{
+	return account_has(a, ACCOUNT_WORKERS) && a->fact[ACCOUNT_WORKERS].number > 0;
 }
 
 static bool is_eval(const struct account *a, const struct visit *v)
@@ -230,6 +235,12 @@ static int by_step(const void *x, const void *y)
 	return (a->asked_ns > b->asked_ns) - (a->asked_ns < b->asked_ns);
 }
 
+/* What a worker is at. */
+struct place {
+	uint32_t epoch, batches;
+	bool evaluation;
+};
+
 /* Batches that trainers took. A worker sends its answers in the order of its tasks, so that the
  * k-th of it is about its k-th message. `first`: of each reader in `has`, by its messages. */
 static void steps_by_pipes(struct batches *b)
@@ -240,8 +251,14 @@ static void steps_by_pipes(struct batches *b)
 	uint32_t *trainer_of = xcalloc(job->processes + 1, sizeof(*trainer_of));
 	size_t *first = xcalloc(a->readers + 2, sizeof(*first)),
 	       *sent = xcalloc(a->readers + 1, sizeof(*sent));
+	struct place *place = xcalloc(a->readers + 1, sizeof(*place));
 	uint32_t *of; /* a visit of the batch */
+	/* batches whose samples the log does not show */
+	bool unseen = a->stream || a->visits == 0, fetched = false;
+	uint32_t workers = has_workers(a) ? (uint32_t)a->fact[ACCOUNT_WORKERS].number : 1;
 
+	for (size_t i = 0; i < b->messages.n; i++)
+		fetched |= b->messages.v[i].fetched;
 	for (size_t i = 0; i < job->processes; i++)
 		reader_of[i] = trainer_of[i] = JOB_NONE;
 	for (size_t i = 0; i < a->trainers; i++)
@@ -266,7 +283,8 @@ static void steps_by_pipes(struct batches *b)
 	}
 	for (size_t i = 0; i < b->messages.n; i++) {
 		const struct message *m = &b->messages.v[i];
-		uint32_t t = trainer_of[job->thread[m->thread].process], r, visit;
+		uint32_t t = trainer_of[job->thread[m->thread].process], r, visit, epoch;
+		bool evaluation;
 		size_t at;
 
 		if (t == JOB_NONE || m->writer == JOB_NONE)
@@ -276,21 +294,31 @@ static void steps_by_pipes(struct batches *b)
 			continue;
 		at = first[r] + sent[r]++;
 		visit = at < first[r + 1] ? of[at] : JOB_NONE;
-		if (visit == JOB_NONE && !a->stream)
-			continue; /* no samples: the begin of an epoch, or its end */
+		/* no samples: the begin of an epoch, or its end */
+		if (visit == JOB_NONE && !unseen)
+			continue;
+		if (unseen && fetched && !m->fetched)
+			continue;
 		a->trainer[t].thread = m->thread;
-		add_step(a, &(struct step){
-				    .rank = t,
-				    .epoch = visit == JOB_NONE ? 0 : a->visit[visit].epoch,
-				    .evaluation = visit != JOB_NONE && is_eval(a, &a->visit[visit]),
-				    .ready_ns = m->ready_ns,
-				    .asked_ns = m->asked_ns,
-				    .taken_ns = m->taken_ns,
-			    });
+		epoch = visit == JOB_NONE ? 0 : a->visit[visit].epoch;
+		evaluation = visit != JOB_NONE && is_eval(a, &a->visit[visit]);
+		if (place[r].epoch != epoch || place[r].evaluation != evaluation)
+			place[r] = (struct place){.epoch = epoch, .evaluation = evaluation};
+		add_step(a,
+			 &(struct step){
+				 .rank = t,
+				 .epoch = epoch,
+				 .evaluation = evaluation,
+				 .at = (uint64_t)place[r].batches++ * workers + a->reader[r].number,
+				 .ready_ns = m->ready_ns,
+				 .asked_ns = m->asked_ns,
+				 .taken_ns = m->taken_ns,
+			 });
 	}
 	if (a->steps > 1)
 		qsort(a->step, a->steps, sizeof(*a->step), by_step);
 	free(of);
+	free(place);
 	free(sent);
 	free(first);
 	free(trainer_of);
@@ -383,6 +411,39 @@ static void prefetch_by_pipes(struct batches *b)
 	free(of_rank);
 }
 
+/* After which batches the trainer computes: batches are handed out in their order, one that came
+ * early waits. `times`: for each step, how many batches are handed out before the trainer takes the
+ * next message. False where they do not come in this order. */
+static bool hand_out(const struct account *a, uint32_t *times)
+{
+	uint64_t most = 0, known = 0;
+	uint32_t *got, pass = 0;
+	uint64_t next = 0;
+
+	for (size_t i = 0; i < a->steps; i++)
+		if (a->step[i].at > most)
+			most = a->step[i].at;
+	if (most > 8 * a->steps + 65536)
+		return false;
+	got = xcalloc(most + 2, sizeof(*got));
+	for (size_t i = 0; i < a->steps; i++) {
+		const struct step *s = &a->step[i], *last = i > 0 ? s - 1 : NULL;
+
+		if (!last || last->rank != s->rank || last->epoch != s->epoch ||
+		    last->evaluation != s->evaluation) {
+			pass++;
+			next = 0;
+		}
+		got[s->at] = pass;
+		times[i] = 0;
+		for (; next <= most && got[next] == pass; next++)
+			times[i]++;
+		known += times[i];
+	}
+	free(got);
+	return known >= a->steps - a->steps / 20;
+}
+
 static bool main_thread_takes(const struct account *a)
 {
 	for (size_t t = 0; t < a->trainers; t++) {
@@ -402,6 +463,8 @@ static void times_by_pipes(struct batches *b)
 	struct account *a = b->a;
 	struct values period = {0}, compute = {0}, upper = {0};
 	uint64_t training = 0, most = 0, now = 0;
+	uint32_t *times = xcalloc(a->steps + 1, sizeof(*times));
+	bool ordered = hand_out(a, times);
 	double step, v;
 
 	for (size_t i = 0; i < a->steps; i++) {
@@ -421,6 +484,11 @@ static void times_by_pipes(struct batches *b)
 		gap = (double)(s->asked_ns - last->taken_ns) / 1e9;
 		if (s->asked_ns == JOB_UNKNOWN || gap < 0)
 			continue;
+		/* several batches that lay ready, or none: this one came early */
+		if (ordered && times[i - 1] == 0)
+			continue;
+		if (ordered)
+			gap /= times[i - 1];
 		add(&upper, gap);
 		if (s->ready_ns != JOB_UNKNOWN &&
 		    (s->ready_ns <= last->taken_ns || s->asked_ns - s->ready_ns > LATE_NS))
@@ -440,15 +508,20 @@ static void times_by_pipes(struct batches *b)
 				 "upper bound",
 				 0, 0)
 			->at_most = true;
-	} else if (compute.n >= 3 && (double)compute.n >= KNOWN_SHARE * (double)upper.n) {
+	} else if (compute.n >= 3 && (double)compute.n >= KNOWN_SHARE * (double)upper.n &&
+		   2 * near(&compute, median(&compute)) >= compute.n) {
 		v = median(&compute);
 		account_inferred(a, ACCOUNT_COMPUTE, v,
 				 "from a batch taken to asking for the next, where that lay ready; "
 				 "within 10 %",
 				 near(&compute, v), compute.n);
 	} else if (upper.n > 0) {
-		account_unknown(a, ACCOUNT_COMPUTE, waiting_for_data);
+		account_unknown(a, ACCOUNT_COMPUTE,
+				compute.n >= 3 ? "the times in which a batch lay ready differ too "
+						 "much"
+					       : waiting_for_data);
 	}
+	free(times);
 	free(upper.v);
 	free(compute.v);
 	free(period.v);
@@ -534,8 +607,8 @@ static int by_width(const void *x, const void *y)
 }
 
 /* The threshold for which most runs are alike; 0: none. */
-static double find_threshold(const struct batches *b, uint32_t *batch, uint64_t *agree,
-			     uint64_t *of)
+static double find_threshold(const struct batches *b, bool evaluation, uint32_t *batch,
+			     uint64_t *agree, uint64_t *of)
 {
 	const struct account *a = b->a;
 	struct values gap = {0};
@@ -545,7 +618,7 @@ static double find_threshold(const struct batches *b, uint32_t *batch, uint64_t 
 
 	for (size_t r = 0; r < a->readers; r++)
 		for (size_t i = b->begin[r]; i < b->begin[r + 1]; i++)
-			if (follows(b, r, i) && !is_eval(a, &a->visit[b->visit[i]]))
+			if (follows(b, r, i) && is_eval(a, &a->visit[b->visit[i]]) == evaluation)
 				add(&gap, log(gap_before(b, i)));
 	if (gap.n < 6) {
 		free(gap.v);
@@ -563,7 +636,7 @@ static double find_threshold(const struct batches *b, uint32_t *batch, uint64_t 
 		uint32_t length;
 		double share, score;
 
-		count_runs(b, jump[i].at, false, &runs);
+		count_runs(b, jump[i].at, evaluation, &runs);
 		length = mode(&runs.middle, &same);
 		share = runs.middle.all > 0 ? (double)same / (double)runs.middle.all : 0;
 		score = share * (1 + 0.1 * fmin(jump[i].width, 3));
@@ -591,9 +664,12 @@ static void batches_by_gaps(struct batches *b)
 
 		for (size_t i = b->begin[r]; i < b->begin[r + 1]; i++) {
 			struct visit *v = &a->visit[b->visit[i]];
+			uint32_t most = is_eval(a, v) ? b->eval_batch : b->batch;
+			double threshold = is_eval(a, v) ? b->eval_threshold_s : b->threshold_s;
 
-			if (i > b->begin[r] && (!follows(b, r, i) || n == b->batch ||
-						gap_before(b, i) > b->threshold_s)) {
+			if (i > b->begin[r] &&
+			    (!follows(b, r, i) || (n == most && has_workers(a)) ||
+			     (threshold > 0 && gap_before(b, i) > threshold))) {
 				batch++;
 				n = 0;
 			}
@@ -601,11 +677,6 @@ static void batches_by_gaps(struct batches *b)
 			n++;
 		}
 	}
-}
-
-static bool has_workers(const struct account *a)
-{
-	return account_has(a, ACCOUNT_WORKERS) && a->fact[ACCOUNT_WORKERS].number > 0;
 }
 
 /* A batch that a reader began after a wait: the trainer had just taken the batch of number
@@ -839,7 +910,7 @@ static void by_gaps(struct batches *b)
 	size_t *in_epoch;
 	uint32_t epochs = 0;
 
-	b->threshold_s = find_threshold(b, &b->batch, &agree, &of);
+	b->threshold_s = find_threshold(b, false, &b->batch, &agree, &of);
 	if (b->threshold_s == 0) {
 		const char *why = has_workers(a) ? waiting_for_data
 						 : "the gaps between samples are of one kind: each "
@@ -854,8 +925,17 @@ static void by_gaps(struct batches *b)
 	}
 	account_inferred(a, ACCOUNT_BATCH, b->batch,
 			 "samples that a reader reads between two long gaps", agree, of);
+	if (account_has(a, ACCOUNT_EVALUATIONS)) {
+		b->eval_threshold_s = find_threshold(b, true, &b->eval_batch, &agree, &of);
+		if (b->eval_threshold_s > 0)
+			account_inferred(a, ACCOUNT_EVAL_BATCH, b->eval_batch,
+					 "samples that a reader reads between two long gaps", agree,
+					 of);
+		else
+			account_unknown(a, ACCOUNT_EVAL_BATCH,
+					"too few batches between gaps of two kinds");
+	}
 	batches_by_gaps(b);
-	say_batch(b, true, "samples between two long gaps");
 	times_by_gaps(b);
 	/* steps of rank 0 */
 	epochs = a->trainer[0].epochs;
@@ -892,12 +972,12 @@ void account_batches(struct account *a)
 {
 	struct batches b = {.a = a};
 
-	if (a->visits == 0)
+	if (a->readers == 0)
 		return;
 	sort_by_reader(&b);
 	messages_find(&b.messages, a->job);
 	find_index_pipes(&b);
-	if (b.messages.n > 0 && batches_by_pipes(&b)) {
+	if (b.messages.n > 0 && (batches_by_pipes(&b) || a->visits == 0)) {
 		say_batch(&b, false,
 			  "samples that a worker reads for one message of its index pipe");
 		say_batch(&b, true,
@@ -905,11 +985,15 @@ void account_batches(struct account *a)
 		steps_by_pipes(&b);
 		prefetch_by_pipes(&b);
 		times_by_pipes(&b);
+		if (a->visits == 0)
+			account_unknown(a, ACCOUNT_BATCH,
+					"the log does not show which samples are "
+					"read for a batch");
 		if (a->stream)
 			account_unknown(a, ACCOUNT_BATCH,
 					"the files are streams of samples, and reads do not show "
 					"where one ends");
-	} else if (a->job->sees & JOB_SEES_TIMES && !a->stream) {
+	} else if (a->visits > 0 && a->job->sees & JOB_SEES_TIMES && !a->stream) {
 		by_gaps(&b);
 	} else {
 		account_unknown(a, ACCOUNT_BATCH,
@@ -918,6 +1002,8 @@ void account_batches(struct account *a)
 					  : "the log has no times");
 	}
 	say_persistent(a);
+	a->trains = a->steps > 0 || account_has(a, ACCOUNT_BATCH) ||
+		    (account_has(a, ACCOUNT_EPOCHS) && a->fact[ACCOUNT_EPOCHS].number > 1);
 	messages_release(&b.messages);
 	free(b.index_pipe);
 	free(b.visit);

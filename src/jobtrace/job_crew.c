@@ -53,14 +53,15 @@ static bool is_worker(const struct job *job, const struct life *life, size_t p)
 
 	if (v->parent == JOB_NONE)
 		return false;
+	/* over pipes, tasks come and results go: to a parent that takes messages, too. It may have
+	 * started the process anew (spawn). */
+	if (life[p].takes_messages && life[v->parent].takes_messages)
+		return life[p].reads || !life[p].executed;
 	if (strstr(v->command, "multiprocessing.spawn") || strstr(v->command, "forkserver"))
 		return life[p].takes_messages || life[p].reads;
 	if (life[p].executed || (v->rank >= 0 && job->process[v->parent].rank != v->rank))
 		return false;
-	if (job->sees & JOB_SEES_PIPES)
-		return life[p].takes_messages && (life[p].reads || life[v->parent].executed ||
-						  life[v->parent].takes_messages);
-	return life[p].reads;
+	return life[p].reads && !(job->sees & JOB_SEES_PIPES);
 }
 
 static uint32_t add_trainer(struct account *a, uint32_t process)
@@ -267,7 +268,8 @@ static void find_rounds(struct account *a)
 
 	for (size_t i = 0; i < a->readers; i++) {
 		order[i] = (uint32_t)i;
-		first[i] = INT64_MAX;
+		/* of one whose reads are not seen, its end */
+		first[i] = a->visits > 0 ? INT64_MAX : a->reader[i].end_ns;
 	}
 	for (size_t i = a->visits; i-- > 0;)
 		first[a->visit[i].reader] = a->visit[i].begin_ns;
@@ -360,7 +362,7 @@ void account_crew(struct account *a)
 	drop_left_out(a);
 	find_rounds(a);
 	free(life);
-	if (a->visits == 0)
+	if (a->readers == 0)
 		return;
 	account_inferred(a, ACCOUNT_RANKS, (double)a->trainers,
 			 "processes that have workers which read samples, or read them without", 0,

@@ -20,6 +20,7 @@
 
 struct pass {
 	uint32_t rank, round, part;
+	uint32_t turn; /* which of its rank's passes: those of all ranks are one over the dataset */
 	size_t visits;
 	int64_t begin_ns;
 };
@@ -126,6 +127,49 @@ static void find_passes(const struct account *a, struct passes *p, bool revisits
 	free(stamp);
 }
 
+/* Ranks without generations of workers that draw other samples in each epoch: a rank's pass ends
+ * where it has read its share. Only where all samples are read as often, and the ranks as many. */
+static bool passes_of_shares(const struct account *a, struct passes *p)
+{
+	uint32_t *times = xcalloc(a->samples + 1, sizeof(*times)), epochs;
+	size_t same = 0, *of_rank = xcalloc(a->trainers + 1, sizeof(*of_rank)),
+	       *done = xcalloc(a->trainers + 1, sizeof(*done));
+	bool fit = a->trainers > 1 && a->samples > 0;
+
+	for (size_t t = 0; t < a->trainers; t++)
+		fit &= a->trainer[t].rounds <= 1;
+	for (size_t i = 0; i < a->visits; i++) {
+		times[a->visit[i].sample]++;
+		of_rank[a->reader[a->visit[i].reader].rank]++;
+	}
+	epochs = (uint32_t)(((double)a->visits + 0.5 * (double)a->samples) / (double)a->samples);
+	for (size_t i = 0; i < a->samples; i++)
+		same += times[i] == epochs;
+	fit &= epochs > 0 && (double)same >= 0.9 * (double)a->samples;
+	for (size_t t = 0; t < a->trainers; t++)
+		fit &= of_rank[t] == of_rank[0] && of_rank[t] % (epochs ? epochs : 1) == 0 &&
+		       of_rank[t] / (epochs ? epochs : 1) < a->samples;
+	if (fit) {
+		p->n = 0;
+		for (uint32_t t = 0; t < a->trainers; t++)
+			for (uint32_t k = 0; k < epochs; k++)
+				new_pass(p, t, 0, JOB_UNKNOWN);
+		for (size_t i = 0; i < a->visits; i++) {
+			const struct visit *v = &a->visit[i];
+			uint32_t t = a->reader[v->reader].rank;
+			uint32_t pass = t * epochs + (uint32_t)(done[t]++ / (of_rank[t] / epochs));
+
+			if (p->v[pass].visits++ == 0)
+				p->v[pass].begin_ns = v->begin_ns;
+			p->of[i] = pass;
+		}
+	}
+	free(done);
+	free(of_rank);
+	free(times);
+	return fit;
+}
+
 /* Drawn with replacement, samples come again long before all were read, and how often varies as
  * much as a Poisson variable. */
 static bool with_replacement(const struct account *a, const struct passes *p)
@@ -153,49 +197,67 @@ static bool with_replacement(const struct account *a, const struct passes *p)
 
 /* ---- parts of the dataset ---- */
 
+/* Which pass of its rank each is; how many a rank has at most. */
+static uint32_t number_turns(const struct account *a, struct passes *p)
+{
+	uint32_t *turn = xcalloc(a->trainers + 1, sizeof(*turn)), most = 0;
+
+	for (size_t i = 0; i < p->n; i++) {
+		p->v[i].turn = turn[p->v[i].rank]++;
+		if (p->v[i].turn + 1 > most)
+			most = p->v[i].turn + 1;
+	}
+	free(turn);
+	return most;
+}
+
 /* Passes that share samples are of one part; the number of parts. */
 static uint32_t find_parts(const struct account *a, struct passes *p, uint32_t *part_of)
 {
-	uint32_t parts = 0;
-	size_t *begin = xcalloc(p->n + 2, sizeof(*begin));
-	uint32_t *visit = xcalloc(a->visits + 1, sizeof(*visit));
+	uint32_t parts = 0, turns = number_turns(a, p);
+	size_t *begin = xcalloc((size_t)turns + 2, sizeof(*begin));
+	uint32_t *visit = xcalloc(a->visits + 1, sizeof(*visit)),
+		 *part = xcalloc((size_t)turns + 1, sizeof(*part));
 
 	for (size_t i = 0; i < a->samples; i++)
 		part_of[i] = JOB_NONE;
 	for (size_t i = 0; i < a->visits; i++)
-		begin[p->of[i] + 1]++;
-	for (size_t i = 0; i < p->n; i++)
+		begin[p->v[p->of[i]].turn + 1]++;
+	for (size_t i = 0; i < turns; i++)
 		begin[i + 1] += begin[i];
 	for (size_t i = 0; i < a->visits; i++)
-		visit[begin[p->of[i]]++] = (uint32_t)i;
-	for (size_t i = 0, at = 0; i < p->n; at = begin[i], i++) {
+		visit[begin[p->v[p->of[i]].turn]++] = (uint32_t)i;
+	for (size_t i = 0, at = 0; i < turns; at = begin[i], i++) {
 		size_t shared[PARTS_MAX + 1] = {0}, n = begin[i] - at;
 		uint32_t best = 0;
 
 		for (size_t k = at; k < begin[i]; k++) {
-			uint32_t part = part_of[a->visit[visit[k]].sample];
+			uint32_t known = part_of[a->visit[visit[k]].sample];
 
-			shared[part == JOB_NONE || part >= PARTS_MAX ? PARTS_MAX : part]++;
+			shared[known == JOB_NONE ? PARTS_MAX : known]++;
 		}
 		for (uint32_t k = 1; k < PARTS_MAX; k++)
 			if (shared[k] > shared[best])
 				best = k;
-		p->v[i].part = (double)shared[best] >= SAME_PART * (double)n ? best : parts++;
+		part[i] = (double)shared[best] >= SAME_PART * (double)n ? best : parts++;
 		if (parts > PARTS_MAX) {
 			parts = 0;
 			break;
 		}
 		for (size_t k = at; k < begin[i]; k++)
 			if (part_of[a->visit[visit[k]].sample] == JOB_NONE)
-				part_of[a->visit[visit[k]].sample] = p->v[i].part;
+				part_of[a->visit[visit[k]].sample] = part[i];
 	}
 	if (parts == 0) { /* no clear parts */
 		parts = 1;
-		for (size_t i = 0; i < p->n; i++)
-			p->v[i].part = 0;
+		for (size_t i = 0; i < turns; i++)
+			part[i] = 0;
 		for (size_t i = 0; i < a->samples; i++)
 			part_of[i] = 0;
 	}
+	for (size_t i = 0; i < p->n; i++)
+		p->v[i].part = part[p->v[i].turn];
+	free(part);
 	free(visit);
 	free(begin);
 	return parts;
@@ -469,10 +531,18 @@ void account_epochs(struct account *a)
 	struct passes p = {.of = xcalloc(a->visits + 1, sizeof(*p.of))};
 	uint32_t *part_of = xcalloc(a->samples + 1, sizeof(*part_of)), parts;
 
+	if (a->visits == 0 && a->trainers > 0 && a->trainer[0].rounds > 1) {
+		for (size_t t = 0; t < a->trainers; t++)
+			a->trainer[t].epochs = a->trainer[t].rounds;
+		account_inferred(a, ACCOUNT_EPOCHS, a->trainer[0].rounds,
+				 "generations of workers; what they read is not seen", 0, 0);
+	}
 	if (a->visits > 0) {
 		order_by_rank(a, &p);
 		find_passes(a, &p, true);
-		if (with_replacement(a, &p)) {
+		if (passes_of_shares(a, &p))
+			;
+		else if (with_replacement(a, &p)) {
 			a->replacement = true;
 			find_passes(a, &p, false);
 		} else {

@@ -315,6 +315,9 @@ void account_saves(struct account *a)
 	struct saves s = {0};
 	uint32_t n;
 
+	/* large files that something else than a training writes */
+	if (a->visits > 0 && !a->trains)
+		return;
 	collect(a, &s);
 	if (s.n > 0) {
 		n = cluster(a, &s);

@@ -6,6 +6,8 @@
 
 #include "base/alloc.h"
 
+#define AT_ONCE_NS 1000000
+
 enum { AT_LENGTH, AT_MESSAGE, IN_MESSAGE };
 
 struct stream {
@@ -31,6 +33,7 @@ struct writes {
 struct taking {
 	uint32_t message; /* last one whose taking may go on; JOB_NONE */
 	int64_t wait_ns;  /* begin of a wait that was its last event; JOB_UNKNOWN */
+	int64_t last_ns;  /* end of its last event */
 };
 
 static bool is_pipe(const struct job *job, uint32_t file)
@@ -136,6 +139,13 @@ static bool belongs(const struct job *job, const struct job_event *v)
 				       job->file[v->file].kind == JOB_FILE_MEMORY);
 }
 
+/* The batch before is let go when the next one is handed out: at once, or, where that lay ready,
+ * after the computation. */
+static bool is_later_close(const struct taking *t, const struct job_event *v)
+{
+	return v->kind == JOB_CLOSE && v->begin_ns - t->last_ns > AT_ONCE_NS;
+}
+
 void messages_find(struct messages *m, const struct job *job)
 {
 	struct stream *stream = xcalloc(job->files + 1, sizeof(*stream));
@@ -145,7 +155,7 @@ void messages_find(struct messages *m, const struct job *job)
 
 	*m = (struct messages){0};
 	for (size_t i = 0; i < job->threads; i++)
-		taking[i] = (struct taking){JOB_NONE, JOB_UNKNOWN};
+		taking[i] = (struct taking){JOB_NONE, JOB_UNKNOWN, JOB_UNKNOWN};
 	for (size_t i = 0; i < job->events; i++) {
 		const struct job_event *v = &job->event[i];
 		struct taking *t = &taking[v->thread];
@@ -158,10 +168,11 @@ void messages_find(struct messages *m, const struct job *job)
 			on_read(m, &stream[v->file], t, v);
 		else if (v->kind == JOB_WRITE && is_pipe(job, v->file))
 			on_write(&w, &stream[v->file], v);
-		else if (t->message != JOB_NONE && belongs(job, v))
-			m->v[t->message].taken_ns = v->end_ns;
+		else if (t->message != JOB_NONE && belongs(job, v) && !is_later_close(t, v))
+			m->v[t->message].taken_ns = v->end_ns, m->v[t->message].fetched = true;
 		else if (v->file != JOB_NONE)
 			t->message = JOB_NONE; /* something else has begun */
+		t->last_ns = v->end_ns;
 		t->wait_ns = JOB_UNKNOWN;
 	}
 	for (size_t i = 0; i < m->n; i++)
