@@ -384,65 +384,18 @@ static void sample_times(const struct account *a, struct doubles *out)
 			add_double(out, (double)a->visit[i].read_ns / 1e9);
 }
 
-static bool is_trainer(const struct account *a, uint32_t process)
-{
-	for (size_t i = 0; i < a->trainers; i++)
-		if (a->trainer[i].process == process)
-			return true;
-	return false;
-}
-
-/* A trainer takes a batch from the pipe of its workers: a message of Python's Connection, whose
- * length is read first, in four bytes. */
-static void steps_by_pipe(const struct account *a, struct doubles *out)
-{
-	const struct job *job = a->job;
-	int64_t *last = xcalloc(job->processes + 1, sizeof(*last));
-
-	for (size_t i = 0; i < job->processes; i++)
-		last[i] = JOB_UNKNOWN;
-	for (size_t i = 0; i < job->events; i++) {
-		const struct job_event *v = &job->event[i];
-		uint32_t process = job->thread[v->thread].process;
-
-		if (v->kind != JOB_READ || v->file == JOB_NONE || v->result != 4 ||
-		    job->file[v->file].kind != JOB_FILE_PIPE || v->end_ns == JOB_UNKNOWN ||
-		    !is_trainer(a, process))
-			continue;
-		if (last[process] != JOB_UNKNOWN)
-			add_double(out, (double)(v->end_ns - last[process]) / 1e9);
-		last[process] = v->end_ns;
-	}
-	free(last);
-}
-
-/* Without pipes: from the begin of a batch's reading to that of the next, of readers that are no
- * workers. */
-static void steps_by_visits(const struct account *a, struct doubles *out)
-{
-	const struct visit **last = xcalloc(a->readers + 1, sizeof(*last));
-
-	for (size_t i = 0; i < a->visits; i++) {
-		const struct visit *v = &a->visit[i];
-
-		if (v->batch == JOB_NONE || v->begin_ns == JOB_UNKNOWN ||
-		    a->reader[v->reader].worker)
-			continue;
-		if (last[v->reader] && last[v->reader]->batch == v->batch)
-			continue;
-		if (last[v->reader])
-			add_double(out, (double)(v->begin_ns - last[v->reader]->begin_ns) / 1e9);
-		last[v->reader] = v;
-	}
-	free(last);
-}
-
+/* From one batch of an epoch that a trainer took to the next; between epochs other things happen.
+ */
 static void step_times(const struct account *a, struct doubles *out)
 {
-	if (a->job->sees & JOB_SEES_TIMES)
-		steps_by_pipe(a, out);
-	if (out->n == 0)
-		steps_by_visits(a, out);
+	for (size_t i = 1; i < a->steps; i++) {
+		const struct step *s = &a->step[i], *before = s - 1;
+
+		if (s->rank == before->rank && s->epoch == before->epoch && !s->evaluation &&
+		    !before->evaluation && s->taken_ns != JOB_UNKNOWN &&
+		    before->taken_ns != JOB_UNKNOWN)
+			add_double(out, (double)(s->taken_ns - before->taken_ns) / 1e9);
+	}
 }
 
 void fidelity_of(const struct job *log, const struct job *run, bool same, bool dataset_only,

@@ -323,14 +323,34 @@ static void request(struct performer *t, struct plan_op *o, const struct job_eve
 
 /* ---- a thread ---- */
 
+/* The time to begin at, less what came late before. */
+static int64_t made_up(struct performer *t, int64_t ready_ns, int64_t target_ns)
+{
+	int64_t off = target_ns - ready_ns < t->late_ns ? target_ns - ready_ns : t->late_ns;
+
+	if (off <= 0)
+		return target_ns;
+	t->late_ns -= off;
+	return target_ns - off;
+}
+
+static void note_late(struct performer *t, int64_t begin_ns, int64_t target_ns)
+{
+	if (begin_ns > target_ns)
+		t->late_ns += begin_ns - target_ns;
+	if (t->late_ns > LATE_MAX_NS)
+		t->late_ns = LATE_MAX_NS;
+}
+
 /* One that only orders: what it waits for is what it takes, beside what it holds in any case. */
 static void make_only(struct performer *t, struct plan_op *o, int64_t ready_ns)
 {
 	struct engine *x = t->x;
-	int64_t target = ready_ns + scaled(x, o->think_ns);
+	int64_t target = made_up(t, ready_ns, ready_ns + scaled(x, o->think_ns));
 
-	wait_until(x, target - t->late_ns);
+	wait_until(x, target);
 	o->begin_ns = now_ns(x);
+	note_late(t, o->begin_ns, target);
 	target = o->begin_ns + scaled(x, o->hold_ns);
 	for (uint32_t i = 0; i < o->deps; i++) {
 		const struct plan_dep *d = &x->p->dep[o->dep + i];
@@ -347,7 +367,7 @@ static void make_request(struct performer *t, struct plan_op *o, int64_t ready_n
 			 const struct job_event *v)
 {
 	struct engine *x = t->x;
-	int64_t target = ready_ns + scaled(x, o->think_ns), off;
+	int64_t target = ready_ns + scaled(x, o->think_ns);
 
 	for (uint32_t i = 0; i < o->deps; i++) {
 		const struct plan_dep *d = &x->p->dep[o->dep + i];
@@ -356,17 +376,10 @@ static void make_request(struct performer *t, struct plan_op *o, int64_t ready_n
 		if (end != JOB_UNKNOWN && end + scaled(x, d->lag_ns) > target)
 			target = end + scaled(x, d->lag_ns);
 	}
-	/* what came late before */
-	off = target - ready_ns < t->late_ns ? target - ready_ns : t->late_ns;
-	if (off > 0) {
-		target -= off;
-		t->late_ns -= off;
-	}
+	target = made_up(t, ready_ns, target);
 	wait_until(x, target);
 	o->begin_ns = now_ns(x);
-	t->late_ns += o->begin_ns > target ? o->begin_ns - target : 0;
-	if (t->late_ns > LATE_MAX_NS)
-		t->late_ns = LATE_MAX_NS;
+	note_late(t, o->begin_ns, target);
 	if (!ends(x))
 		request(t, o, v);
 }

@@ -540,29 +540,35 @@ static int by_file(const void *a, const void *b)
 				  : (x->op > y->op) - (x->op < y->op);
 }
 
-/* It was waited for: the thread had nothing else to do until then. `hold` of a wait just before (a
- * poll) was for it. */
+static void wait_for_late(struct planner *m, uint32_t op, uint32_t on, int64_t lag_ns);
+
+/* The read, or the wait just before it (a poll), waited for the write: what passed after that until
+ * it returned is the machine's. What was there at once takes as long as it took. */
 static void was_awaited(struct planner *m, uint32_t read, uint32_t before, uint32_t write)
 {
 	struct plan_op *r = op_at(m, read), *w = op_at(m, write);
 	struct plan_op *b = before != NONE ? op_at(m, before) : NULL;
 
-	if (b && m->job->event[b->event].kind == JOB_WAIT && w->log_begin_ns < b->log_end_ns)
+	if (b && m->job->event[b->event].kind == JOB_WAIT && w->log_begin_ns < b->log_end_ns &&
+	    w->log_end_ns > b->log_begin_ns) {
 		b->hold_ns = 0;
+		b->deps = 0;
+		wait_for_late(m, before, write, b->log_end_ns - w->log_end_ns);
+	}
 	if (b && w->log_end_ns > b->log_end_ns && r->log_begin_ns >= w->log_end_ns &&
 	    r->log_begin_ns - w->log_end_ns < PLAN_PROMPT_NS)
 		r->think_ns = 0;
 }
 
 /* Adds a dependency to an operation whose others lie elsewhere: they are copied to the end. */
-static void wait_for_late(struct planner *m, uint32_t op, uint32_t on)
+static void wait_for_late(struct planner *m, uint32_t op, uint32_t on, int64_t lag_ns)
 {
 	struct replay_plan *p = m->p;
 	struct plan_op *o = op_at(m, op);
 	uint32_t from = o->dep, n = o->deps;
 
 	o->deps = 0;
-	wait_for(m, op, on, 0);
+	wait_for(m, op, on, lag_ns);
 	for (uint32_t i = 0; i < n && m->rc == 0; i++)
 		wait_for(m, op, p->dep[from + i].op, p->dep[from + i].lag_ns);
 }
@@ -597,8 +603,14 @@ static void match_pipe(struct planner *m, const struct pipe_use *u, size_t n,
 		    m->job->event[op_at(m, u[w - 1].op)->event].kind == JOB_WRITE) {
 			m->p->matched++;
 			was_awaited(m, u[i].op, before[i], u[w - 1].op);
+			if (op_at(m, u[w - 1].op)->log_end_ns <= o->log_begin_ns)
+				o->hold_ns = o->log_end_ns - o->log_begin_ns;
 			if (v->thread != m->job->event[op_at(m, u[w - 1].op)->event].thread)
-				wait_for_late(m, u[i].op, u[w - 1].op);
+				wait_for_late(m, u[i].op, u[w - 1].op,
+					      o->hold_ns
+						      ? 0
+						      : o->log_end_ns -
+								op_at(m, u[w - 1].op)->log_end_ns);
 		} else {
 			m->p->unmatched++;
 			o->hold_ns = o->log_end_ns - o->log_begin_ns;
