@@ -9,6 +9,7 @@
 #include "base/named_output.h"
 #include "base/say.h"
 #include "cli/cli.h"
+#include "cli/explain_fidelity.h"
 #include "cli/flags.h"
 #include "jobtrace/account.h"
 #include "jobtrace/darshan_print.h"
@@ -17,6 +18,7 @@
 
 struct explain_args {
 	bool json, verbose, counters;
+	struct str_list fidelity;
 	const char *output;
 	const char **log; /* of argc entries; the texts are borrowed from argv */
 	size_t logs;
@@ -87,6 +89,11 @@ static int explain(const struct explain_args *x, struct err *e)
 	job_init(&job);
 	rc = job_read(&job, x->log, x->logs, e);
 	if (rc == 0) {
+		if (x->fidelity.n) {
+			rc = explain_fidelity(&job, &x->fidelity, x->json, e);
+			job_release(&job);
+			return rc;
+		}
 		account_make(&a, &job);
 		if (x->output)
 			rc = write_output(&a, x->output, e);
@@ -113,6 +120,7 @@ static int explain_main(const struct command *c, int argc, char **argv)
 		rc = named_output_add(x.output, &e);
 	if (rc == 0)
 		rc = x.counters ? print_counters(&x, &e) : explain(&x, &e);
+	str_list_release(&x.fidelity);
 	free(x.log);
 	return rc < 0 ? cli_fail(&e) : 0;
 }
@@ -144,8 +152,16 @@ static const struct flag flag_counters = {
 	.offset = offsetof(struct explain_args, counters),
 	.help = "print what Darshan logs hold, one counter or request a line, as Darshan's own "
 		"parsers do"};
-static const struct flag *const flags[] = {&operand_log,       &flag_page,     &flag_rules,
-					   &flag_json_account, &flag_counters, NULL};
+static const struct flag flag_fidelity = {
+	.name = "--fidelity",
+	.value = "RUN",
+	.kind = FLAG_LIST,
+	.offset = offsetof(struct explain_args, fidelity),
+	.help = "compare with the run of a workload made of the log: a log of that run, which has "
+		"its requests, or its folder of results, which has its steps, or both"};
+static const struct flag *const flags[] = {&operand_log, &flag_fidelity,     &flag_page,
+					   &flag_rules,  &flag_json_account, &flag_counters,
+					   NULL};
 
 const struct command command_explain = {
 	.name = "explain",

@@ -398,6 +398,36 @@ static void step_times(const struct account *a, struct doubles *out)
 	}
 }
 
+/* Training as a program's own clock would have it: from the begin of its first workers, or of the
+ * first request to the dataset, to the end of the last step, whose computation is taken as long as
+ * that of the others, or of the last request to the dataset or a checkpoint. */
+static double training_s(const struct account *a, double step_s)
+{
+	const struct job *job = a->job;
+	int64_t begin = INT64_MAX, end = INT64_MIN;
+
+	for (size_t i = 0; i < job->events; i++) {
+		const struct job_event *v = &job->event[i];
+
+		if (v->file == JOB_NONE || v->begin_ns == JOB_UNKNOWN || v->end_ns == JOB_UNKNOWN ||
+		    !is_transfer(v))
+			continue;
+		if (is_data(a, v->file) && v->begin_ns < begin)
+			begin = v->begin_ns;
+		if ((is_data(a, v->file) || a->role[v->file] == FILE_CHECKPOINT) && v->end_ns > end)
+			end = v->end_ns;
+	}
+	for (size_t i = 0; i < a->readers; i++)
+		if (a->reader[i].worker && !a->reader[i].left_out &&
+		    a->reader[i].begin_ns != JOB_UNKNOWN && a->reader[i].begin_ns < begin)
+			begin = a->reader[i].begin_ns;
+	for (size_t i = 0; i < a->steps && !isnan(step_s); i++)
+		if (a->step[i].taken_ns != JOB_UNKNOWN &&
+		    a->step[i].taken_ns + (int64_t)(1e9 * step_s) > end)
+			end = a->step[i].taken_ns + (int64_t)(1e9 * step_s);
+	return end > begin ? (double)(end - begin) / 1e9 : NAN;
+}
+
 void fidelity_of(const struct job *log, const struct job *run, bool same, bool dataset_only,
 		 struct fidelity *out)
 {
@@ -416,12 +446,26 @@ void fidelity_of(const struct job *log, const struct job *run, bool same, bool d
 	step_times(&a, &x[1]);
 	step_times(&b, &y[1]);
 	set_times(&out->step, &x[1], &y[1]);
+	if (dataset_only)
+		out->wall_s = (struct fidelity_pair){training_s(&a, out->step.median.log),
+						     training_s(&b, out->step.median.run)};
 	for (int i = 0; i < 2; i++) {
 		free(x[i].v);
 		free(y[i].v);
 	}
 	account_release(&a);
 	account_release(&b);
+}
+
+void fidelity_forget_requests(struct fidelity *f)
+{
+	struct fidelity_pair *const of[] = {&f->reads,      &f->writes,        &f->others,
+					    &f->read_bytes, &f->written_bytes, &f->concurrency,
+					    &f->wall_s};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
+		of[i]->run = NAN;
+	f->equal = f->equal_others = f->tau = NAN;
 }
 
 void fidelity_set_steps(struct fidelity *f, const struct job *log, const double *run_s, size_t n)
@@ -443,7 +487,9 @@ void fidelity_set_steps(struct fidelity *f, const struct job *log, const double 
 
 static void put_change(struct buf *out, struct fidelity_pair p)
 {
-	if (p.log == p.run)
+	if (isnan(p.run) || isnan(p.log))
+		buf_puts(out, "not known");
+	else if (p.log == p.run)
 		buf_puts(out, "equal");
 	else if (p.log > 0)
 		buf_printf(out, "%+.2f %%", 100 * (p.run - p.log) / p.log);

@@ -42,9 +42,12 @@ struct fidelity {
 };
 
 /* `same`: threads and files of both have the same numbers. Only the reads and writes of files are
- * looked at if `dataset_only`, of those only the dataset's. */
+ * looked at if `dataset_only`, of those only the dataset's; then the run time is that of training.
+ */
 void fidelity_of(const struct job *log, const struct job *run, bool same, bool dataset_only,
 		 struct fidelity *out);
+/* Nobody has the requests of the run. */
+void fidelity_forget_requests(struct fidelity *f);
 /* Step times that somebody else measured, in s, in place of those of the run's requests. */
 void fidelity_set_steps(struct fidelity *f, const struct job *log, const double *run_s, size_t n);
 void fidelity_print(const struct fidelity *f, struct buf *out);
