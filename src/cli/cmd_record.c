@@ -282,6 +282,12 @@ static const char *bytes_of(uint64_t n, char out[32])
 	return str_bytes((double)n, out, 32);
 }
 
+static const char *number_of(uint64_t n, const char *one, const char *more, char out[64])
+{
+	snprintf(out, 64, "%" PRIu64 " %s", n, n == 1 ? one : more);
+	return out;
+}
+
 static void say_kernel(const struct recording_facts *f, struct buf *out)
 {
 	char a[32], b[32], c[32];
@@ -316,7 +322,7 @@ static void say_kernel(const struct recording_facts *f, struct buf *out)
 
 static void say_blind(const struct recording_facts *f, const struct recorded *j, struct buf *out)
 {
-	char a[32], b[32];
+	char a[32], b[32], n[64];
 
 	for (size_t i = 0; i < f->unrecorded.n && i < UNRECORDED_SHOWN; i++)
 		buf_say(out, "  not recorded           %s\n", f->unrecorded.v[i]);
@@ -325,33 +331,33 @@ static void say_blind(const struct recording_facts *f, const struct recorded *j,
 			f->unrecorded.n - UNRECORDED_SHOWN);
 	if (f->uring)
 		buf_say(out,
-			"  io_uring               used by %" PRIu64
-			" processes: its requests are unseen, and not in the kernel's counts of "
+			"  io_uring               used by %s: its requests are unseen, and not in "
+			"the kernel's counts of "
 			"read\n",
-			f->uring);
+			number_of(f->uring, "process", "processes", n));
 	if (f->mapped_files)
 		buf_say(out,
-			"  mapped files           %" PRIu64
-			" mappings of %s: page faults are unseen; %s came into memory, %" PRIu64
-			" faults waited for storage\n",
-			f->mapped_files, bytes_of(f->mapped_bytes, a), bytes_of(f->mapped_came, b),
-			f->major_faults);
+			"  mapped files           %s of %s: page faults are unseen; %s came into "
+			"memory, %" PRIu64 " faults waited for storage\n",
+			number_of(f->mapped_files, "mapping", "mappings", n),
+			bytes_of(f->mapped_bytes, a), bytes_of(f->mapped_came, b), f->major_faults);
 	if (f->message_bytes)
 		buf_say(out,
 			"  messages of sockets    %s: network and other processes, not files\n",
 			bytes_of(f->message_bytes, a));
 	if (f->lost)
-		buf_say(out, "  missing                %" PRIu64 " requests: %s\n", f->lost,
+		buf_say(out, "  missing                %s: %s\n",
+			number_of(f->lost, "request", "requests", n),
 			f->full ? "the limit was reached (--limit)"
 				: "no room, memory or descriptor for them");
 	if (f->killed)
 		buf_say(out,
-			"  killed                 %" PRIu64
-			" processes did not tell their end; what they did before is recorded\n",
-			f->killed);
+			"  killed                 %s did not tell the end; what was done before is "
+			"recorded\n",
+			number_of(f->killed, "process", "processes", n));
 	if (f->damaged)
-		buf_say(out, "  damaged                %" PRIu64 " parts of the recording\n",
-			f->damaged);
+		buf_say(out, "  damaged                %s of the recording\n",
+			number_of(f->damaged, "part", "parts", n));
 	if (j->left)
 		buf_say(out,
 			"  still running          processes that the command left behind: they "
@@ -362,16 +368,16 @@ static int report(const struct recorded *j, const char *shown, struct err *e)
 {
 	struct recording_facts f = {0};
 	struct buf out = {0};
-	char a[32], b[32], c[32], d[32];
+	char a[32], b[32], c[32], d[32], n[3][64];
 	int rc;
 
 	rc = recording_summary(j->folder.path, &f, e);
 	if (rc < 0)
 		return rc;
-	buf_say(&out,
-		"recorded: %" PRIu64 " processes, %" PRIu64 " files, %" PRIu64
-		" requests, %s read, %s written; %s in '%s' (limit %s)\n",
-		f.processes, f.files, f.events, bytes_of(f.bytes_read, a),
+	buf_say(&out, "recorded: %s, %s, %s, %s read, %s written; %s in '%s' (limit %s)\n",
+		number_of(f.processes, "process", "processes", n[0]),
+		number_of(f.files, "file", "files", n[1]),
+		number_of(f.events, "request", "requests", n[2]), bytes_of(f.bytes_read, a),
 		bytes_of(f.bytes_written, b), bytes_of(f.folder_bytes, c), shown,
 		bytes_of(j->limit, d));
 	if (f.processes == 0)

@@ -18,6 +18,13 @@
 #define DEPTH_MAX 4096 /* forks of forks whose serials are followed */
 #define UNSEEN_SMALL 65536
 
+#define IMAGES (RING_IMAGE_UNKNOWN + 1)
+static const char *const image_why[IMAGES] = {
+	[RING_IMAGE_STATIC] = "statically linked",
+	[RING_IMAGE_SETUID] = "set-user-ID",
+	[RING_IMAGE_OTHER_CLASS] = "for another processor or 32 bits",
+};
+
 /* What open(2) made. */
 struct description {
 	uint32_t file;
@@ -520,11 +527,6 @@ static void fact(struct reading *r, const struct ring_event *v)
 
 static void executed(struct reading *r, const struct ring_event *v)
 {
-	static const char *const why[] = {
-		[RING_IMAGE_STATIC] = "statically linked",
-		[RING_IMAGE_SETUID] = "set-user-ID",
-		[RING_IMAGE_OTHER_CLASS] = "for another processor or 32 bits",
-	};
 	struct job_event *j = event(r, v, JOB_EXEC, 0);
 	uint64_t image = (uint64_t)v->v[2];
 
@@ -532,11 +534,11 @@ static void executed(struct reading *r, const struct ring_event *v)
 	j->other = process_by_pid(r, v->ring, v->v[0]);
 	if (v->v[0] == r->files.ring[v->ring].head.pid)
 		r->ring[v->ring].executed = true;
-	if (image < sizeof(why) / sizeof(why[0]) && why[image]) {
+	if (image < IMAGES && image_why[image]) {
 		char text[512];
 
 		snprintf(text, sizeof(text), "%.400s is %s", r->job->file[j->file].name,
-			 why[image]);
+			 image_why[image]);
 		texts_add(&r->facts.unrecorded, text);
 	}
 	add(r);
@@ -835,13 +837,13 @@ static void account(struct reading *r)
 		r->facts.excluded_calls += f->counts.excluded_calls;
 		r->facts.excluded_read += f->counts.excluded_read;
 		r->facts.excluded_written += f->counts.excluded_written;
-		own_read += h->own_rchar + h->lost_rchar;
+		own_read += h->own_rchar + h->own_last + h->lost_rchar;
 		own_written += h->own_wchar + h->lost_wchar;
+		r->facts.loader_read += less(h->start.rchar, total_read[p]) * !h->parent;
 		if (h->last.known) {
 			read[p] += (int64_t)(less(h->last.rchar, h->start.rchar) - h->own_rchar);
 			written[p] += (int64_t)(less(h->last.wchar, h->start.wchar) - h->own_wchar);
-			r->facts.loader_read += less(h->start.rchar, total_read[p]) * !h->parent;
-			total_read[p] = h->last.rchar;
+			total_read[p] = h->last.rchar + h->own_last;
 			total_written[p] = h->last.wchar;
 			r->facts.major_faults += less((uint64_t)h->major_faults_end,
 						      (uint64_t)h->major_faults_start);
@@ -873,6 +875,12 @@ static void account(struct reading *r)
 	for (size_t i = 0; i < r->files.ends; i++) {
 		const struct ring_end *end = &r->files.end[i];
 
+		if (end->pid == 0 && end->image < IMAGES && image_why[end->image]) {
+			char text[128];
+
+			snprintf(text, sizeof(text), "the command is %s", image_why[end->image]);
+			texts_add(&r->facts.unrecorded, text);
+		}
 		if (end->pid != 0 || !end->io.known)
 			continue;
 		r->facts.kernel_known = true;

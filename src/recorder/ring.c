@@ -131,7 +131,8 @@ static void *map_private(size_t n)
 
 /* ---- /proc/self/io ---- */
 
-static void read_io(struct ring_io *out)
+/* Returns how many bytes were read, which the counters have from then on. */
+static long read_io(struct ring_io *out)
 {
 	static const char *const names[] = {
 		"rchar: ", "wchar: ", "syscr: ", "syscw: ", "read_bytes: ", "\nwrite_bytes: "};
@@ -142,23 +143,22 @@ static void read_io(struct ring_io *out)
 
 	*out = (struct ring_io){0};
 	if (failed(fd))
-		return;
+		return 0;
 	n = raw(SYS_read, fd, text, sizeof(text) - 1);
 	raw(SYS_close, fd);
 	if (n <= 0)
-		return;
+		return 0;
 	text[n] = '\0';
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const char *p = strstr(text, names[i]);
 
 		if (!p)
-			return;
+			return n;
 		for (p += strlen(names[i]); *p >= '0' && *p <= '9'; p++)
 			*to[i] = *to[i] * 10 + (uint64_t)(*p - '0');
 	}
 	out->known = 1;
-	if (self.head)
-		__atomic_fetch_add(&self.head->own_rchar, (uint64_t)n, __ATOMIC_RELAXED);
+	return n;
 }
 
 static int64_t major_faults(void)
@@ -798,9 +798,7 @@ static bool make_ring(uint64_t parent)
 	h->allocated = RING_PAGE;
 	h->major_faults_start = major_faults();
 	self.head = h;
-	read_io(&h->start);
-	/* as of before that read */
-	h->own_rchar = h->start.known ? h->own_rchar : 0;
+	h->own_rchar = (uint64_t)read_io(&h->start);
 	memcpy(h->magic, RING_MAGIC, sizeof(h->magic));
 	return true;
 }
@@ -977,7 +975,9 @@ void process_ends(void)
 
 	maps_end();
 	stdio_end();
-	read_io(&io);
+	/* of an earlier end that was none: a program that could not be executed */
+	__atomic_fetch_add(&self.head->own_rchar, self.head->own_last, __ATOMIC_RELAXED);
+	self.head->own_last = (uint64_t)read_io(&io);
 	self.head->major_faults_end = major_faults();
 	self.head->end_ns = now_ns();
 	self.head->last = io;

@@ -192,6 +192,7 @@ struct ring_head {
 	uint64_t limit;
 	struct ring_io start, last;    /* last: at exit or exec; known 0: the process was killed */
 	uint64_t own_rchar, own_wchar; /* of those, the recorder's */
+	uint64_t own_last;             /* read by it after `last` */
 	int64_t major_faults_start, major_faults_end;
 	int64_t end_ns;     /* 0: it did not say */
 	uint64_t allocated; /* bytes of the file that chunks have */

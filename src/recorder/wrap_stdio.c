@@ -174,6 +174,23 @@ WRAP int pclose(FILE *f)
 FFLUSH(fflush)
 FFLUSH(fflush_unlocked)
 
+/* libc moves to the begin of a block and reads that, unless the buffer has the place. */
+static void sought(FILE *f, uint64_t w, struct fill was, int64_t before_at, int64_t at, int whence)
+{
+	int64_t now = raw(SYS_lseek, f->_fileno, 0, SEEK_CUR);
+	int64_t read = f->_IO_read_end > f->_IO_read_base ? f->_IO_read_end - f->_IO_read_base : 0;
+
+	after_write(f, was, 0);
+	if (now == before_at)
+		read = 0;
+	if (FD_KIND(w) == RING_EXCLUDED)
+		note_excluded(0, 0);
+	else
+		note(RING_SEEK, was.begin, FD_SERIAL(w), now < 0 ? now : now - read, at, N(whence));
+	if (read > 0)
+		note_transfer(RING_STDIO_READ, w, now_ns(), (uint64_t)read, 0, read);
+}
+
 #define FSEEK(name, off)                                                                           \
 	WRAP int name(FILE *f, off at, int whence)                                                 \
 	{                                                                                          \
@@ -185,20 +202,21 @@ FFLUSH(fflush_unlocked)
 		if (!recording() || !followed(f))                                                  \
 			return real(f, at, whence);                                                \
 		w = fd_word(f->_fileno);                                                           \
+		position = raw(SYS_lseek, f->_fileno, 0, SEEK_CUR);                                \
 		was = before(f);                                                                   \
 		r = real(f, at, whence);                                                           \
-		after_write(f, was, 0);                                                            \
-		position = raw(SYS_lseek, f->_fileno, 0, SEEK_CUR);                                \
-		if (FD_KIND(w) == RING_EXCLUDED)                                                   \
-			KEEP_ERRNO(note_excluded(0, 0));                                           \
-		else                                                                               \
-			KEEP_ERRNO(note(RING_SEEK, was.begin, FD_SERIAL(w), position, N(at),       \
-					N(whence)));                                               \
+		KEEP_ERRNO(sought(f, w, was, position, N(at), whence));                            \
 		return r;                                                                          \
 	}
 FSEEK(fseek, long)
 FSEEK(fseeko, off_t)
 FSEEK(fseeko64, off64_t)
+
+WRAP void rewind(FILE *f)
+{
+	if (fseek(f, 0, SEEK_SET) == 0)
+		clearerr(f);
+}
 
 /* ---- read ---- */
 

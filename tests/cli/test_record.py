@@ -1,0 +1,252 @@
+"""stoker record: what many ways of reading leave in a recording, and what it says of what it cannot see."""
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from util import STOKER, left_out  # noqa: E402
+
+TOOLS = pathlib.Path(os.environ["STOKER_TOOLS"])
+JOB, STATIC, EVENTS = TOOLS / "recorded", TOOLS / "recorded_static", TOOLS / "job_events"
+KIB64 = 65536
+
+
+class Recording:
+    """A command under the recorder, and the events that are read back."""
+
+    def __init__(self, tmp, name, command, options=(), status=0, env=None, stdin=None):
+        self.folder = tmp / name
+        done = subprocess.run([STOKER, "record", "-o", self.folder, *options, "--", *map(str, command)], capture_output=True, cwd=tmp,
+                              env=env, stdin=stdin, timeout=120)
+        assert done.returncode == status, (name, done)
+        self.out, self.report = done.stdout, done.stderr.decode()
+        self.read_back()
+
+    def read_back(self):
+        lines = subprocess.run([EVENTS, self.folder], capture_output=True, check=True, timeout=60).stdout.decode().splitlines()
+        self.events = [line.split(" ", 6)[1:] for line in lines if line.startswith("event ")]
+        self.processes = [line.split(" ", 7)[1:] for line in lines if line.startswith("process ")]
+        self.notes = [line[5:] for line in lines if line.startswith("note ")]
+        self.deleted = [line[8:] for line in lines if line.startswith("deleted ")]
+
+    def of(self, kind, name=""):
+        """(offset, asked, result) of the events of a kind on files whose name ends so."""
+        return [tuple(e[2:5]) for e in self.events if e[1] == kind and e[5].endswith(name)]
+
+    def figure(self, line):
+        """Bytes read in a line of the report, as printed."""
+        return re.search(rf"^  {line} +(.*?) read", self.report, re.M)[1]
+
+
+def variants(tmp, file):
+    r = Recording(tmp, "variants", [JOB, "variants", file])
+    reads = [("0", "101", "101"), ("101", "111", "111"), ("7", "103", "103"), ("9000", "111", "111"), ("9500", "100", "100"),
+             ("212", "100", "100"), ("312", "104", "104"), ("8", "105", "105"), ("416", "106", "106"), ("522", "107", "107"),
+             ("629", "108", "108"), ("5000", "109", "109"), ("65530", "1000", "6"), ("5109", "0", "0"), ("300", "203", "203"),
+             ("1000", "204", "204"), ("0", "4096", "4096"), ("16384", "4096", "4096")]
+    assert r.of("read", "/data") == reads, r.of("read", "/data")
+    writes = [("0", "201", "201"), ("201", "111", "111"), ("400", "202", "202"), ("700", "111", "111"), ("312", "203", "203"),
+              ("515", "204", "204"), ("2000", "205", "205"), ("0", "411", "411")]
+    assert r.of("write", ".out") == writes, r.of("write", ".out")
+    assert [x[1:] for x in r.of("read", "]")] == [("600", "501"), ("700", "502")]
+    assert [x[1:] for x in r.of("write", "]")] == [("501", "501"), ("502", "502")]
+    assert len(r.of("stat", "/data")) == 4 and r.of("stat", "/data")[0][2] == str(KIB64) and len(r.of("sync", ".out")) == 2
+    assert len(r.of("rename", ".out")) == 1 and any(d.endswith(".out.new") for d in r.deleted)
+    assert r.of("read", "-") == [("0", "1", "-9")]
+    pid, parent, rank, status, kernel, seen, command = r.processes[0]
+    assert kernel == seen and status == "0", r.processes  # every byte that the kernel counts was recorded
+    assert r.figure("unseen") == "0 B", r.report
+
+
+def processes(tmp, file):
+    r = Recording(tmp, "forks", [JOB, "forks", file, 64])
+    assert len(r.processes) == 65 and len(r.of("fork")) == 64 and len(r.of("open", "/data")) == 1
+    # one position, which all share
+    assert sorted(int(x[0]) for x in r.of("read", "/data")) == [16 * i for i in range(65)], r.of("read", "/data")
+    assert {p[1] for p in r.processes[1:]} == {r.processes[0][0]} and [p[3] for p in r.processes[1:]] == [str(i % 5) for i in range(64)]
+    assert r.figure("unseen") == "0 B", r.report
+    r = Recording(tmp, "crowd", [JOB, "crowd", file, 64])
+    assert len(r.processes) == 65 and len(r.of("read", "/data")) == 64 * 50 and all(p[4] == p[5] for p in r.processes), r.processes
+    r = Recording(tmp, "threads", [JOB, "threads", file, 80])
+    assert len(r.of("read", "/data")) == 8000 and len(r.of("open", "/data")) == 80
+    r = Recording(tmp, "interrupted", [JOB, "interrupted", file, 20000])
+    sizes = [x[1] for x in r.of("read", "/data")]
+    assert sizes.count("512") == 20000 and r.processes[0][4] == r.processes[0][5], (len(sizes), r.processes)
+
+
+def children(tmp, file):
+    """vfork, posix_spawn and exec, with empty environments."""
+    r = Recording(tmp, "children", [JOB, "children", file])
+    assert [p[6].split()[0] for p in r.processes[1:]] == ["cat"] * 3, r.processes
+    assert len(r.of("read", "/data")) >= 9 and len(r.of("exec", "/cat")) == 3
+    assert r.events[-1][1] in ("close", "exit", "read"), r.events[-5:]
+    r = Recording(tmp, "shell", ["sh", "-c", f"cat '{file}' | tail -c +1 | wc -c; exit 3"], status=3)
+    assert len(r.processes) == 4 and r.out == b"65536\n", r.processes
+    moved = {kind: sum(int(x[2]) for x in r.of(kind, "]") if int(x[2]) > 0) for kind in ("read", "write")}
+    assert moved["read"] == 2 * KIB64 and moved["write"] == 2 * KIB64 + len(r.out), moved
+
+
+def ends(tmp, file):
+    r = Recording(tmp, "killed", [JOB, "killed", file, 1000], status=128 + 9)
+    assert len(r.of("read", "/data")) == 1000 and r.processes[0][3] == "-9" and "1 process did not tell the end" in r.report
+    r = Recording(tmp, "killed_child", ["sh", "-c", f"'{JOB}' killed '{file}' 500; echo $?"])
+    assert r.out.split() == [b"137"] and len(r.of("read", "/data")) == 500
+    with subprocess.Popen([STOKER, "record", "-o", tmp / "passed", "--", JOB, "waits", file], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as p:
+        assert p.stdout.readline() == b"ready\n"
+        p.send_signal(signal.SIGTERM)
+        assert p.wait(60) == 42, p.returncode
+    for command, status, text in ((["/no/such"], 127, "cannot be executed"), (["/etc/passwd"], 126, "Permission denied"), ([tmp], 126, ""),
+                                  (["no_such_program"], 127, "No such file")):
+        done = subprocess.run([STOKER, "record", "-o", tmp / "none", "--", *map(str, command)], capture_output=True, text=True)
+        assert done.returncode == status and text in done.stderr and len(done.stderr.splitlines()) == 1, done
+        assert not (tmp / "none").exists()
+
+
+def unseen(tmp, file):
+    static = [STATIC, "loop", file, 3000]
+    if b"\x7fELF" == STATIC.read_bytes()[:4] and b"ld-linux" not in STATIC.read_bytes()[:4096]:
+        r = Recording(tmp, "static", static)
+        assert "the command is statically linked" in r.report and "1.47 MiB read" in r.report and not r.processes, r.report
+        r = Recording(tmp, "static_child", ["sh", "-c", " ".join(f"'{w}'" for w in static) + "; true"])
+        assert "recorded_static is statically linked" in r.report and r.figure("unseen") == "1.47 MiB", r.report
+    else:
+        left_out("a static program: libc.a is not installed")
+    r = Recording(tmp, "mapped", [JOB, "mapped", file])
+    assert "1 mapping of 64 KiB: page faults are unseen" in r.report and len(r.of("map", "/data")) == len(r.of("unmap", "/data")) == 1
+    # the limit: what exceeds it is counted, and the job goes on
+    r = Recording(tmp, "limited", [JOB, "loop", file, 100000], options=["--limit", "100000"])
+    kept = len(r.of("read", "/data"))
+    missing = int(re.search(r"missing +(\d+) requests: the limit was reached", r.report)[1])
+    assert 0 < kept < 100000 and abs(kept + missing - 100000) < 10, (kept, missing)
+    assert sum(f.stat().st_size for f in r.folder.iterdir()) < 110000 and r.figure("unseen") == "0 B", r.report
+
+
+def names(tmp, file):
+    folder = tmp / "names"
+    folder.mkdir()
+    odd = [b"line\nbreak", b"\x1b[31mred", b"not \xff utf-8", b"quote'\"$`", b" blank "]
+    for name in odd:
+        (pathlib.Path(os.fsdecode(bytes(folder) + b"/" + name))).write_bytes(b"x" * 10)
+    deep = "/".join(["d" * 250] * 15)
+    (folder / deep).mkdir(parents=True)
+    longest = f"{folder}/{deep}/"
+    longest += "e" * (4095 - len(longest))
+    program = ("import os, sys\n"
+               "for name in os.listdir(b'names'):\n"
+               "    path = b'names/' + name\n"
+               "    if os.path.isfile(path): open(path, 'rb').read()\n"
+               f"os.chdir('names/{deep[:1000]}')\n".replace(deep[:1000], "/".join(["d" * 250] * 4)) +
+               "os.open('../' + os.path.basename(os.getcwd()) + '/./here', os.O_CREAT | os.O_WRONLY)\n"
+               "try: open(sys.argv[1])\n"
+               "except OSError as e: print(e.errno)\n")
+    r = Recording(tmp, "of_names", [sys.executable, "-c", program, longest])
+    assert r.out.split() in ([b"2"], [b"36"]), r.out
+    shown = {e[5] for e in r.events}
+    for part in ("line\\nbreak", "\\x1b[31mred", "not \\xff utf-8", "quote'\"$`", "/ blank "):
+        assert any(name.endswith(part) for name in shown), (part, sorted(shown)[-20:])
+    assert longest in shown and len(longest) == 4095
+    assert f"{folder}/" + "/".join(["d" * 250] * 4) + "/here" in shown
+    # the report names the folder as a shell takes it
+    r = Recording(tmp, "od\nd it's", ["true"])
+    assert "next: stoker explain $'" in r.report, r.report
+    r = Recording(tmp, "deleted", [JOB, "deleted", file])
+    assert r.out == bytes(600) and [x for x in r.of("read", ".gone") if x[2] == "600"] == [("0", r.of("read", ".gone")[0][1], "600")]
+    assert any(d.endswith(".gone") for d in r.deleted), r.deleted
+
+
+def folders(tmp, file):
+    """Folders that are not ours, or cannot be written."""
+    def refused(folder, text, status):
+        done = subprocess.run([STOKER, "record", "-o", folder, "--", "true"], capture_output=True, text=True)
+        assert done.returncode == status and text in done.stderr and len(done.stderr.splitlines()) == 1, done
+
+    theirs = tmp / "theirs"
+    theirs.mkdir()
+    (theirs / "thesis.tex").write_text("x")
+    refused(theirs, "holds something that is no recording", 2)
+    assert [p.name for p in theirs.iterdir()] == ["thesis.tex"]
+    (tmp / "empty").mkdir()
+    Recording(tmp, "empty", ["true"])
+    refused(tmp / "empty", "holds the recording of another job", 2)
+    refused(file, "", 1)
+    refused("/proc/x", "/proc/x", 1)
+    free = tmp / "free"
+    free.mkdir()
+    for name in ("recording", "recording-2"):
+        assert subprocess.run([STOKER, "record", "--", "true"], cwd=free, capture_output=True).returncode == 0
+        assert (free / name).is_dir(), list(free.iterdir())
+    if os.geteuid() == 0 and subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0:
+        # a file system of 200 KiB: the job goes on when it is full
+        full = tmp / "full"
+        full.mkdir()
+        done = subprocess.run(["unshare", "-m", "sh", "-c", f"mount -t tmpfs -o size=200k none '{full}' && '{STOKER}' record -o '{full}/r' -- "
+                               f"'{JOB}' loop '{file}' 100000; s=$?; '{EVENTS}' '{full}/r' | grep -c '^event .* read'; exit $s"],
+                              capture_output=True, text=True)
+        assert done.returncode == 0 and "no room" in done.stderr and 1000 < int(done.stdout) < 100000, done
+    else:
+        left_out("a full file system: needs root")
+
+
+def without_names(tmp, file):
+    secret = tmp / "Secret_Project" / "patient-4711"
+    secret.mkdir(parents=True)
+    for i in range(3):
+        shutil.copy(file, secret / f"scan_{i}.npz")
+    env = dict(os.environ, USER="agent_smith", HOME=str(tmp / "Secret_Project"), TOKEN="hunter2")
+    program = (f"cd '{secret}' && cat scan_0.npz scan_1.npz ./../patient-4711/scan_2.npz '{secret}/scan_0.npz' missing_thing >/dev/null; "
+               f"'{JOB}' children '{secret}/scan_1.npz'; mv scan_0.npz new_name.npz; ls | wc -l")
+    r = Recording(tmp, "hashed", ["sh", "-c", program, "marker_word"], options=["--anonymize"], env=env)
+    opened = {e[5] for e in r.events if e[1] == "read" and e[5].endswith(".npz")}
+    assert len(opened) == 3 and {len(p.split("/")) for p in opened} == {len((secret / "x").parts)}, opened
+    words = {w for p in (secret, tmp, TOOLS) for w in p.parts[1:]} - {"tmp"}
+    words |= {"Secret", "patient", "4711", "scan_", "new_name", "missing_thing", "agent_smith", "hunter2", "marker_word", os.uname().nodename,
+              "children", "recorded ", "/bin", "cat"}
+    for path in r.folder.iterdir():
+        data = path.read_bytes()
+        for word in words:
+            assert len(word) < 3 or word.encode() not in data, (path, word)
+            assert word not in path.name
+    again = Recording(tmp, "hashed2", ["sh", "-c", program], options=["--anonymize"], env=env)
+    assert not opened & {e[5] for e in again.events}, "the key is another one each time"
+    key = [p for p in r.folder.iterdir() if p.name.startswith(".")]
+    assert not key and sum(int(e[4]) for e in r.events if e[1] == "read" and e[5] in opened) >= 7 * KIB64
+
+
+def damaged(tmp, file):
+    """Rings that are cut anywhere, or hold anything."""
+    r = Recording(tmp, "to_cut", [JOB, "variants", file])
+    ring = max(r.folder.glob("*.ring"), key=lambda p: p.stat().st_size)
+    data = ring.read_bytes()
+    whole = len(r.events)
+    for at in sorted({0, 7, 100, 4095, 4096, 4160, 4200, *range(4300, len(data), 61)}):
+        ring.write_bytes(data[:at])
+        r.read_back()
+        assert len(r.events) <= whole and (at > 4095 or not r.events)
+    for at in range(4096, len(data), 97):
+        ring.write_bytes(data[:at] + bytes([data[at] ^ 0xff]) + data[at + 1:])
+        r.read_back()
+
+
+def main():
+    cases = [variants, processes, children, ends, unseen, names, folders, without_names, damaged]
+    with tempfile.TemporaryDirectory() as tmp, concurrent.futures.ThreadPoolExecutor(4) as pool:
+        waiting = []
+        for case in cases:
+            own = pathlib.Path(tmp).resolve() / case.__name__
+            own.mkdir()
+            (own / "data").write_bytes(bytes(KIB64))
+            waiting.append((case, pool.submit(case, own, own / "data")))
+        for case, future in waiting:
+            future.result()
+    print(f"{len(cases)} cases")
+
+
+if __name__ == "__main__":
+    main()
