@@ -36,6 +36,19 @@ class Between:
         return f"{self.low:g} to {self.high:g}"
 
 
+class OneOf:
+    """Any of several: a log cannot show which."""
+
+    def __init__(self, *values):
+        self.values = values
+
+    def __eq__(self, v):
+        return v in self.values
+
+    def __repr__(self):
+        return " or ".join(map(str, self.values))
+
+
 NOTHING = object()  # nothing may be claimed
 
 
@@ -80,6 +93,17 @@ def expected(t):
         x["eval_files"] = x["eval_samples"] = t["eval_samples"]
         x["eval_batch"] = job.get("eval_batch") or t["batch"]
     x["limit"] = t["limit"]
+    if job.get("labels"):  # a sample is two files
+        del x["samples_per_file"]
+        x["files"] = OneOf(t["samples"], 2 * t["samples"])
+    if job.get("buckets"):
+        x["batch"] = NOTHING
+    if job.get("keep"):  # later epochs read nothing
+        x["epochs"], x["steps"] = OneOf(1, t["epochs"]), OneOf(said["steps_per_epoch"][0], said["steps"])
+    if job.get("eval_on_train"):
+        x["epochs"], x["steps"] = OneOf(t["epochs"], 2 * t["epochs"]), OneOf(said["steps"], said["steps"] + said["eval_steps"])
+        for k in ("evaluations", "eval_files", "eval_samples", "eval_batch", "order"):
+            del x[k]
     return x
 
 

@@ -70,13 +70,24 @@ JOBS = {
     "mpi-png-w0": dict(kind="png", workers=0, files=64, ranks=2),
     "npz-w2-storage-bound": dict(kind="npz", workers=2, files=64, compute_ms=4, slow=dict(read_us=2000, direct=1), limit="storage"),
     "jpeg-w0-storage-bound": dict(kind="jpeg", workers=0, files=64, compute_ms=3, slow=dict(read_us=3000, direct=1), limit="storage"),
+    "jpeg-w2-labels": dict(kind="jpeg", workers=2, files=64, labels=True),
+    "npz-w0-labels": dict(kind="npz", workers=0, files=48, labels=True),
+    "png-w2-annotations-log": dict(kind="png", workers=2, files=64, annotations=True, log=True),
+    "npz-w2-resume": dict(kind="npz", workers=2, files=64, resume=True, checkpoint=dict(bytes=2 << 20, name="ckpt_{epoch}.pt")),
+    "raw-w2-scan": dict(kind="raw", workers=2, files=64, scan=True),
+    "npz-w2-max-steps": dict(kind="npz", workers=2, files=80, max_steps=30),
+    "npz-w0-keep": dict(kind="npz", workers=0, files=48, keep=True, epochs=3),
+    "npz-w2-evaluates-on-train": dict(kind="npz", workers=2, files=48, eval_on_train=True),
+    "npz-w2-buckets": dict(kind="npz", workers=2, files=96, buckets=True),
+    "mpi-jpeg-w2-evaluation": dict(kind="jpeg", workers=2, files=96, ranks=2, barrier=True, eval_files=24, checkpoint=dict(
+        bytes=1 << 20, name="epoch_{epoch}.pt", rename=True)),
     "npz-w2-spawn": dict(kind="npz", workers=2, context="spawn", files=48, epochs=1),
     "threads-4": dict(kind="threads", threads=4, batch=4, files=96, epochs=2, ahead=8, compute_ms=20),
     "copy": dict(kind="shell", files=40, command="cp -r {data} {out}/copy && sync -f {out}"),
     "checksum": dict(kind="shell", files=40, command="md5sum {data}/* > {out}/sums; md5sum -c --quiet {out}/sums"),
     "pack": dict(kind="shell", files=40, command="tar cf {out}/a.tar -C {data} . && gzip -1 {out}/a.tar"),
 }
-OWN = ("files", "eval_files", "folders", "samples", "bytes", "slow", "limit", "chunks", "command", "threads", "ahead")
+OWN = ("eval_on_train", "files", "eval_files", "folders", "samples", "bytes", "slow", "limit", "chunks", "command", "threads", "ahead")
 
 
 def varied(name, n):
@@ -140,6 +151,8 @@ def make_data(job, root):
     for i in range(n):
         folder = root / f"class_{i % job['folders']}" if job.get("folders") else root
         folder.mkdir(exist_ok=True)
+        if job.get("labels"):
+            (folder / f"{'img_' if kind in ('png', 'jpeg') else 's'}{i:04d}.txt").write_text(f"{i % 10}\n")
         k = int(r.integers(low, high))
         if kind == "npz":
             np.savez(folder / f"s{i:04d}.npz", x=noise(k), y=np.int64(i))
@@ -204,6 +217,17 @@ def record(name, root, how="strace", vary=0):
     argument["data"] = slow.__enter__() if slow else str(data)
     if eval_samples:
         argument["eval_data"] = str(folder / "valid")
+    if job.get("eval_on_train"):
+        argument["eval_data"] = argument["data"]
+    if job.get("annotations"):
+        argument["annotations"] = str(folder / "annotations.json")
+        (folder / "annotations.json").write_text(json.dumps([dict(image=i, label=i % 10) for i in range(20000)]))
+    if job.get("log"):
+        argument["log"] = str(out / "train.log")
+    if job.get("resume"):
+        import torch
+        argument["resume"] = str(folder / "before.pt")
+        torch.save({"model": torch.zeros(1 << 19)}, folder / "before.pt")
     if job.get("checkpoint"):
         argument["checkpoint"] = dict(job["checkpoint"], dir=str(out))
     if job["kind"] == "shell":
@@ -227,6 +251,10 @@ def record(name, root, how="strace", vary=0):
     said = [json.loads(s) for s in done.stdout.splitlines() if s.startswith("{")]
     truth = dict(name=name, job=job, data=argument["data"], files=job["files"], samples=samples, eval_samples=eval_samples, said=said,
                  bytes=sum(f.stat().st_size for f in data.rglob("*") if f.is_file()))
+    if job.get("labels"):
+        truth["files"] *= 2
+    if job.get("eval_on_train"):
+        truth["eval_samples"] = samples
     if job["kind"] != "shell":
         per_rank = -(-samples // (job.get("ranks") or 1))
         truth.update(

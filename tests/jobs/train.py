@@ -21,21 +21,32 @@ from torch.utils.data import DataLoader, Dataset, DistributedSampler, IterableDa
 DEFAULTS = dict(
     kind="npz", data="", eval_data=None, batch=4, eval_batch=None, workers=2, prefetch=2, epochs=2, shuffle=True, replacement=False,
     samples_drawn=None, drop_last=False, persistent=False, context="fork", compute_ms=25.0, eval_compute_ms=5.0, decode_ms=0.0,
-    rows=16, seed=1, same_order=False, ranks=None, barrier=False, checkpoint=None)
+    rows=16, seed=1, same_order=False, ranks=None, barrier=False, checkpoint=None,
+    # what else people's programs do: a label file for each sample, a look into all files at the begin, a table of annotations,
+    # a checkpoint that is read first, a log that grows, an end in the middle of an epoch, samples kept after their first read
+    labels=False, scan=False, annotations=None, resume=None, log=None, max_steps=None, keep=False, buckets=False)
 
 
 class Files(Dataset):
     """A sample a file, whatever the folders below are called."""
 
-    def __init__(self, kind, root, decode_ms=0.0):
-        self.kind, self.decode_ms = kind, decode_ms
-        self.paths = sorted(os.path.join(d, n) for d, _, names in os.walk(root) for n in names)
+    def __init__(self, kind, root, decode_ms=0.0, labels=False, scan=False, keep=False):
+        self.kind, self.decode_ms, self.labels, self.kept = kind, decode_ms, labels, {} if keep else None
+        self.paths = sorted(os.path.join(d, n) for d, _, names in os.walk(root) for n in names if not n.endswith(".txt"))
+        for path in self.paths if scan else []:
+            with open(path, "rb") as f:
+                f.read(64)
 
     def __len__(self):
         return len(self.paths)
 
     def __getitem__(self, i):
         path = self.paths[i]
+        if self.kept is not None and i in self.kept:
+            return self.kept[i]
+        if self.labels:
+            with open(os.path.splitext(path)[0] + ".txt") as f:
+                int(f.read())
         if self.kind == "npz":
             with np.load(path) as z:
                 x = z["x"]
@@ -55,7 +66,10 @@ class Files(Dataset):
         end = time.thread_time() + self.decode_ms / 1e3
         while time.thread_time() < end:  # what an augmentation costs
             pass
-        return torch.from_numpy(np.array(x)).float().mean()
+        x = torch.from_numpy(np.array(x)).float().mean()
+        if self.kept is not None:
+            self.kept[i] = x
+        return x
 
 
 class Rows(Dataset):
@@ -140,7 +154,22 @@ def dataset(job, root, evaluation=False):
         return Indexed(root, job["rows"])
     if job["kind"] in ("tfrecord", "tar"):
         return Streams(job["kind"], root, job["shuffle"] and not evaluation, job["seed"])
-    return Files(job["kind"], root, job["decode_ms"])
+    return Files(job["kind"], root, job["decode_ms"], job["labels"], job["scan"], job["keep"])
+
+
+class Buckets(torch.utils.data.Sampler):
+    """Batches of 2 to 6 samples, as those that hold as many tokens as fit."""
+
+    def __init__(self, n, seed):
+        self.n, self.r = n, random.Random(seed)
+
+    def __iter__(self):
+        order = list(range(self.n))
+        self.r.shuffle(order)
+        while order:
+            k = self.r.randrange(2, 7)
+            yield order[:k]
+            order = order[k:]
 
 
 def loader(job, root, rank, evaluation=False):
@@ -157,6 +186,9 @@ def loader(job, root, rank, evaluation=False):
     batch = job["eval_batch"] or job["batch"] if evaluation else job["batch"]
     g = torch.Generator()
     g.manual_seed(job["seed"])
+    if job["buckets"] and not evaluation:
+        return DataLoader(data, batch_sampler=Buckets(len(data), job["seed"]), num_workers=job["workers"], **{
+            k: v for k, v in keys.items() if k != "shuffle"}), None, data, g
     return DataLoader(data, batch_size=batch, sampler=sampler, num_workers=job["workers"], generator=g,
                       drop_last=job["drop_last"] and not evaluation, **keys), sampler, data, g
 
@@ -184,6 +216,12 @@ def main():
         if job["barrier"]:
             from mpi4py import MPI
             barrier = MPI.COMM_WORLD.Barrier
+    if job["annotations"]:
+        with open(job["annotations"]) as f:
+            json.load(f)
+    if job["resume"]:
+        torch.load(job["resume"])
+    log = open(job["log"], "a", buffering=1) if job["log"] else None
     train, sampler, data, g = loader(job, job["data"], rank)
     test = loader(job, job["eval_data"], rank, True)[0] if job["eval_data"] else None
     c = job["checkpoint"]
@@ -208,6 +246,10 @@ def main():
             sizes.append(len(x))
             barrier()
             steps, step = steps + 1, step + 1
+            if log:
+                log.write(f"step {step} loss {float(x.mean()):.4f}\n")
+            if job["max_steps"] and step >= job["max_steps"]:
+                break
             if c and c.get("every") and rank == 0 and step % c["every"] == 0:
                 save(job, rank, state, step, epoch)
                 saved += 1
