@@ -4,6 +4,7 @@
  * and a step begins when the trainer takes a message of the result pipe. Else batches are runs of
  * samples between gaps in which a reader waits: the threshold between short and long gaps is the
  * one of the widest empty places among the logarithms of gaps for which most runs are alike. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@
 #define KNOWN_SHARE 0.1 /* of the steps, for the time of computation */
 #define BATCH_MAX 65536
 
-static const char waiting_for_data[] = "the job was waiting for data";
+const char account_waiting_for_data[] = "the job was waiting for data";
 
 /* ---- small statistics ---- */
 
@@ -187,6 +188,26 @@ static bool batches_by_pipes(struct batches *b)
 	return any;
 }
 
+/* Why there is no size of batches: what most of them are. */
+static const char *varied_batches(struct account *a, const struct counts *c)
+{
+	uint32_t low = 0, high = 0;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 1; i <= BATCH_MAX; i++) {
+		if (!c->of[i])
+			continue;
+		sum += c->of[i];
+		/* but the smallest and largest twentieth */
+		if (low == 0 && 20 * sum >= c->all)
+			low = i;
+		if (high == 0 && 20 * sum >= 19 * c->all)
+			high = i;
+	}
+	return account_text(a, "batches differ: most have %" PRIu32 " to %" PRIu32 " samples", low,
+			    high);
+}
+
 static void say_batch(struct batches *b, bool evaluation, const char *rule)
 {
 	struct account *a = b->a;
@@ -211,8 +232,10 @@ static void say_batch(struct batches *b, bool evaluation, const char *rule)
 			n = 0;
 		}
 	batch = mode(&c, &agree);
-	if (batch > 0 && !a->stream)
+	if (batch > 0 && !a->stream && 2 * agree > c.all)
 		account_inferred(a, f, batch, rule, agree, c.all);
+	else if (batch > 0 && !a->stream)
+		account_unknown(a, f, varied_batches(a, &c));
 	*(evaluation ? &b->eval_batch : &b->batch) = batch;
 	free(c.of);
 }
@@ -519,7 +542,7 @@ static void times_by_pipes(struct batches *b)
 		account_unknown(a, ACCOUNT_COMPUTE,
 				compute.n >= 3 ? "the times in which a batch lay ready differ too "
 						 "much"
-					       : waiting_for_data);
+					       : account_waiting_for_data);
 	}
 	free(times);
 	free(upper.v);
@@ -912,7 +935,7 @@ static void by_gaps(struct batches *b)
 
 	b->threshold_s = find_threshold(b, false, &b->batch, &agree, &of);
 	if (b->threshold_s == 0) {
-		const char *why = has_workers(a) ? waiting_for_data
+		const char *why = has_workers(a) ? account_waiting_for_data
 						 : "the gaps between samples are of one kind: each "
 						   "sample may be a batch, or there is no "
 						   "computation between batches";
@@ -977,7 +1000,8 @@ void account_batches(struct account *a)
 	sort_by_reader(&b);
 	messages_find(&b.messages, a->job);
 	find_index_pipes(&b);
-	if (b.messages.n > 0 && (batches_by_pipes(&b) || a->visits == 0)) {
+	if (b.messages.n > 0 && a->job->sees & JOB_SEES_PIPES &&
+	    (batches_by_pipes(&b) || a->visits == 0)) {
 		say_batch(&b, false,
 			  "samples that a worker reads for one message of its index pipe");
 		say_batch(&b, true,

@@ -96,7 +96,8 @@ static void say_cache(struct account *a)
 			str_bytes(rate[0], text[0], sizeof(text[0])));
 }
 
-/* The share of the training's time in which the trainer waited for a batch; negative: not known. */
+/* The share of the training's time in which the trainer waited for a batch, at least whether that
+ * is little; negative: not known. */
 static double waiting(struct account *a)
 {
 	double waited = 0, all = 0, compute, step;
@@ -129,7 +130,7 @@ static double waiting(struct account *a)
 				 0, 0);
 		if (compute < 0)
 			a->fact[ACCOUNT_WAITING].at_most = true;
-		return compute < 0 ? -1 : waited / all;
+		return compute < 0 && waited > A_LITTLE * all ? -1 : waited / all;
 	}
 	if (account_has(a, ACCOUNT_WORKERS) && a->fact[ACCOUNT_WORKERS].number == 0 &&
 	    compute > 0 && step > 0) {
@@ -183,10 +184,14 @@ void account_limit(struct account *a)
 				 "readers waited between batches: training did not keep them busy",
 				 0, 0)
 			->text = "compute";
-	else if (workers)
+	else if (workers && a->fact[ACCOUNT_COMPUTE].how == FACT_UNKNOWN &&
+		 a->fact[ACCOUNT_COMPUTE].rule == account_waiting_for_data)
 		account_inferred(a, ACCOUNT_LIMIT, 0,
 				 "readers never waited; what they spent their time on", 0, 0)
 			->text = busy;
+	else if (workers)
+		account_unknown(a, ACCOUNT_LIMIT,
+				"how long the trainer waited for batches is not shown");
 	else
 		account_unknown(a, ACCOUNT_LIMIT,
 				"the process that trains reads itself, and what it does between "
