@@ -186,7 +186,7 @@ static int64_t child_of(struct strace_text body)
 
 	if (!p)
 		return 0;
-	for (p++; *p == ' ';)
+	for (p++; p < body.p + body.n && *p == ' ';)
 		p++;
 	if (!strace_number((struct strace_text){p, (size_t)(body.p + body.n - p)}, &v) || v < 0)
 		v = 0;
