@@ -12,14 +12,16 @@
 #include "cli/explain_fidelity.h"
 #include "cli/flags.h"
 #include "jobtrace/account.h"
+#include "jobtrace/confirm.h"
 #include "jobtrace/darshan_print.h"
 #include "jobtrace/trace_reader.h"
 #include "page/job_page.h"
+#include "readback/record.h"
 
 struct explain_args {
 	bool json, verbose, counters;
 	struct str_list fidelity;
-	const char *output;
+	const char *output, *confirm;
 	const char **log; /* of argc entries; the texts are borrowed from argv */
 	size_t logs;
 };
@@ -80,6 +82,34 @@ static int print_counters(const struct explain_args *x, struct err *e)
 	return rc;
 }
 
+/* The requests of the log against those of the run in the folder of results. */
+static int confirm_run(const struct job *job, const struct explain_args *x, struct err *e)
+{
+	struct run_record record;
+	struct confirmation c;
+	struct buf text = {0};
+	int rc;
+
+	record_load(&record, x->confirm);
+	if (record.broken)
+		rc = err_set(e, ERR_USAGE, "--confirm: %s", record.broken);
+	else if (!record.has_workload)
+		rc = err_set(e, ERR_USAGE,
+			     "--confirm: '%s' does not hold the workload of its run "
+			     "(.hydra/config.yaml)",
+			     x->confirm);
+	else
+		rc = confirm(&record.workload, record.ours, job, &c, e);
+	record_release(&record);
+	if (rc < 0)
+		return rc;
+	confirm_print(&c, &text);
+	say_text(stdout, &text);
+	fflush(stdout);
+	buf_release(&text);
+	return c.differ ? err_set(e, ERR_TARGET, "the requests differ") : 0;
+}
+
 static int explain(const struct explain_args *x, struct err *e)
 {
 	struct job job;
@@ -88,12 +118,11 @@ static int explain(const struct explain_args *x, struct err *e)
 
 	job_init(&job);
 	rc = job_read(&job, x->log, x->logs, e);
-	if (rc == 0) {
-		if (x->fidelity.n) {
-			rc = explain_fidelity(&job, &x->fidelity, x->json, e);
-			job_release(&job);
-			return rc;
-		}
+	if (rc == 0 && x->fidelity.n) {
+		rc = explain_fidelity(&job, &x->fidelity, x->json, e);
+	} else if (rc == 0 && x->confirm) {
+		rc = confirm_run(&job, x, e);
+	} else if (rc == 0) {
 		account_make(&a, &job);
 		if (x->output)
 			rc = write_output(&a, x->output, e);
@@ -159,9 +188,16 @@ static const struct flag flag_fidelity = {
 	.offset = offsetof(struct explain_args, fidelity),
 	.help = "compare with the run of a workload made of the log: a log of that run, which has "
 		"its requests, or its folder of results, which has its steps, or both"};
-static const struct flag *const flags[] = {&operand_log, &flag_fidelity,     &flag_page,
-					   &flag_rules,  &flag_json_account, &flag_counters,
-					   NULL};
+static const struct flag flag_confirm = {
+	.name = "--confirm",
+	.value = "RESULT",
+	.kind = FLAG_TEXT,
+	.offset = offsetof(struct explain_args, confirm),
+	.help = "RESULT: the results of the run, of this program or DLIO, whose log it is; compare "
+		"what its readers asked for with what the format's library is known to ask for"};
+static const struct flag *const flags[] = {&operand_log,   &flag_confirm, &flag_fidelity,
+					   &flag_page,     &flag_rules,   &flag_json_account,
+					   &flag_counters, NULL};
 
 const struct command command_explain = {
 	.name = "explain",

@@ -277,6 +277,7 @@ void call_transfer(struct call_log *l, const struct call *c, enum job_event_kind
 	v.file = call_file_of(l, c->caller, fd);
 	v.descriptor = descriptor(fd);
 	v.asked = asked;
+	v.flags = l->line;
 	if (asked != JOB_UNKNOWN)
 		l->seen |= JOB_SEES_ASKED;
 	v.offset = offset == JOB_UNKNOWN ? descriptors_transfer(l->descriptors, c->caller->table,

@@ -42,6 +42,7 @@ struct call_log {
 	struct descriptors *descriptors;
 	struct err *e; /* of call_log_failed */
 	bool failed;
+	uint32_t line; /* of the present call; 0: not known */
 	unsigned seen; /* JOB_SEES_*: that calls of this kind occurred */
 	uint64_t streams, callers;
 	struct call_map *map;

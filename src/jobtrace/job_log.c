@@ -131,7 +131,7 @@ uint32_t job_thread(struct job *job, uint32_t process, int64_t tid)
 {
 	assert(process < job->processes);
 	job->thread = room_for(job->thread, job->threads, &job->thread_room, sizeof(*job->thread));
-	job->thread[job->threads] = (struct job_thread){process, tid};
+	job->thread[job->threads] = (struct job_thread){.process = process, .tid = tid};
 	return (uint32_t)job->threads++;
 }
 

@@ -66,9 +66,9 @@ struct job_event {
 	uint32_t thread;          /* index in job->thread */
 	uint32_t file;            /* index in job->file; JOB_NONE */
 	uint32_t other;           /* a process or file, by kind; JOB_NONE */
-	uint32_t flags;
-	uint32_t descriptor; /* JOB_NONE */
-	uint8_t kind;        /* enum job_event_kind */
+	uint32_t flags;           /* of reads and writes: the line of the log; 0: it has none */
+	uint32_t descriptor;      /* JOB_NONE */
+	uint8_t kind;             /* enum job_event_kind */
 	uint8_t pad[3];
 };
 
@@ -127,6 +127,7 @@ struct job_process {
 struct job_thread {
 	uint32_t process;
 	int64_t tid;
+	const char *name; /* of job->names; NULL: not in the log */
 };
 
 /* Bytes over time, where the log has only this. */

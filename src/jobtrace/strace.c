@@ -569,6 +569,7 @@ static void add_line(struct reading *r, struct source *s)
 	who = tracee_of(r, s);
 	if (who == NONE)
 		return;
+	r->calls.log.line = (uint32_t)s->lines.line;
 	switch (line->kind) {
 	case STRACE_EXIT:
 		tracee_end(r, &r->tracee[who], s->time_ns, line->value);

@@ -554,6 +554,17 @@ static void add_futex(struct strace_calls *s, const struct call *c, const struct
 		call_process(&s->log, c, JOB_WAIT, JOB_NONE);
 }
 
+static void add_name(struct strace_calls *s, const struct call *c, const struct strace_call *k,
+		     const struct row *row)
+{
+	bool cut;
+
+	(void)row;
+	if (strace_has(arg(k, 0), "PR_SET_NAME") &&
+	    strace_string(arg(k, 1), &s->text, &cut) && s->text.len && !cut)
+		s->log.job->thread[c->caller->thread].name = job_text(s->log.job, s->text.data);
+}
+
 #define OTHER JOB_FILE_OTHER
 
 #define CALL(name, ...)                                                                            \
@@ -624,6 +635,7 @@ static const struct row rows[] = {
 	CALL(pipe2, add_pair, NO, 0, 1, NO, JOB_FILE_PIPE),
 	CALL(poll, add_wait, NO, NO, NO, NO, 0),
 	CALL(ppoll, add_wait, NO, NO, NO, NO, 0),
+	CALL(prctl, add_name, NO, NO, NO, NO, 0),
 	CALL(pread64, add_transfer, 0, NO, 2, 3, JOB_READ),
 	CALL(preadv, add_vector, 0, NO, 1, 3, JOB_READ),
 	CALL(preadv2, add_vector, 0, NO, 1, 3, JOB_READ),
