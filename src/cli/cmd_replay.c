@@ -101,15 +101,12 @@ static void say_plan(const struct replay_plan *p, const struct replay_image *m)
 static int report(const struct replay_args *x, const struct replay_plan *p,
 		  const struct replay_done *done, struct err *e)
 {
-	struct job log = {0}, here = {0};
+	struct job here;
 	struct buf text = {0}, json = {0};
 	struct fidelity f;
-	int rc = replay_plan_job(p, false, &log, e);
-
-	if (rc == 0)
-		rc = replay_plan_job(p, true, &here, e);
+	int rc = replay_plan_job(p, &here, e);
 	if (rc == 0) {
-		fidelity_of(&log, &here, true, false, &f);
+		fidelity_of(p->job, &here, true, false, &f);
 		fidelity_json(&f, &json);
 		if (x->json)
 			buf_append(&text, json.data, json.len);
@@ -128,7 +125,6 @@ static int report(const struct replay_args *x, const struct replay_plan *p,
 	}
 	buf_release(&text);
 	buf_release(&json);
-	job_release(&log);
 	job_release(&here);
 	return rc;
 }

@@ -2,6 +2,7 @@
 #include "jobtrace/fidelity.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,10 +99,20 @@ static void add_double(struct doubles *d, double v)
 	d->v[d->n++] = v;
 }
 
+static double mean_of(const double *v, size_t n)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += v[i];
+	return n ? sum / (double)n : NAN;
+}
+
 static void set_times(struct fidelity_times *t, struct doubles *log, struct doubles *run)
 {
 	t->log_n = log->n;
 	t->run_n = run->n;
+	t->mean = (struct fidelity_pair){mean_of(log->v, log->n), mean_of(run->v, run->n)};
 	t->median = (struct fidelity_pair){median_of(log->v, log->n), median_of(run->v, run->n)};
 	t->ks = fidelity_ks(log->v, log->n, run->v, run->n);
 }
@@ -201,7 +212,13 @@ static bool is_stored(const struct job *job, const struct job_event *v)
 
 static bool counts(const struct account *a, const struct job_event *v, bool dataset_only)
 {
+	bool failed = v->result < 0 && v->result != JOB_UNKNOWN;
+
 	if (!is_request(v) || !is_stored(a->job, v))
+		return false;
+	/* what fails without looking at the storage */
+	if (failed && (is_transfer(v) || v->kind == JOB_CLOSE || v->kind == JOB_SEEK ||
+		       v->kind == JOB_SYNC || v->kind == JOB_TRUNCATE))
 		return false;
 	return !dataset_only || (is_transfer(v) && is_data(a, v->file));
 }
@@ -384,10 +401,31 @@ static void sample_times(const struct account *a, struct doubles *out)
 			add_double(out, (double)a->visit[i].read_ns / 1e9);
 }
 
+/* A trainer that reads itself: from the begin of one batch to that of the next. */
+static void steps_by_visits(const struct account *a, struct doubles *out)
+{
+	const struct visit **last = xcalloc(a->readers + 1, sizeof(*last));
+
+	for (size_t i = 0; i < a->visits; i++) {
+		const struct visit *v = &a->visit[i], *before = last[v->reader];
+
+		if (v->batch == JOB_NONE || v->begin_ns == JOB_UNKNOWN ||
+		    a->reader[v->reader].worker || a->sample[v->sample].evaluation ||
+		    (before && before->batch == v->batch && before->epoch == v->epoch))
+			continue;
+		if (before && before->epoch == v->epoch)
+			add_double(out, (double)(v->begin_ns - before->begin_ns) / 1e9);
+		last[v->reader] = v;
+	}
+	free(last);
+}
+
 /* From one batch of an epoch that a trainer took to the next; between epochs other things happen.
  */
 static void step_times(const struct account *a, struct doubles *out)
 {
+	if (a->steps == 0)
+		steps_by_visits(a, out);
 	for (size_t i = 1; i < a->steps; i++) {
 		const struct step *s = &a->step[i], *before = s - 1;
 
@@ -539,10 +577,14 @@ static void put_seconds(struct buf *out, const char *what, struct fidelity_pair 
 
 static void put_times(struct buf *out, const char *what, const struct fidelity_times *t)
 {
-	put_seconds(out, what, t->median);
-	if (!isnan(t->ks))
-		buf_printf(out, "  %-22s %14zu %14zu  distance %.3f\n", "  of", t->log_n, t->run_n,
-			   t->ks);
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s, median", what);
+	put_seconds(out, text, t->median);
+	if (isnan(t->ks))
+		return;
+	put_seconds(out, "  mean", t->mean);
+	buf_printf(out, "  %-22s %14zu %14zu  distance %.3f\n", "  of", t->log_n, t->run_n, t->ks);
 }
 
 void fidelity_print(const struct fidelity *f, struct buf *out)
@@ -597,6 +639,10 @@ static void json_times(struct buf *out, const char *name, const struct fidelity_
 	json_number(out, t->median.log);
 	buf_puts(out, ", \"here_median_s\": ");
 	json_number(out, t->median.run);
+	buf_puts(out, ", \"log_mean_s\": ");
+	json_number(out, t->mean.log);
+	buf_puts(out, ", \"here_mean_s\": ");
+	json_number(out, t->mean.run);
 	buf_puts(out, ", \"ks\": ");
 	json_number(out, t->ks);
 	buf_puts(out, "},\n");

@@ -24,8 +24,8 @@ struct fidelity_pair {
 
 struct fidelity_times {
 	size_t log_n, run_n;
-	struct fidelity_pair median; /* s */
-	double ks;                   /* NAN: one of them has none */
+	struct fidelity_pair median, mean; /* s */
+	double ks;                         /* NAN: one of them has none */
 };
 
 struct fidelity {

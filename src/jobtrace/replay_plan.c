@@ -750,7 +750,18 @@ static void copy_tables(const struct job *from, struct job *out)
 		job_thread(out, from->thread[i].process, from->thread[i].tid);
 }
 
-int replay_plan_job(const struct replay_plan *p, bool measured, struct job *out, struct err *e)
+/* A process lives from its first operation to its last. */
+static void extend_life(struct job *out, const struct job_event *v)
+{
+	struct job_process *p = &out->process[out->thread[v->thread].process];
+
+	if (p->begin_ns == JOB_UNKNOWN || v->begin_ns < p->begin_ns)
+		p->begin_ns = v->begin_ns;
+	if (v->end_ns > p->end_ns)
+		p->end_ns = v->end_ns;
+}
+
+int replay_plan_job(const struct replay_plan *p, struct job *out, struct err *e)
 {
 	int rc = 0;
 
@@ -762,12 +773,13 @@ int replay_plan_job(const struct replay_plan *p, bool measured, struct job *out,
 		/* the threads have ended */
 		int64_t end = atomic_load_explicit(&o->end_ns, memory_order_relaxed);
 
-		if (measured && end == JOB_UNKNOWN)
+		if (end == JOB_UNKNOWN)
 			continue;
-		v.begin_ns = measured ? o->begin_ns : o->log_begin_ns;
-		v.end_ns = measured ? end : o->log_end_ns;
-		if (measured && !o->only)
+		v.begin_ns = o->begin_ns;
+		v.end_ns = end;
+		if (!o->only)
 			v.result = o->result;
+		extend_life(out, &v);
 		rc = job_add(out, &v, e);
 	}
 	return rc < 0 ? rc : job_finish(out, e);

@@ -82,10 +82,9 @@ struct replay_plan {
 	uint64_t matched, unmatched;  /* reads of pipes whose writer was found, and not */
 };
 
-/* The operations as a job: with the times and results of the log, or with those of the replay, in
- * which operations that were not made are missing. Threads, processes and files have the numbers
- * that they have in the job. */
-int replay_plan_job(const struct replay_plan *p, bool measured, struct job *out, struct err *e);
+/* The operations that were made as a job, with the times and results of the replay. Threads,
+ * processes and files have the numbers that they have in the job. */
+int replay_plan_job(const struct replay_plan *p, struct job *out, struct err *e);
 /* `job` must outlive it. Release in any case. */
 int replay_plan_make(struct replay_plan *p, const struct job *job, struct err *e);
 void replay_plan_release(struct replay_plan *p);
