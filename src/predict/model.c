@@ -651,9 +651,9 @@ uint64_t model_memory(const struct model *m)
 	uint64_t readers = (uint64_t)m->ranks * (m->workers ? m->workers : 1);
 
 	/* each reader is in the heap of events and in that of one server, which grow by doubling */
-	return readers * (sizeof(struct reader) + 4 * sizeof(struct moment)) +
-	       m->ranks * (sizeof(struct side) + 4 * sizeof(struct moment) +
-			   window_of(m) * sizeof(uint32_t)) +
+	return readers * (sizeof(struct reader) + 4 * MOMENT_BYTES) +
+	       m->ranks *
+		       (sizeof(struct side) + 4 * MOMENT_BYTES + window_of(m) * sizeof(uint32_t)) +
 	       store_hosts(m) * (SERVERS * sizeof(struct shared_server) + 3 * sizeof(struct line)) +
 	       sizeof(double) * ((uint64_t)m->open.servers + m->open.burst + m->read.servers +
 				 m->read.burst);

@@ -3,62 +3,121 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 
-/* ---- moments: a heap of four children, which is half as high as one of two ---- */
+/* ---- moments: a heap of four children, which is half as high as one of two ----
+ *
+ * Most of a simulation's time is spent here, waiting for comparisons that cannot be predicted: keys
+ * are compared as whole numbers, key and sequence at once, and without a branch. */
 
 #define CHILDREN 4
 
-static bool before(const struct moment *a, const struct moment *b)
+typedef unsigned __int128 order_t;
+
+static order_t order_of(const struct moment_order *o)
 {
-	return a->key < b->key || (!(b->key < a->key) && a->seq < b->seq);
+	return (order_t)o->key << 64 | o->seq;
+}
+
+/* Of a key that is not negative: ordered as the number is. */
+static uint64_t bits_of(double key)
+{
+	uint64_t bits;
+
+	key += 0.0; /* no negative zero */
+	memcpy(&bits, &key, sizeof(bits));
+	return bits;
+}
+
+static double key_of(uint64_t bits)
+{
+	double key;
+
+	memcpy(&key, &bits, sizeof(key));
+	return key;
+}
+
+static void reserve(struct moments *h, uint32_t room)
+{
+	h->room = room;
+	h->order = xrealloc(h->order, room * sizeof(*h->order));
+	h->of = xrealloc(h->of, room * sizeof(*h->of));
 }
 
 void moments_reserve(struct moments *h, uint32_t room)
 {
-	*h = (struct moments){.entry = xcalloc(room ? room : 1, sizeof(*h->entry)), .room = room};
+	*h = (struct moments){0};
+	reserve(h, room + CHILDREN);
 }
 
 void moments_release(struct moments *h)
 {
-	free(h->entry);
+	free(h->order);
+	free(h->of);
+}
+
+double moments_first(const struct moments *h)
+{
+	assert(h->n > 0);
+	return key_of(h->order[0].key);
+}
+
+/* Up from a free place. */
+static void rise(struct moments *h, uint32_t i, struct moment_order order, struct moment_of of)
+{
+	for (; i > 0; i = (i - 1) / CHILDREN) {
+		uint32_t above = (i - 1) / CHILDREN;
+
+		if (order_of(&h->order[above]) <= order_of(&order))
+			break;
+		h->order[i] = h->order[above];
+		h->of[i] = h->of[above];
+	}
+	h->order[i] = order;
+	h->of[i] = of;
 }
 
 void moments_push(struct moments *h, double key, uint32_t who, uint32_t what)
 {
-	const struct moment e = {key, h->seq++, who, what};
-	uint32_t i = h->n++;
-
-	if (i == h->room) {
-		h->room = 2 * h->room + CHILDREN;
-		h->entry = xrealloc(h->entry, h->room * sizeof(*h->entry));
-	}
-	for (; i > 0 && before(&e, &h->entry[(i - 1) / CHILDREN]); i = (i - 1) / CHILDREN)
-		h->entry[i] = h->entry[(i - 1) / CHILDREN];
-	h->entry[i] = e;
+	assert(key >= 0);
+	if (h->n == h->room)
+		reserve(h, 2 * h->room + CHILDREN);
+	rise(h, h->n++, (struct moment_order){bits_of(key), h->seq++},
+	     (struct moment_of){who, what});
 }
 
 struct moment moments_pop(struct moments *h)
 {
-	const struct moment first = h->entry[0];
+	const struct moment first = {key_of(h->order[0].key), h->of[0].who, h->of[0].what};
 	uint32_t i = 0, child;
 
 	assert(h->n > 0);
 	h->n--;
-	const struct moment last = h->entry[h->n];
+	/* the free place goes down to the end, where the last one nearly always belongs */
+	for (; (child = CHILDREN * i + 1) + CHILDREN <= h->n; i = child) {
+		order_t least = order_of(&h->order[child]);
 
-	for (; (child = CHILDREN * i + 1) < h->n; i = child) {
-		uint32_t end = child + CHILDREN < h->n ? child + CHILDREN : h->n;
+		for (uint32_t c = child + 1, end = child + CHILDREN; c < end; c++) {
+			order_t order = order_of(&h->order[c]);
+			bool less = order < least;
 
-		for (uint32_t c = child + 1; c < end; c++)
-			if (before(&h->entry[c], &h->entry[child]))
-				child = c;
-		if (!before(&h->entry[child], &last))
-			break;
-		h->entry[i] = h->entry[child];
+			least = less ? order : least;
+			child = less ? c : child;
+		}
+		h->order[i] = h->order[child];
+		h->of[i] = h->of[child];
 	}
-	h->entry[i] = last;
+	if (child < h->n) {
+		for (uint32_t c = child + 1; c < h->n; c++)
+			if (order_of(&h->order[c]) < order_of(&h->order[child]))
+				child = c;
+		h->order[i] = h->order[child];
+		h->of[i] = h->of[child];
+		i = child;
+	}
+	rise(h, i, h->order[h->n], h->of[h->n]);
 	return first;
 }
 
@@ -90,7 +149,7 @@ double server_due(const struct shared_server *t)
 
 	if (t->heap.n == 0)
 		return INFINITY;
-	left = t->heap.entry[0].key - t->v;
+	left = moments_first(&t->heap) - t->v;
 	return left > 0 ? t->at + left / rate_of(t) : t->at;
 }
 

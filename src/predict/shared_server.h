@@ -5,18 +5,30 @@
 #include <stdint.h>
 
 struct moments {
-	struct moment {
-		double key;
+	struct moment_order {
+		uint64_t key; /* the bits of a double that is not negative */
 		uint64_t seq; /* those of one key go in the order in which they came */
+	} * order;
+	struct moment_of {
 		uint32_t who, what;
-	} * entry;
+	} * of;
 	uint32_t n, room;
 	uint64_t seq;
 };
 
+#define MOMENT_BYTES (sizeof(struct moment_order) + sizeof(struct moment_of))
+
+struct moment {
+	double key;
+	uint32_t who, what;
+};
+
 void moments_reserve(struct moments *h, uint32_t room);
 void moments_release(struct moments *h);
+/* A key is not negative and may be INFINITY. */
 void moments_push(struct moments *h, double key, uint32_t who, uint32_t what);
+/* The key of the first one; there must be one. */
+double moments_first(const struct moments *h);
 struct moment moments_pop(struct moments *h);
 
 /* Shared by all at it: each of n gets min(each, all / n) of it a second. INFINITY: no limit. */

@@ -71,7 +71,7 @@ def search(binary, keys, folder, surround, *more):
 def full_run(binary, keys, knee, folder, surround):
     """One run of 500 steps of `knee` accelerators, from files that are there or are made first."""
     begin = time.monotonic()
-    done = subprocess.run([binary, "run", "default", *words({**BASE, **keys}), f"dataset.num_files_train={500 * knee}",
+    done = subprocess.run([binary, "run", "default", *words({**BASE, **keys}), f"dataset.num_files_train={500 * knee}", "train.epochs=1",
                            "workflow.generate_data=true", "workflow.evaluation=false", "-q", "-n", str(knee),
                            "-o", folder], capture_output=True, text=True, timeout=900, **surround)
     assert done.returncode == 0, done.stdout + done.stderr
