@@ -41,7 +41,9 @@ struct capacity_run {
 	double whole_au;
 	/* read in the time that is measured, not before it; bytes that requests returned */
 	double samples_per_s, bytes_per_s;
-	double client_busy;        /* share of the processors, 0 to 1 */
+	/* Share of the processors, 0 to 1: with any program, of the host that had it hardest; with
+	 * this run, of all its hosts. */
+	double client_busy, run_busy;
 	double cached_share;       /* of the bytes, from the page cache */
 	double seconds;            /* wall time of the process */
 	char storage[16];          /* measured.storage */

@@ -134,9 +134,11 @@ static void put_client(const struct capacity *c, struct buf *out)
 	r = limited ? limited : fastest(c);
 	if (!r)
 		return;
+	put_percents(&text, r->run_busy);
+	buf_say(&text, " of the processors busy with %u accelerator%s, ", r->accelerators,
+		plural(r->accelerators));
 	put_percents(&text, r->client_busy);
-	buf_say(&text, " of the processors of this host busy with %u accelerator%s",
-		r->accelerators, plural(r->accelerators));
+	buf_puts(&text, " with all programs");
 	if (limited && limited->client)
 		buf_puts(&text, ": the client limits, and the storage may feed more");
 	put_label(out, "client", &text);
@@ -265,6 +267,7 @@ static json_t *run_json(const struct capacity_run *r)
 	json_put_real(o, "samples_per_s", r->samples_per_s);
 	json_put_real(o, "bytes_per_s", r->bytes_per_s);
 	json_put_real(o, "client_busy_percent", 100 * r->client_busy);
+	json_put_real(o, "run_busy_percent", 100 * r->run_busy);
 	json_put_real(o, "page_cache_percent", 100 * r->cached_share);
 	json_put_text(o, "cause", r->cause);
 	json_put_text(o, "limit", r->text);
@@ -305,6 +308,10 @@ json_t *capacity_json(const struct capacity *c)
 	json_put_real(root, "client_busy_percent",
 		      100 * (limited ? limited->client_busy
 			     : fast  ? fast->client_busy
+				     : NAN));
+	json_put_real(root, "run_busy_percent",
+		      100 * (limited ? limited->run_busy
+			     : fast  ? fast->run_busy
 				     : NAN));
 	json_put_bool(root, "changed", c->changed);
 	json_put_bool(root, "reversed", c->knee.reversed);

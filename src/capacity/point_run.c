@@ -189,22 +189,26 @@ static void copy_text(const json_t *o, const char *key, char *out, size_t size)
 	snprintf(out, size, "%s", s ? s : "");
 }
 
-static double client_busy(const json_t *training)
+/* Of the epoch in which most was done. */
+static void find_busy(const struct run_record *r, const json_t *training, struct capacity_run *out)
 {
+	double hosts = r->hosts ? r->hosts : 1;
 	const json_t *epoch;
-	double most = NAN;
 	size_t i;
 
+	out->client_busy = out->run_busy = NAN;
 	json_array_foreach(json_object_get(training, "epochs"), i, epoch)
 	{
 		const json_t *p = json_object_get(epoch, "processors");
-		double busy =
-			number(p, "busy_s") / (number(p, "allowed") * number(epoch, "wall_s"));
+		double all = number(p, "allowed") * number(epoch, "wall_s");
+		double busy = number(p, "busy_s") / all;
+		double own = number(epoch, "cpu_s") / all / hosts;
 
-		if (isfinite(busy) && !(busy < most))
-			most = fmin(1, busy);
+		if (isfinite(busy) && !(busy < out->client_busy))
+			out->client_busy = fmin(1, busy);
+		if (isfinite(own) && !(own < out->run_busy))
+			out->run_busy = fmin(1, own);
 	}
-	return most;
 }
 
 /* That its length is what fails is known: a point is as short as may be. */
@@ -295,7 +299,7 @@ static void take_record(const struct capacity *c, const struct run_record *r,
 	out->samples_per_s = delivered(r, training, &s);
 	out->bytes_per_s =
 		out->samples_per_s * number(training, "returned_bytes") / samples_of(training);
-	out->client_busy = client_busy(training);
+	find_busy(r, training, out);
 	out->cached_share = sides_cached_share(r);
 	copy_text(json_object_get(r->result, "measured"), "storage", out->storage,
 		  sizeof(out->storage));

@@ -483,6 +483,8 @@ static const struct sizing_row *try(struct search *x, double n)
 		return &x->tried[TRIED_MAX - 1];
 	*r = (struct sizing_row){.accelerators = n, .hosts = x->hosts};
 	find_needs(r, x->s);
+	if (x->q->tell)
+		x->q->tell(r);
 	x->failed = x->failed || x->q->simulate(x->q->arg, r, &why) != 1;
 	x->count++;
 	return r;
@@ -540,6 +542,8 @@ static int find_row(struct sizing *s, const struct sizing_question *q, const str
 		return rc;
 	find_needs(r, s);
 	find_baselines(r, s);
+	if (q->simulate && q->tell)
+		q->tell(r);
 	rc = q->simulate ? q->simulate(q->arg, r, e) : 0;
 	if (rc < 0)
 		return rc;

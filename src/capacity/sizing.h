@@ -93,6 +93,8 @@ struct sizing_question {
 	 * NULL: none. */
 	int (*simulate)(void *arg, struct sizing_row *row, struct err *e);
 	void *arg;
+	/* Before each of these, which may take seconds; NULL: nobody asks. */
+	void (*tell)(const struct sizing_row *row);
 };
 
 /* ERR_DATA for what the points do not bear, ERR_USAGE for what cannot be. Release in any case. */

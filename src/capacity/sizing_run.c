@@ -9,6 +9,7 @@
 #include "predict/fleet.h"
 
 #define SEED 1
+#define POOLED_MOST 8
 
 /* Of the plan's workload. */
 static const struct sizing_run *choose(const struct sizing_runs *a, double n)
@@ -105,11 +106,84 @@ static void fill(struct sizing_row *r, const struct point *p, const struct fleet
 	say_next(r, p, f);
 }
 
+/* Repetitions of a run: those that look like it. */
+static bool repeats(const struct sizing_runs *a, const struct sizing_run *run,
+		    const struct sizing_run *other)
+{
+	return other->basis.known && other->point->accelerators == run->point->accelerators &&
+	       other->point->hosts == run->point->hosts && duty_same(&other->point->of, a->plan);
+}
+
+struct pooled {
+	double mid, low, high; /* sums: of figures, of squares of the distances to them */
+	double square;
+};
+
+static void pool_add(struct pooled *p, double low, double mid, double high)
+{
+	p->mid += mid;
+	p->square += mid * mid;
+	p->low += (mid - low) * (mid - low);
+	p->high += (high - mid) * (high - mid);
+}
+
+/* What each may be off stays, as it is the model's; what they differ by comes to it. */
+static void pool_end(const struct pooled *p, double n, double *low, double *mid, double *high)
+{
+	double between = n > 1 ? fmax(0, (p->square - p->mid * p->mid / n) / (n - 1)) : 0;
+
+	*mid = p->mid / n;
+	*low = fmax(0, *mid - sqrt(p->low / n + between));
+	*high = fmin(100, *mid + sqrt(p->high / n + between));
+}
+
+/* The mean of what repetitions of the run say; *like: the mean of what they measured. */
+static struct fleet_prediction predict(const struct sizing_runs *a, const struct sizing_run *run,
+				       const struct sizing_row *row, struct point *like)
+{
+	struct fleet_prediction all = {.known = false};
+	struct pooled au = {0}, rate = {0};
+	double n = 0, samples = 0, measured = 0;
+
+	*like = *run->point;
+	for (size_t i = 0; i < a->runs && n < POOLED_MOST; i++) {
+		const struct sizing_run *one = &a->run[i];
+		struct fleet_prediction f;
+
+		if (!repeats(a, run, one))
+			continue;
+		f = fleet_predict(&one->basis, (uint32_t)row->accelerators, (uint32_t)row->hosts, 0,
+				  SEED);
+		if (!f.known && all.known)
+			continue;
+		if (!all.known)
+			all = f;
+		if (!f.known)
+			continue;
+		all.at_most = all.at_most || f.at_most;
+		pool_add(&au, f.au_low, f.best.au, f.au_high);
+		pool_add(&rate, f.au_rate_low, f.best.au_rate, f.au_rate_high);
+		samples += one->point->samples_per_s;
+		measured += one->point->au;
+		n++;
+	}
+	if (n <= 1)
+		return all;
+	pool_end(&au, n, &all.au_low, &all.best.au, &all.au_high);
+	pool_end(&rate, n, &all.au_rate_low, &all.best.au_rate, &all.au_rate_high);
+	like->samples_per_s = samples / n;
+	like->au = measured / n;
+	note_once(a, xasprintf("the mean of %.0f runs of %.0f accelerators", n,
+			       run->point->accelerators));
+	return all;
+}
+
 int sizing_by_run(void *arg, struct sizing_row *row, struct err *e)
 {
 	const struct sizing_runs *a = arg;
 	const struct sizing_run *run = choose(a, row->accelerators);
 	struct fleet_prediction f;
+	struct point like;
 
 	if (!run || a->grows) {
 		note_unknown(a);
@@ -123,7 +197,7 @@ int sizing_by_run(void *arg, struct sizing_row *row, struct err *e)
 			       run->point->accelerators, run->point->from, SIZING_SIMULATED_FAR,
 			       SIZING_SIMULATED_FAR * run->point->accelerators,
 			       ceil(row->accelerators / SIZING_SIMULATED_FAR));
-	f = fleet_predict(&run->basis, (uint32_t)row->accelerators, (uint32_t)row->hosts, 0, SEED);
+	f = predict(a, run, row, &like);
 	if (!f.known && row->accelerators > SIZING_FAR * run->point->accelerators)
 		return err_set(e, ERR_DATA, "%.0f accelerators from the %.0f of '%s': %s",
 			       row->accelerators, run->point->accelerators, run->point->from,
@@ -134,6 +208,6 @@ int sizing_by_run(void *arg, struct sizing_row *row, struct err *e)
 				       row->accelerators, run->point->from, f.why));
 		return 0;
 	}
-	fill(row, run->point, &f);
+	fill(row, &like, &f);
 	return 1;
 }

@@ -22,6 +22,7 @@
 #include "readback/audit.h"
 #include "result/json_basis.h"
 #include "result/json_out.h"
+#include "workload/need.h"
 
 #define ACCELERATORS_MAX 10000000
 #define HOSTS_MAX 1000000
@@ -77,6 +78,8 @@ struct known {
 	struct point *result;
 	struct sizing_run *run; /* of each */
 	struct err *why;        /* code 0: it is a point */
+	/* Bytes/s of its checkpoints, each the mean of the run; NAN: it wrote, or read, none. */
+	double *write, *read;
 	size_t results;
 	struct str_list *failed; /* of each: its checks that failed */
 	struct str_list notes;
@@ -91,12 +94,24 @@ static void begin_results(void *arg, size_t n)
 	k->run = xcalloc(n + 1, sizeof(*k->run));
 	k->why = xcalloc(n + 1, sizeof(*k->why));
 	k->failed = xcalloc(n + 1, sizeof(*k->failed));
+	k->write = xcalloc(n + 1, sizeof(*k->write));
+	k->read = xcalloc(n + 1, sizeof(*k->read));
+}
+
+static double checkpoint_rate(const struct run_record *r, const char *of)
+{
+	const json_t *v =
+		json_object_get(json_object_get(json_object_get(r->result, "checkpoint"), of),
+				"throughput_mean_bytes_per_s");
+
+	return json_is_number(v) && json_number_value(v) > 0 ? json_number_value(v) : NAN;
 }
 
 static void look_at_result(void *arg, size_t i, struct run_record *r)
 {
 	struct known *k = arg;
 
+	k->write[i] = k->read[i] = NAN;
 	if (r->broken) {
 		err_set(&k->why[i], ERR_DATA, "%s", r->broken);
 		return;
@@ -106,6 +121,8 @@ static void look_at_result(void *arg, size_t i, struct run_record *r)
 		str_list_add(&k->failed[i], xstrdup(r->alone.failed.v[n]));
 	json_basis_read(r->result, &k->run[i].basis);
 	k->run[i].point = &k->result[i];
+	k->write[i] = checkpoint_rate(r, "save");
+	k->read[i] = checkpoint_rate(r, "load");
 	if (r->damage.n)
 		err_set(&k->why[i], ERR_DATA, "%s", r->damage.v[0]);
 	else
@@ -117,6 +134,8 @@ static void known_release(struct known *k)
 	for (size_t i = 0; i < k->results; i++)
 		str_list_release(&k->failed[i]);
 	free(k->failed);
+	free(k->write);
+	free(k->read);
 	free(k->why);
 	free(k->run);
 	free(k->result);
@@ -160,11 +179,18 @@ static int refuse_mixed(const struct point *a, const struct point *b, struct err
 	return 0;
 }
 
+static bool wants_checkpoint(const struct plan_args *a)
+{
+	return a->checkpoint || !isnan(a->parameters);
+}
+
 static int take_results(const struct plan_args *a, struct known *k, struct err *e)
 {
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < k->results; i++) {
+		if (k->why[i].code && isfinite(k->write[i]) && wants_checkpoint(a))
+			continue; /* of a run that made checkpoints alone */
 		if (k->why[i].code) {
 			*e = k->why[i];
 			return e->code;
@@ -177,7 +203,7 @@ static int take_results(const struct plan_args *a, struct known *k, struct err *
 					       k->result[i].from));
 		if (k->points == POINTS_MAX)
 			return err_set(e, ERR_USAGE, "more than %d results and points", POINTS_MAX);
-		rc = i ? refuse_mixed(&k->result[0], &k->result[i], e) : 0;
+		rc = k->points ? refuse_mixed(&k->point[0], &k->result[i], e) : 0;
 		if (rc == 0)
 			rc = point_check(&k->result[i], e);
 		k->point[k->points++] = k->result[i];
@@ -344,15 +370,46 @@ static int check_checkpoint(const struct plan_args *a, struct err *e)
 	return 0;
 }
 
-static int find_checkpoint(const struct plan_args *a, struct sizing *s, struct err *e)
+/* The highest of the results. */
+static size_t fastest(const double *rate, size_t n)
+{
+	size_t best = n;
+
+	for (size_t i = 0; i < n; i++)
+		if (isfinite(rate[i]) && (best == n || rate[i] > rate[best]))
+			best = i;
+	return best;
+}
+
+/* Rates that were not given: as measured. */
+static void take_rates(const struct plan_args *a, struct known *k, struct goodput_input *in)
+{
+	size_t write = fastest(k->write, k->results), read = fastest(k->read, k->results);
+	char rate[48];
+
+	if (!a->write_rate && write < k->results) {
+		in->write_rate = k->write[write];
+		str_list_add(&k->notes,
+			     xasprintf("checkpoints are written at %s, the highest rate of the "
+				       "results ('%.300s'); --write-rate sets another",
+				       need_rate_text(in->write_rate, rate, sizeof(rate)),
+				       k->result[write].from));
+	}
+	if (!a->read_rate && !a->write_rate && read < k->results)
+		in->read_rate = k->read[read];
+}
+
+static int find_checkpoint(const struct plan_args *a, struct known *k, struct sizing *s,
+			   struct err *e)
 {
 	int rc;
 
-	if (!a->checkpoint && isnan(a->parameters))
+	if (!wants_checkpoint(a))
 		return 0;
 	rc = read_checkpoint(a, &s->checkpoint, e);
 	if (rc < 0)
 		return rc;
+	take_rates(a, k, &s->checkpoint);
 	s->checkpoint.accelerators = s->row[0].accelerators;
 	s->has_goodput = true;
 	s->mtbf_given = !isnan(a->mtbf);
@@ -415,6 +472,15 @@ static int write_plan(const struct sizing *s, const struct plan_args *a, struct 
 	return rc;
 }
 
+/* A simulation of many may take half a minute. */
+static void tell_row(const struct sizing_row *row)
+{
+	static unsigned n;
+
+	say(stderr, "\r\033[K  simulation %u: %.0f accelerators on %.0f host%s", ++n,
+	    row->accelerators, row->hosts, row->hosts == 1 ? "" : "s");
+}
+
 static int plan(const struct plan_args *a, struct err *e)
 {
 	double accelerators[SIZING_ROWS_MAX];
@@ -437,11 +503,14 @@ static int plan(const struct plan_args *a, struct err *e)
 	if (known.results) {
 		q.simulate = sizing_by_run;
 		q.arg = &runs;
+		q.tell = terminal_can_draw(STDERR_FILENO) ? tell_row : NULL;
 	}
 	if (rc == 0)
 		rc = sizing_find(&s, &q, known.point, known.points, e);
+	if (q.tell)
+		say(stderr, "\r\033[K");
 	if (rc == 0)
-		rc = find_checkpoint(a, &s, e);
+		rc = find_checkpoint(a, &known, &s, e);
 	if (rc == 0) {
 		s.notes = known.notes;
 		known.notes = (struct str_list){0};

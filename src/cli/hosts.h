@@ -24,6 +24,10 @@ int hosts_parse(const char *list, struct host_entry **out, size_t *count, struct
  * `bytes`, the program that comes first over the connection. */
 void hosts_put_command(struct buf *out, const char *program, uint64_t bytes);
 
+/* Lets this process have 3 descriptors for each of `n` beside its own: raises the limit as far as
+ * it may. -EMFILE and a sentence about `what` when that is not enough. */
+int hosts_descriptors(uint64_t n, const char *what, struct err *e);
+
 /* Carries out a command on all hosts of a->hosts: its arguments (argv of this process, with the
  * options that are for this function alone) are those of every process. Prints what process 0
  * prints, and one sentence when a host cannot be used. Returns the exit status: that of process 0.

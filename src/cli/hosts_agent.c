@@ -230,6 +230,7 @@ static void agent_release(struct agent *a)
 
 static bool begin_job(struct agent *a, const char *body, size_t bytes)
 {
+	struct err why = {0};
 	int rc = 0;
 
 	if (a->member || !take_job(a, body, bytes))
@@ -238,6 +239,10 @@ static bool begin_job(struct agent *a, const char *body, size_t bytes)
 	 * one in which ssh begins */
 	if (chdir(a->folder[0]) != 0 && errno != ENOENT) {
 		say_failed("cannot use the folder", a->folder[0], errno);
+		return false;
+	}
+	if (hosts_descriptors(a->job.count, "processes", &why) < 0) {
+		say_message(HOSTS_FAILED, 0, why.text, strlen(why.text));
 		return false;
 	}
 	a->member = xcalloc(a->job.count, sizeof(*a->member));

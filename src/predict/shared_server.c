@@ -13,6 +13,7 @@
  * are compared as whole numbers, key and sequence at once, and without a branch. */
 
 #define CHILDREN 4
+#define CYCLES 3 /* of a line's bursts, before they are all alike */
 
 typedef unsigned __int128 order_t;
 
@@ -176,13 +177,28 @@ void line_release(struct line *l)
 	free(l->released);
 }
 
+/* After some cycles of its bursts each takes as long as the one before: what is left of whole ones
+ * at once. */
+static void line_skip(struct line *l, double *at)
+{
+	double skipped = floor(l->carry / l->burst) - 1, later = skipped * l->burst * l->pace_s;
+
+	for (uint32_t i = 0; i < l->burst; i++)
+		l->released[i] += later;
+	*at += later;
+	l->carry -= skipped * l->burst;
+}
+
 double line_pace(struct line *l, double now, double requests)
 {
+	uint64_t cycles = 0;
 	double at = now;
 
 	if (!l->burst)
 		return now;
 	for (l->carry += requests; l->carry >= 1; l->carry--) {
+		if (l->carry >= CYCLES * (double)l->burst && cycles++ == CYCLES * l->burst)
+			line_skip(l, &at);
 		double *slot = &l->released[l->releases % l->burst];
 
 		if (l->releases++ >= l->burst)

@@ -6,6 +6,8 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 
+#define DRAWS_MOST 256 /* of a sum */
+
 uint32_t store_hosts(const struct model *m)
 {
 	return m->hosts == 0 ? 1 : m->hosts < m->ranks ? m->hosts : m->ranks;
@@ -17,17 +19,21 @@ bool store_waits(const struct model_queue *q, const struct model_drawn *d)
 }
 
 /* The times of requests, summed; a part of a request is that part of its time. */
+/* Of very many, some are drawn, and stand for all with the mean and the variance of the sum. */
 static double drawn_sum(const struct store_model *s, const struct way *w, const struct store_ask *a)
 {
-	double n = w->drawn->requests * a->part, sum = 0;
+	double n = w->drawn->requests * a->part, sum = 0, most = fmin(n, DRAWS_MOST), mean;
 	uint64_t key;
 
 	if (!(n > 0))
 		return 0;
 	key = rng_key(s->m->seed + (w == &s->open), a->rank, a->key);
-	for (uint64_t k = 0; (double)k < n; k++)
-		sum += drawn_value(w->drawn->of, rng_word(key, k)) * fmin(1, n - (double)k);
-	return sum;
+	for (uint64_t k = 0; (double)k < most; k++)
+		sum += drawn_value(w->drawn->of, rng_word(key, k)) * fmin(1, most - (double)k);
+	if (n <= DRAWS_MOST)
+		return sum;
+	mean = drawn_mean(w->drawn->of);
+	return fmax(0, n * mean + (sum - DRAWS_MOST * mean) * sqrt(n / DRAWS_MOST));
 }
 
 double store_pass(struct store_model *s, struct way *w, double now, const struct store_ask *a)

@@ -120,6 +120,29 @@ def started(command):
         process.wait()
 
 
+def lose_rank(command, out, rank, tries=3):
+    """Kills the process of a rank while command(out) trains; returns (result, sentence, seconds, out). A launcher may end
+    the others before it has passed on what was said: it is said in one of some tries, and the result is right in all."""
+    for n in range(tries):
+        out_n = f"{out}{n}"
+        with started(command(out_n)) as launcher:
+            wait_epoch(out_n, 3)
+            os.kill(worker_pid(rank, out_n)[0], signal.SIGKILL)
+            begin = time.monotonic()
+            text = launcher.communicate(timeout=60)[0]
+            took = time.monotonic() - begin
+        r = load(out_n)
+        audited(out_n)
+        assert f"rank {rank} on host '" in r["reason"] and "ended unexpectedly" in r["reason"] and took < 10, (r["reason"], took)
+        assert [k["rank"] for k in r["ranks"] if k.get("lost")] == [rank] and launcher.returncode, (r["ranks"], launcher.returncode)
+        said = sentences(text)
+        assert said in ([], [f"stoker: {r['reason']}"]), text
+        if said:
+            return r, said[0], took, out_n
+        print(f"attempts: {os.path.basename(out)}: the launcher passed on nothing {n + 1} times", flush=True)
+    raise AssertionError(f"{out}: never was it said: {text}")
+
+
 def need_hosts():
     need([(os.geteuid() == 0, "making hosts of network namespaces needs root"),
           (shutil.which("ip") and shutil.which("nsenter") and shutil.which("unshare"),

@@ -1,11 +1,8 @@
 """comm.barrier: the barrier of each step over the launcher's MPI library, with both libraries. The results are those over
 sockets; a process that is lost while others wait in MPI_Ibarrier ends the run with the same sentence, as soon."""
-import os
-import signal
 import tempfile
-import time
 
-from launchers import LIBRARIES, audited, load, mpirun, need_mpi, run, sentences, started, stoker, tiny, wait_epoch, worker_pid
+from launchers import LIBRARIES, audited, load, lose_rank, mpirun, need_mpi, run, sentences, stoker, tiny
 
 need_mpi()
 
@@ -36,20 +33,9 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
         assert b["over"] == ("mpi" if b["mpi_s"] < b["sockets_s"] else "sockets"), b
         assert found["mpi"][2]["messages"] == 0 and "library" in b and "library" not in found["sockets"][2], found
 
-        out = f"{tmp}/{library}-lost"
-        more = arguments(tmp, out, "mpi", train__epochs=2000, train__computation_time=0.02)
-        with started([*mpirun(library, 3), *more]) as launcher:
-            wait_epoch(out, 3)
-            os.kill(worker_pid(2, out)[0], signal.SIGKILL)
-            begin = time.monotonic()
-            text = launcher.communicate(timeout=60)[0]
-            took = time.monotonic() - begin
-        r = load(out)
-        audited(out)
-        said = sentences(text) or [f"stoker: {r['reason']}"]
-        assert said == [f"stoker: {r['reason']}"], text
-        assert "rank 2 on host '" in said[0] and "ended unexpectedly" in said[0] and took < 10, (said, took)
-        assert [k["rank"] for k in r["ranks"] if k.get("lost")] == [2] and launcher.returncode, r["ranks"]
+        _, _, took, _ = lose_rank(lambda out, library=library: [*mpirun(library, 3), *arguments(tmp, out, "mpi", train__epochs=2000,
+                                                                                                 train__computation_time=0.02)],
+                                  f"{tmp}/{library}-lost", 2)
         print(f"{library}: sockets {1e6 * b['sockets_s']:.0f} us, mpi {1e6 * b['mpi_s']:.0f} us; lost: {took:.1f} s")
     # no launcher, no library: nothing to ask for in one process; a sentence in several
     stoker("run", *arguments(tmp, f"{tmp}/alone", "mpi"))

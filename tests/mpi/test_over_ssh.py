@@ -3,6 +3,7 @@ real sshd where one is installed. A host that refuses, hangs or is lost is named
 import contextlib
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import subprocess
@@ -65,6 +66,12 @@ def bad_input(tmp, arguments):
                          ("node1:0", ["number of processes"]), ("node1:x", ["number of processes"]),
                          ("node1:60000,node2:60000", ["are too many"]), ("x" * 300, ["is too long"])):
         refused(where, words, 5, arguments)
+    # more hosts than descriptors: refused at once where the hard limit is too low, and raised where only the soft one is
+    many = ",".join(f"refuses{i}" for i in range(40))
+    soft = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (100, 4096))}
+    hard = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))}
+    refused(many, ["40 hosts need 152 descriptors", "may have 100", "ulimit -Hn"], 5, arguments, **hard)
+    refused(many, ["host 'refuses", "could not be started there with false"], 10, arguments, ssh=["--ssh", "false"], **soft)
     done = run([PROGRAM, "run", "--copy-binary", *arguments], status=2)
     assert "are for --hosts" in done.stderr
     refused("node1", ["--hosts starts the processes itself", "srun"], 5, arguments,

@@ -47,6 +47,7 @@ def bandwidth(tmp):
     if not said["client_limits"]:  # a busy machine is said to be the limit, rightly
         assert not said["at_least"] and said["cause"] in ("bandwidth", "storage", "requests", "queue", "unsteady"), said["cause"]
         assert re.search(r"^default: [234] accelerators \(95 %: \d to \d\) at AU 90 %$", done.stdout, re.M), done.stdout
+    assert 0 < said["run_busy_percent"] <= said["client_busy_percent"] + 5, said  # the machine's clock has ticks
     assert f"limited by    from {said['accelerators'] + 1} on " in done.stdout, done.stdout
     assert abs(said["delivered_bytes_per_s"] / (3.5 * NEED * SAMPLE) - 1) < 0.1, said
     out = max(tmp.glob("bandwidth-?"))
@@ -82,7 +83,7 @@ def prefetched(tmp):
         stoker("capacity", *BASE, "reader.batch_size=4", "reader.read_threads=4", "reader.prefetch_size=8", "--time", "1", "--max", "4",
                f"storage.throttle.bandwidth={most}", "-o", out, timeout=170)
         runs = [(run["accelerators"], run["bytes_per_s"] / most) for run in found(out)["runs"]]
-        return all(rate < 1.05 and (accelerators == 1 or rate > 0.93) for accelerators, rate in runs), runs
+        return all(rate < 1.05 and (accelerators == 1 or rate > 0.87) for accelerators, rate in runs), runs
 
     ok, runs = attempts("capacity prefetched", once)
     print(f"   prefetched: {', '.join(f'{100 * rate:.0f} % with {n}' for n, rate in runs)}")
