@@ -170,6 +170,12 @@ static int read_header(struct darshan_log *log, struct err *e)
 
 	if (got < 0)
 		return err_sys(e, errno, "%s: cannot be read", log->path);
+	if (got >= 2 && h[0] == 0x1f && h[1] == 0x8b)
+		return err_set(
+			e, ERR_DATA,
+			"%s: the file is packed by gzip as a whole, which logs of Darshan 3 are "
+			"not: unpack it first",
+			log->path);
 	if (!darshan_is_log(h, (size_t)got))
 		return err_set(e, ERR_DATA, "%s: no Darshan log", log->path);
 	major = version_of(h, &minor);

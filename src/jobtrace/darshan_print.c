@@ -400,8 +400,8 @@ static void put_job(struct printer *p)
 	static const char *const method[] = {"ZLIB", "BZIP2", "NONE"};
 	const struct darshan_log *log = &p->log;
 
-	buf_say(&p->out, "# darshan log version: 3.%02u\n# compression method: %s\n", log->minor,
-		method[log->compression]);
+	buf_say(&p->out, "# log: %s\n# darshan log version: 3.%02u\n# compression method: %s\n",
+		log->path, log->minor, method[log->compression]);
 	if (!log->has_job)
 		return;
 	buf_say(&p->out,

@@ -130,7 +130,8 @@ struct job_thread {
 	const char *name; /* of job->names; NULL: not in the log */
 };
 
-/* Bytes over time, where the log has only this. */
+/* Bytes over time, from the begin of the process. A process may have several, whose sum is meant.
+ */
 struct job_heat {
 	uint32_t process;
 	double bin_s;

@@ -1,6 +1,7 @@
 """Darshan logs: every counter and request as Darshan's own tools print them, in all versions, both byte orders and all
 ways of packing; sentences for what is no log or a damaged one."""
 import glob
+import gzip
 import os
 import subprocess
 import sys
@@ -98,6 +99,7 @@ def sentences(folder):
     whole = good.write()
     check(said(folder, whole[:1000], "cut in its header: 1000 of 1328 bytes") == 1, "a cut header is an error")
     check(said(folder, whole[:1328], "no region of it is within its 1328 bytes") == 1, "a header alone is an error")
+    check(said(folder, gzip.compress(whole), "packed by gzip as a whole") == 1, "gzip")
     check(said(folder, whole[:16] + b"\7" + whole[17:], "compression method 7 is unknown") == 1, "method 7")
     for version in (b"2.06", b"4.00", b"3.30", b"3.5\0"):
         check(said(folder, version + whole[4:], "is not read here: 3.00, 3.10, 3.20, 3.21, 3.41 and later") == 1, version)
