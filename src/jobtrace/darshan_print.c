@@ -23,7 +23,9 @@ struct printer {
 	struct darshan_log log;
 	darshan_put *put;
 	void *context;
-	struct buf out;
+	struct buf out, place; /* the latter of the record with place_id */
+	uint64_t place_id;
+	unsigned place_module;
 	/* totals of the module */
 	bool any, summed;
 	struct darshan_record total;
@@ -42,18 +44,26 @@ static void flush(struct printer *p, size_t above)
 	buf_reset(&p->out);
 }
 
-/* Name, mount and type of a record, as the tail of a line. */
+/* Name, mount and type of a record, as the tail of a line. The lines of a record follow each
+ * other. */
 static void put_place(struct printer *p, unsigned module, uint64_t id)
 {
-	const char *name = darshan_name(&p->log, id);
-	/* what DAOS stores is below no mount */
-	bool daos = module == DARSHAN_DFS || module == DARSHAN_DAOS;
-	const struct darshan_mount *m = name && !daos ? darshan_mount_of(&p->log, name) : NULL;
-	const char *none = daos ? "N/A" : "UNKNOWN";
+	if (p->place.len == 0 || p->place_id != id || p->place_module != module) {
+		const char *name = darshan_name(&p->log, id);
+		/* what DAOS stores is below no mount */
+		bool daos = module == DARSHAN_DFS || module == DARSHAN_DAOS;
+		const struct darshan_mount *m =
+			name && !daos ? darshan_mount_of(&p->log, name) : NULL;
+		const char *none = daos ? "N/A" : "UNKNOWN";
 
-	if (!name)
-		name = module == DARSHAN_BGQ ? "darshan-bgq-record" : "(unknown)";
-	buf_say(&p->out, "\t%s\t%s\t%s\n", name, m ? m->path : none, m ? m->type : none);
+		if (!name)
+			name = module == DARSHAN_BGQ ? "darshan-bgq-record" : "(unknown)";
+		buf_reset(&p->place);
+		buf_say(&p->place, "\t%s\t%s\t%s\n", name, m ? m->path : none, m ? m->type : none);
+		p->place_id = id;
+		p->place_module = module;
+	}
+	buf_append(&p->out, p->place.data, p->place.len);
 	flush(p, FLUSH);
 }
 
@@ -463,6 +473,7 @@ int darshan_print(const char *path, darshan_put *put, void *context, struct err 
 		buf_say(&p.out, "# note: %s\n", p.log.notes.v[i]);
 	flush(&p, 0);
 	buf_release(&p.out);
+	buf_release(&p.place);
 	free(p.rank);
 	darshan_close(&p.log);
 	return rc;

@@ -3,6 +3,7 @@ ways of packing; sentences for what is no log or a damaged one."""
 import glob
 import gzip
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -127,9 +128,34 @@ def sentences(folder):
     check(said(folder, bomb.write(), "unpacks to more than a log can have", counters=False) == 0, "a bomb")
 
 
+EVIL = "\x1b[31m\x07\x7f\x85\u202e\u2028\nFORGED\t<script>".encode() + b"\xff\xfe"
+MISLEADS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def hostile_names(folder):
+    """Names, command, host, hints and mounts of a log command no terminal, and forge no line."""
+    log = Log.read(glob.glob(DATA + "/torch/torch-npz-w2/*24808-24808*.darshan")[0])
+    log.names = log.names.replace(b"ckpt.pt", b"a" * 6000 + EVIL).replace(b"train_small.py", EVIL)
+    log.job = log.job[:56] + (b"h=" + EVIL + b"\nlib_ver=x").ljust(1024, b"\0") + EVIL + log.job[1080:] + b"\n" + EVIL[:8] + b"\t" + EVIL[:8]
+    log.module[10] = (2, log.module[10][1].replace(b"vm" + bytes(62), EVIL[:30].ljust(64, b"\0")))
+    path = os.path.join(folder, "hostile\n.darshan")
+    with open(path, "wb") as f:
+        f.write(log.write())
+    page = os.path.join(folder, "page.html")
+    for args in (["--counters"], [], ["-v"], ["--json"], ["-o", page]):
+        done = subprocess.run([STOKER, "explain", *args, path], capture_output=True, timeout=60)
+        check(done.returncode == 0, f"explain {args} of hostile names: {done.stderr[:300]}")
+        text = (done.stdout + done.stderr).decode()
+        check(not MISLEADS.search(text), f"explain {args} prints {MISLEADS.search(text)}")
+        check(not re.search("^FORGED", text, re.M), f"explain {args}: a line is forged")
+    with open(page) as f:
+        check("FORGED\t<script>" not in f.read(), "the page holds a tag of the log")
+
+
 with tempfile.TemporaryDirectory() as folder:
     compare_all(folder)
     orders_are_equal(folder)
     packing_is_nothing(folder)
     sentences(folder)
+    hostile_names(folder)
 sys.exit(1 if failed else 0)
