@@ -32,7 +32,8 @@
 #define LIBRARY "libstoker_record.so"
 #define LIMIT_DEFAULT ((uint64_t)2 << 30)
 #define LIMIT_LEAST 65536
-#define LEFT_NS (NS_PER_S) /* for what the command left behind to end */
+#define LEFT_NS (NS_PER_S)      /* for what the command left behind to end */
+#define RANKS_NS (5 * NS_PER_S) /* for other ranks, once the first has ended */
 #define UNRECORDED_SHOWN 5
 
 enum { EXIT_NOT_RUN = 126, EXIT_NOT_FOUND = 127 };
@@ -275,6 +276,17 @@ static void watch(struct recorded *j, const sigset_t *set)
 		(void)sigtimedwait(set, &info, &rest);
 }
 
+/* The first rank reports of all; it does not wait for one that never comes. */
+static void await_ranks(const struct recorded *j)
+{
+	struct timespec rest = {.tv_nsec = NS_PER_S / 50};
+	int64_t until = clock_now_ns() + RANKS_NS;
+
+	while (j->folder.ranks > 1 && record_folder_done(&j->folder) < j->folder.ranks &&
+	       clock_now_ns() < until)
+		nanosleep(&rest, NULL);
+}
+
 /* ---- the report ---- */
 
 static const char *bytes_of(uint64_t n, char out[32])
@@ -477,7 +489,7 @@ static int record(const struct record_args *x, int *status, struct err *e)
 		rc = e->code;
 	if (rc == 0)
 		rc = record_folder_begin(&j.folder, x->output, l.name ? l.job.name : NULL,
-					 x->anonymous, e);
+					 l.processes, x->anonymous, e);
 	if (rc < 0) {
 		free(j.preload);
 		return rc;
@@ -499,6 +511,8 @@ static int record(const struct record_args *x, int *status, struct err *e)
 		if (record_folder_ends(&j.folder, j.end, j.ends, e) < 0)
 			(void)cli_fail(e);
 		record_folder_end(&j.folder);
+		if (l.process <= 0)
+			await_ranks(&j);
 		if (l.process <= 0 && report(&j, j.folder.path, e) < 0)
 			(void)cli_fail(e);
 	}

@@ -89,7 +89,8 @@ static int make_job(const char *path, const char *text, struct err *e)
 	return rc;
 }
 
-/* Ranks of one job have one key: the first makes it, in a file that the last removes. */
+/* Ranks of one job have one key: the first makes it, in a file that the last of them removes. With
+ * it is how many have still to end; where their number is not known, how many have begun. */
 static int share_key(struct record_folder *f, struct err *e)
 {
 	char *path = path_join(f->path, KEY_NAME);
@@ -102,7 +103,9 @@ static int share_key(struct record_folder *f, struct err *e)
 		if (pread(fd, text, sizeof(text) - 1, 0) > 0 &&
 		    sscanf(text, "%d %32s", &users, key) == 2 && strlen(key) == 32)
 			memcpy(f->key, key, sizeof(key));
-		snprintf(text, sizeof(text), "%d %s\n", users + 1, f->key);
+		if (f->ranks <= 0 || users == 0)
+			users = f->ranks > 0 ? (int)f->ranks : users + 1;
+		snprintf(text, sizeof(text), "%d %s\n", users, f->key);
 		if (pwrite(fd, text, strlen(text), 0) != (ssize_t)strlen(text))
 			rc = err_sys(e, errno, "%s: cannot be written", path);
 	}
@@ -181,13 +184,26 @@ static int begin_at(struct record_folder *f, const char *path, const char *job, 
 	return 0;
 }
 
-int record_folder_begin(struct record_folder *f, const char *path, const char *job, bool anonymous,
-			struct err *e)
+int64_t record_folder_done(const struct record_folder *f)
+{
+	DIR *d = opendir(f->path);
+	struct dirent *entry;
+	int64_t n = 0;
+
+	while (d && (entry = readdir(d)))
+		n += str_ends(entry->d_name, ".end");
+	if (d)
+		closedir(d);
+	return n;
+}
+
+int record_folder_begin(struct record_folder *f, const char *path, const char *job, int64_t ranks,
+			bool anonymous, struct err *e)
 {
 	uint64_t key[2];
 	int rc = 1;
 
-	*f = (struct record_folder){0};
+	*f = (struct record_folder){.ranks = job && ranks < INT32_MAX ? ranks : 0};
 	if (anonymous) {
 		rc = random_bytes(key, sizeof(key), e);
 		if (rc < 0)

@@ -11,13 +11,16 @@ struct record_folder {
 	char path[4096]; /* absolute */
 	char key[33];    /* of names; "" when they are kept */
 	bool joined;     /* another process of the job made it */
+	int64_t ranks;   /* that record into it, where the launcher says; else 0 */
 };
 
 /* Makes the folder, or joins the one of this job, whose name launchers give (NULL: none). A folder
  * that holds something else, or another job, is refused. `path` NULL: `recording`, or
  * `recording-2` ... when that is taken. */
-int record_folder_begin(struct record_folder *f, const char *path, const char *job, bool anonymous,
-			struct err *e);
+int record_folder_begin(struct record_folder *f, const char *path, const char *job, int64_t ranks,
+			bool anonymous, struct err *e);
+/* Ranks that have written what they saw. */
+int64_t record_folder_done(const struct record_folder *f);
 /* Writes what was seen of the processes; the last is that of all. */
 int record_folder_ends(const struct record_folder *f, const struct ring_end *end, size_t n,
 		       struct err *e);

@@ -17,6 +17,7 @@
 
 #define DEPTH_MAX 4096 /* forks of forks whose serials are followed */
 #define UNSEEN_SMALL 65536
+#define MAPPINGS_MOST 1024 /* the recorder follows so many of a process */
 
 #define IMAGES (RING_IMAGE_UNKNOWN + 1)
 static const char *const image_why[IMAGES] = {
@@ -59,7 +60,7 @@ struct reading {
 	struct job *job;
 	struct ring_files files;
 	struct ring_state *ring;
-	struct map serials, threads, ring_ids;
+	struct map serials, threads, ring_ids, pids; /* pids: the latest ring of each */
 	struct description *description;
 	size_t descriptions, room;
 	struct mapping *mapping;
@@ -464,7 +465,7 @@ static void unmapped(struct reading *r, const struct ring_event *v)
 	struct job_event *j = event(r, v, JOB_UNMAP, 0);
 
 	j->asked = v->v[1];
-	for (size_t i = r->mappings; i-- > 0;) {
+	for (size_t i = r->mappings, n = 0; i-- > 0 && n < MAPPINGS_MOST; n++) {
 		struct mapping *m = &r->mapping[i];
 
 		if (m->ring != v->ring || m->at != v->v[0])
@@ -482,13 +483,9 @@ static void unmapped(struct reading *r, const struct ring_event *v)
 
 static uint32_t process_by_pid(struct reading *r, uint32_t ring, int64_t pid)
 {
-	const struct ring_info *self = &r->files.ring[ring];
+	uint32_t k = map_find(&r->pids, (uint64_t)pid, r->files.ring[ring].head.host);
 
-	for (size_t i = r->files.rings; i-- > 0;)
-		if (r->files.ring[i].head.pid == pid &&
-		    r->files.ring[i].head.host == self->head.host && pid > 0)
-			return r->ring[i].process;
-	return JOB_NONE;
+	return pid > 0 && k != JOB_NONE ? r->ring[k].process : JOB_NONE;
 }
 
 static void moved(struct reading *r, const struct ring_event *v)
@@ -644,10 +641,12 @@ static void one(struct reading *r, const struct ring_event *v)
 		j = event(r, v, JOB_ADVISE, 0);
 		j->asked = v->v[1];
 		j->flags = (uint32_t)v->v[2];
-		for (size_t i = r->mappings; i-- > 0 && j->file == JOB_NONE;) {
+		for (size_t i = r->mappings, n = 0;
+		     i-- > 0 && j->file == JOB_NONE && n < MAPPINGS_MOST; n++) {
 			const struct mapping *m = &r->mapping[i];
 
-			if (m->ring == v->ring && v->v[0] >= m->at && v->v[0] - m->at < m->bytes)
+			if (m->ring == v->ring && v->v[0] >= m->at &&
+			    (uint64_t)v->v[0] - (uint64_t)m->at < (uint64_t)m->bytes)
 				j->file = m->file;
 		}
 		if (j->file != JOB_NONE)
@@ -746,7 +745,7 @@ static int64_t parent_ring(struct reading *r, size_t i)
 static int64_t image_before(struct reading *r, size_t i)
 {
 	const struct ring_head *h = &r->files.ring[i].head;
-	uint32_t k = map_find(&r->threads, (uint64_t)h->pid, h->host ^ 1);
+	uint32_t k = map_find(&r->pids, (uint64_t)h->pid, h->host);
 
 	if (k == JOB_NONE || h->parent)
 		return -1;
@@ -763,13 +762,12 @@ static uint32_t parent_process(struct reading *r, size_t i)
 
 	if (r->ring[i].parent >= 0)
 		return r->ring[r->ring[i].parent].process;
-	k = map_find(&r->threads, (uint64_t)h->ppid, h->host ^ 1);
+	k = map_find(&r->pids, (uint64_t)h->ppid, h->host);
 	return k == JOB_NONE ? JOB_NONE : r->ring[k].process;
 }
 
 static void make_processes(struct reading *r)
 {
-	/* until threads are known, that map holds the latest ring of each pid */
 	r->ring = xcalloc(r->files.rings + 1, sizeof(*r->ring));
 	for (size_t i = 0; i < r->files.rings; i++)
 		map_put(&r->ring_ids, r->files.ring[i].head.id, 0, (uint32_t)i);
@@ -795,7 +793,7 @@ static void make_processes(struct reading *r)
 		p->end_ns = h->end_ns ? h->end_ns + info->shift_ns : JOB_UNKNOWN;
 		if (r->ring[i].parent >= 0 && r->ring[r->ring[i].parent].cwd)
 			r->ring[i].cwd = xstrdup(r->ring[r->ring[i].parent].cwd);
-		map_put(&r->threads, (uint64_t)h->pid, h->host ^ 1, (uint32_t)i);
+		map_put(&r->pids, (uint64_t)h->pid, h->host, (uint32_t)i);
 		r->facts.anonymous |= h->anonymous != 0;
 		r->facts.full |= h->full != 0;
 		r->facts.lost += h->lost + info->counts.nested;
@@ -803,8 +801,13 @@ static void make_processes(struct reading *r)
 		r->facts.uring += h->uring != 0;
 		r->facts.limit = h->limit;
 	}
-	free(r->threads.slot);
-	r->threads = (struct map){0};
+}
+
+/* Adds to a sum that may be unknown; hostile counts wrap around. */
+static void plus(int64_t *sum, uint64_t v)
+{
+	if (*sum != JOB_UNKNOWN)
+		*sum = (int64_t)((uint64_t)*sum + v);
 }
 
 static uint64_t less(uint64_t a, uint64_t b)
@@ -830,8 +833,8 @@ static void account(struct reading *r)
 		size_t p = r->ring[i].process;
 		struct job_process *to = &r->job->process[p];
 
-		to->logged_read_bytes += (int64_t)(f->counts.rchar + h->lost_rchar);
-		to->logged_write_bytes += (int64_t)(f->counts.wchar + h->lost_wchar);
+		plus(&to->logged_read_bytes, f->counts.rchar + h->lost_rchar);
+		plus(&to->logged_write_bytes, f->counts.wchar + h->lost_wchar);
 		r->facts.bytes_read += f->counts.rchar;
 		r->facts.bytes_written += f->counts.wchar;
 		r->facts.excluded_calls += f->counts.excluded_calls;
@@ -841,8 +844,8 @@ static void account(struct reading *r)
 		own_written += h->own_wchar + h->lost_wchar;
 		r->facts.loader_read += less(h->start.rchar, total_read[p]) * !h->parent;
 		if (h->last.known) {
-			read[p] += (int64_t)(less(h->last.rchar, h->start.rchar) - h->own_rchar);
-			written[p] += (int64_t)(less(h->last.wchar, h->start.wchar) - h->own_wchar);
+			plus(&read[p], less(h->last.rchar, h->start.rchar) - h->own_rchar);
+			plus(&written[p], less(h->last.wchar, h->start.wchar) - h->own_wchar);
 			total_read[p] = h->last.rchar + h->own_last;
 			total_written[p] = h->last.wchar;
 			r->facts.major_faults += less((uint64_t)h->major_faults_end,
@@ -865,8 +868,8 @@ static void account(struct reading *r)
 			read[above] = written[above] = JOB_UNKNOWN;
 			continue;
 		}
-		read[above] -= (int64_t)total_read[i];
-		written[above] -= (int64_t)total_written[i];
+		plus(&read[above], -total_read[i]);
+		plus(&written[above], -total_written[i]);
 	}
 	for (size_t i = 0; i < n; i++) {
 		r->job->process[i].kernel_read_bytes = read[i] < 0 ? JOB_UNKNOWN : read[i];
@@ -983,6 +986,7 @@ int recording_read(struct job *job, const char *folder, bool events, struct reco
 	free(r.serials.slot);
 	free(r.threads.slot);
 	free(r.ring_ids.slot);
+	free(r.pids.slot);
 	free(r.description);
 	free(r.mapping);
 	free(r.size);

@@ -441,11 +441,11 @@ static bool peek(struct ring_files *f, struct cursor *c)
 
 	if (c->next >= c->used)
 		return false;
-	if (!take_signed(c, &at, &gap) || __builtin_add_overflow(c->last_ns, gap, &key)) {
+	if (!take_signed(c, &at, &gap) || __builtin_add_overflow(c->last_ns, gap, &key) ||
+	    __builtin_add_overflow(key, f->ring[c->ring].shift_ns, &key)) {
 		f->damaged++;
 		return false;
 	}
-	key += f->ring[c->ring].shift_ns;
 	if (key > c->key)
 		c->key = key;
 	return true;

@@ -99,6 +99,19 @@ static void loop(const char *file, long n)
 		MUST(pread(fd, data, 512, (i * 7 & 127) * 512) == 512);
 }
 
+/* Prints the seconds of n reads of 4 KiB. */
+static void timed(const char *file, long n)
+{
+	int fd = open(file, O_RDONLY);
+	struct timespec a, b;
+
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	for (long i = 0; i < n; i++)
+		MUST(pread(fd, data, 4096, (i * 7 & 15) * 4096) == 4096);
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	printf("%.9f\n", (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec));
+}
+
 static void *thread(void *file)
 {
 	loop(file, 100);
@@ -207,6 +220,8 @@ int main(int argc, char **argv)
 		variants(file);
 	else if (strcmp(mode, "loop") == 0)
 		loop(file, n);
+	else if (strcmp(mode, "timed") == 0)
+		timed(file, n);
 	else if (strcmp(mode, "threads") == 0)
 		threads(file, n);
 	else if (strcmp(mode, "forks") == 0)
