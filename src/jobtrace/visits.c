@@ -43,6 +43,7 @@ struct places_read {
 struct under_way {
 	uint32_t file, visit;
 	bool closed;
+	uint32_t before;    /* the visit of a file that is opened anew at once */
 	int64_t pending_ns; /* of a container: the first request behind the last visit */
 	uint32_t pending_file;
 	int64_t data_end;    /* of the last request of data, */
@@ -128,6 +129,7 @@ static void whole_file(struct account *a, struct under_way *u, const struct job_
 			u->closed = false;
 		u->opened_ns = v->begin_ns;
 		u->opened_file = v->file;
+		u->before = !same && u->file == v->file ? u->visit : JOB_NONE;
 		if (!same)
 			u->file = JOB_NONE;
 		return;
@@ -141,6 +143,12 @@ static void whole_file(struct account *a, struct under_way *u, const struct job_
 	}
 	if (v->kind != JOB_READ && v->kind != JOB_MAP)
 		return;
+	if (v->kind == JOB_MAP && u->before != JOB_NONE && a->visit[u->before].sample == v->file) {
+		/* its header was read before it is mapped */
+		u->visit = u->before;
+		same = true;
+	}
+	u->before = JOB_NONE;
 	if (!same)
 		u->visit = begin_visit(a, v,
 				       u->opened_file == v->file && u->opened_ns != JOB_UNKNOWN
@@ -224,6 +232,7 @@ static void collect(struct account *a, struct shape *shape, struct places *place
 		u[i] = (struct under_way){.file = JOB_NONE,
 					  .visit = JOB_NONE,
 					  .data_visit = JOB_NONE,
+					  .before = JOB_NONE,
 					  .pending_file = JOB_NONE,
 					  .opened_file = JOB_NONE};
 	for (size_t i = 0; i < a->job->events; i++) {
