@@ -9,7 +9,9 @@
 #include "base/alloc.h"
 #include "jobtrace/account_parts.h"
 
-#define PEEK_SHARE 0.05 /* of the visits: a trainer with workers that reads so little itself */
+#define BESIDE_NS 5e7    /* workers that begin so shortly one after the other, */
+#define BESIDE_SHARE 0.1 /* in such a part of their life, are of one generation */
+#define PEEK_SHARE 0.05  /* of the visits: a trainer with workers that reads so little itself */
 
 struct life {
 	bool reads, executed, takes_messages, forked, marks;
@@ -257,6 +259,16 @@ static int by_begin_of_reader(const void *x, const void *y, void *of)
 	return (i > k) - (i < k);
 }
 
+/* Whether a reader began hardly later than the one before it, of whose life that was a small part:
+ * a process that was started before the other read may get a processor after it. */
+static bool begins_beside(const struct job_reader *r, const struct job_reader *last)
+{
+	double late = (double)(r->begin_ns - last->begin_ns);
+
+	return late <= BESIDE_NS && r->begin_ns < last->end_ns &&
+	       late <= BESIDE_SHARE * (double)(last->end_ns - last->begin_ns);
+}
+
 /* The workers of an iterator are started before any of them reads: one that begins after another
  * of the generation has read is of the next. */
 static void find_rounds(struct account *a)
@@ -265,6 +277,7 @@ static void find_rounds(struct account *a)
 	int64_t *first = xcalloc(a->readers + 1, sizeof(*first));
 	int64_t read_ns = INT64_MAX; /* when the first of the present generation read */
 	uint32_t rank = JOB_NONE, round = 0, number = 0;
+	const struct job_reader *last = NULL;
 
 	for (size_t i = 0; i < a->readers; i++) {
 		order[i] = (uint32_t)i;
@@ -284,13 +297,14 @@ static void find_rounds(struct account *a)
 			rank = r->rank;
 			round = number = 0;
 			read_ns = INT64_MAX;
-		} else if (process && r->begin_ns > read_ns) {
+		} else if (process && r->begin_ns > read_ns && !begins_beside(r, last)) {
 			round++;
 			number = 0;
 			read_ns = INT64_MAX;
 		}
 		r->round = round;
 		r->number = number++;
+		last = r;
 		if (first[order[i]] < read_ns)
 			read_ns = first[order[i]];
 		a->trainer[rank].rounds = round + 1;
