@@ -158,6 +158,7 @@ void account_make(struct account *a, const struct job *job)
 	account_dataset(a);
 	account_order(a);
 	account_batches(a);
+	account_marks(a);
 	if (a->visits > 0 && !a->trains)
 		doubt_training(a);
 	account_saves(a);

@@ -28,6 +28,9 @@ void account_dataset(struct account *a);
 void account_order(struct account *a);
 /* Batches, steps, prefetch, computation. After account_epochs. */
 void account_batches(struct account *a);
+/* Computation where the application marked it: instead of what was inferred. After
+ * account_batches. */
+void account_marks(struct account *a);
 /* Checkpoints. After account_batches. */
 void account_saves(struct account *a);
 /* Decoding, page cache, waiting, what limited the job. After account_saves. */

@@ -247,6 +247,7 @@ static bool is_meta(const struct line *l)
 struct thread {
 	struct caller caller;
 	int64_t tid;
+	uint32_t file; /* the last one that it occurred in, by number */
 };
 
 struct reading {
@@ -263,7 +264,8 @@ struct reading {
 	struct buf text;
 	uint64_t lines, unread, cut, bare;
 	int64_t rank;
-	bool first_pass;
+	uint32_t file;                 /* number of the present one */
+	bool first_pass, says_compute; /* computation has a category of its own */
 	struct err *e;
 };
 
@@ -381,15 +383,18 @@ static struct caller *caller_of(struct reading *r, const struct line *l)
 	}
 	snprintf(key, sizeof(key), "t%u %lld", process, (long long)tid);
 	i = texts_add(&r->who, key);
-	if (i < known)
-		return &r->thread[key_map_get(&r->number_of, (int64_t)i)].caller;
+	if (i < known) {
+		t = &r->thread[key_map_get(&r->number_of, (int64_t)i)];
+		t->file = r->file;
+		return &t->caller;
+	}
 	if (r->threads == r->thread_room) {
 		r->thread_room = r->thread_room ? 2 * r->thread_room : 16;
 		r->thread = xrealloc(r->thread, r->thread_room * sizeof(*r->thread));
 	}
 	key_map_put(&r->number_of, (int64_t)i, (uint32_t)r->threads);
 	t = &r->thread[r->threads++];
-	*t = (struct thread){.tid = tid};
+	*t = (struct thread){.tid = tid, .file = r->file};
 	t->caller = (struct caller){
 		.process = process,
 		.thread = job_thread(r->job, process, tid),
@@ -682,6 +687,8 @@ static void posix_call(struct reading *r, struct call *c, const struct line *l,
 /* What the application itself said. */
 static void mark(struct reading *r, const struct call *c, const struct line *l)
 {
+	static const char call[] = ".compute";
+	const struct text *name = &l->f[F_NAME];
 	bool compute = is(&l->f[F_CAT], "compute");
 	struct job_event v = {
 		.begin_ns = c->begin_ns,
@@ -692,9 +699,13 @@ static void mark(struct reading *r, const struct call *c, const struct line *l)
 		.file = JOB_NONE,
 		.other = JOB_NONE,
 		.descriptor = JOB_NONE,
-		.kind = compute ? JOB_COMPUTE : JOB_MARK,
 	};
 
+	/* older DLIO marks only its function (TorchFramework.compute) */
+	if (!r->says_compute && is(&l->f[F_CAT], "ai_framework") && name->n >= sizeof(call) &&
+	    memcmp(name->p + name->n - sizeof(call) + 1, call, sizeof(call) - 1) == 0)
+		compute = true;
+	v.kind = compute ? JOB_COMPUTE : JOB_MARK;
 	if (r->job->files < CALL_FILES_MAX - 1)
 		v.file = job_file(r->job, plain(r, &l->f[F_NAME]), JOB_FILE_MARK);
 	if (compute)
@@ -776,7 +787,7 @@ static int read_file(struct reading *r, const char *path)
 	struct trace_lines lines;
 	const char *base = strrchr(path, '/');
 	int rank, ranks, rc;
-	bool whole = true;
+	bool whole = true, closed = false;
 
 	base = base ? base + 1 : path;
 	r->rank = sscanf(base, "trace-%d-of-%d", &rank, &ranks) == 2 && rank >= 0 && rank < ranks
@@ -789,17 +800,25 @@ static int read_file(struct reading *r, const char *path)
 
 		r->lines++;
 		whole = lines.whole || kind != LINE_NONE;
+		closed = kind == LINE_FRAME && strchr(lines.text.data, ']');
 		if (kind == LINE_NONE)
 			r->unread += lines.whole;
 		if (kind != LINE_OBJECT)
 			continue;
 		if (is_meta(&l))
 			add_meta(r, &l);
-		else if (!r->first_pass && l.f[F_TS].there)
+		else if (r->first_pass)
+			r->says_compute = r->says_compute || is(&l.f[F_CAT], "compute");
+		else if (l.f[F_TS].there)
 			add_event(r, &l);
 	}
 	if (!whole || lines.damaged)
 		r->cut++;
+	/* `]` is written when a process finalizes its tracer */
+	for (size_t i = 0; i < r->threads && closed && !r->first_pass; i++)
+		if (r->thread[i].file == r->file)
+			r->job->process[r->thread[i].caller.process].complete = true;
+	r->file++;
 	trace_lines_close(&lines);
 	return r->log.failed ? r->e->code : rc;
 }
