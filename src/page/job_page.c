@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/say.h"
+#include "page/frame.h"
 #include "page/job_curves.h"
 #include "page/job_lanes.h"
 #include "page/page.h"
@@ -64,8 +65,9 @@ static json_t *first_rows(const json_t *list, json_t *data, const char *left_out
 	return out;
 }
 
-static void put_data(struct buf *out, const struct account *a)
+static void put_data(const void *arg, struct buf *out)
 {
+	const struct account *a = arg;
 	json_t *data = json_object(), *values = json_array(), *said;
 	struct buf text = {0};
 	size_t had = out->len;
@@ -103,34 +105,34 @@ static void put_data(struct buf *out, const struct account *a)
 		out_of_memory();
 }
 
-static void put_part(struct buf *out, const char *name, size_t n, const struct account *a)
+static void put_title(const void *arg, struct buf *out)
 {
-	if (n == 5 && memcmp(name, "STYLE", n) == 0) {
-		buf_puts(out, page_css);
-		buf_puts(out, job_css);
-	} else if (n == 7 && memcmp(name, "PALETTE", n) == 0) {
-		page_put_palette(out);
-	} else if (n == 4 && memcmp(name, "DATA", n) == 0) {
-		put_data(out, a);
-	} else if (n == 6 && memcmp(name, "SCRIPT", n) == 0) {
-		buf_puts(out, base_js);
-		buf_puts(out, chart_js);
-		buf_puts(out, job_js);
-	}
+	(void)arg;
+	buf_puts(out, "What the job did");
+}
+
+static void put_style(const void *arg, struct buf *out)
+{
+	(void)arg;
+	buf_puts(out, job_css);
+}
+
+static void put_script(const void *arg, struct buf *out)
+{
+	(void)arg;
+	buf_puts(out, base_js);
+	buf_puts(out, chart_js);
+	buf_puts(out, job_js);
 }
 
 void job_page_render(const struct account *a, struct buf *out)
 {
-	const char *at = job_html, *mark;
+	const struct page_parts parts = {.body = job_html,
+					 .title = put_title,
+					 .style = put_style,
+					 .data = put_data,
+					 .script = put_script,
+					 .arg = a};
 
-	/* every @ of job.html begins or ends the name of a part */
-	while ((mark = strchr(at, '@'))) {
-		const char *end = strchr(mark + 1, '@');
-
-		assert(end);
-		buf_append(out, at, (size_t)(mark - at));
-		put_part(out, mark + 1, (size_t)(end - mark - 1), a);
-		at = end + 1;
-	}
-	buf_puts(out, at);
+	page_put_frame(&parts, out);
 }

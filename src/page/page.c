@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/say.h"
+#include "page/frame.h"
 #include "page/pack.h"
 #include "page/run_data.h"
 #include "page/trace_data.h"
@@ -292,28 +293,44 @@ void page_put_palette(struct buf *out)
 	buf_puts(out, " } }\n");
 }
 
-static void put_part(struct buf *out, const char *name, size_t n, const char *title,
-		     const char *json, bool packed)
+struct report {
+	const char *title;
+	const struct buf *data;
+	bool packed;
+};
+
+static void put_title(const void *arg, struct buf *out)
 {
-	if (n == 5 && memcmp(name, "TITLE", n) == 0) {
-		buf_put_markup(out, title ? title : "Storage for accelerators");
-	} else if (n == 5 && memcmp(name, "STYLE", n) == 0) {
-		buf_puts(out, page_css);
-	} else if (n == 4 && memcmp(name, "DATA", n) == 0) {
-		buf_puts(out, json);
-	} else if (n == 6 && memcmp(name, "SCRIPT", n) == 0) {
-		put_script(out, packed);
-	} else if (n == 7 && memcmp(name, "PALETTE", n) == 0) {
-		page_put_palette(out);
-	}
+	const struct report *r = arg;
+
+	buf_put_markup(out, r->title ? r->title : "Storage for accelerators");
+}
+
+static void put_json(const void *arg, struct buf *out)
+{
+	const struct report *r = arg;
+
+	buf_puts(out, r->data->data);
+}
+
+static void put_scripts(const void *arg, struct buf *out)
+{
+	const struct report *r = arg;
+
+	put_script(out, r->packed);
 }
 
 void page_render(const struct run_groups *g, const struct key_findings *k,
 		 const struct page_runs *runs, const struct page_trace *trace, const char *title,
 		 struct buf *out)
 {
-	const char *at = page_html, *mark;
 	struct buf data = {0}, packed = {0};
+	const struct report report = {title, &data, runs->rest != NULL};
+	const struct page_parts parts = {.body = page_html,
+					 .title = put_title,
+					 .data = put_json,
+					 .script = put_scripts,
+					 .arg = &report};
 
 	put_data(&data, g, k, runs, trace, title);
 	if (runs->rest) {
@@ -321,16 +338,6 @@ void page_render(const struct run_groups *g, const struct key_findings *k,
 		buf_release(&data);
 		data = packed;
 	}
-	/* every @ of page.html begins or ends the name of a part */
-	while ((mark = strchr(at, '@'))) {
-		const char *end = strchr(mark + 1, '@');
-
-		assert(end);
-		buf_append(out, at, (size_t)(mark - at));
-		put_part(out, mark + 1, (size_t)(end - mark - 1), title, data.data,
-			 runs->rest != NULL);
-		at = end + 1;
-	}
-	buf_puts(out, at);
+	page_put_frame(&parts, out);
 	buf_release(&data);
 }
