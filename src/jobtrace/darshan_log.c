@@ -235,12 +235,13 @@ static int read_header(struct darshan_log *log, struct err *e)
 
 /* ---- regions ---- */
 
-/* The most that a region can sensibly unpack to, so that a small file cannot keep the reader busy:
- * bzip2 packs zeros nearly a million to one, records of real jobs a few hundred to one. */
+/* The most that a region can sensibly unpack to, so that a small file cannot keep the reader busy.
+ * bzip2 packs zeros nearly a million to one, zlib 1032 to one; real records, each with a number of
+ * its own and times, a hundred to one, and requests ten to one. */
 static uint64_t ceiling_of(const struct darshan_region *r, unsigned module)
 {
-	uint64_t ratio = module == DARSHAN_DXT_POSIX || module == DARSHAN_DXT_MPIIO ? 256 : 4096;
-	uint64_t most = (UINT64_C(1) << 26);
+	bool requests = module == DARSHAN_DXT_POSIX || module == DARSHAN_DXT_MPIIO;
+	uint64_t ratio = requests ? 256 : 1100, most = UINT64_C(1) << 24;
 
 	if (r->len > (DARSHAN_REGION_MAX - most) / ratio)
 		return DARSHAN_REGION_MAX;

@@ -26,7 +26,7 @@ JOB = """
 framework: pytorch
 workflow: {{generate_data: false, train: true, checkpoint: {checkpoint}}}
 dataset: {{data_folder: {folder}/data, format: {format}, num_files_train: {files}, num_samples_per_file: {samples},
-  record_length_bytes: 40000}}
+  record_length_bytes: 40000, verify_samples: 0}}
 reader: {{batch_size: 4, read_threads: 2, file_shuffle: seed, sample_shuffle: seed}}
 train: {{epochs: {epochs}, computation_time: 0.02}}
 checkpoint: {{checkpoint_folder: {folder}/ckpt, model_size: 300000, epochs_between_checkpoints: 1}}
@@ -73,10 +73,10 @@ def run(stoker, darshan, fmt, epochs, folder):
                            checkpoint=str(fmt == "npz").lower()))
     with open(os.path.join(folder, "darshan.conf"), "w") as f:
         f.write(CONFIG)
-    subprocess.run([stoker, "generate", job, "-n", "2"], check=True, capture_output=True)
+    subprocess.run([stoker, "generate", job, "-n", "1"], check=True, capture_output=True)
     env = {**os.environ, "LD_PRELOAD": darshan, "DARSHAN_ENABLE_NONMPI": "1", "DARSHAN_LOGFILE": log,
            "DARSHAN_CONFIG_PATH": os.path.join(folder, "darshan.conf")}
-    subprocess.run([stoker, "run", job, "-n", "2", "-o", folder + "/res"], check=True, capture_output=True, env=env)
+    subprocess.run([stoker, "run", job, "-n", "1", "-o", folder + "/res"], check=True, capture_output=True, env=env)
     with open(folder + "/res/result.json") as f:
         training = json.load(f)["training"]
     files, notes = counters(stoker, log)

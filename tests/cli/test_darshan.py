@@ -124,7 +124,7 @@ def sentences(folder):
         check(said(folder, empty.write(), counters=counters) == 0, "an empty log is a log")
     bomb = Log(41, "<", 1)
     bomb.set_job()
-    bomb.add("POSIX", 4, bytes(80 << 20))
+    bomb.add("POSIX", 4, bytes(20 << 20))
     check(said(folder, bomb.write(), "unpacks to more than a log can have", counters=False) == 0, "a bomb")
 
 
