@@ -294,7 +294,7 @@ static int take(struct taking *t, struct recorded *r)
 	return rc;
 }
 
-static int read_bytes(const char *path, struct recorded *r, uint64_t *n, struct err *e)
+static int read_bytes(const char *path, void **out, uint64_t *n, struct err *e)
 {
 	struct stat st;
 	int fd = file_open(path, &st, e);
@@ -309,12 +309,11 @@ static int read_bytes(const char *path, struct recorded *r, uint64_t *n, struct 
 			       (long long)st.st_size, RECORDED_BYTES_MAX);
 	}
 	*n = (uint64_t)st.st_size;
-	r->memory = try_calloc(*n + 1, 1, "the recorded sizes and orders", e);
-	r->memory_bytes = *n;
-	if (!r->memory)
+	*out = try_calloc(*n + 1, 1, "the recorded sizes and orders", e);
+	if (!*out)
 		rc = -ENOMEM;
 	while (rc == 0 && got < *n) {
-		ssize_t k = pread(fd, (char *)r->memory + got, *n - got, (off_t)got);
+		ssize_t k = pread(fd, (char *)*out + got, *n - got, (off_t)got);
 
 		if (k < 0 && errno == EINTR)
 			continue;
@@ -329,19 +328,29 @@ static int read_bytes(const char *path, struct recorded *r, uint64_t *n, struct 
 	return rc;
 }
 
-struct recorded *recorded_read(const char *path, struct err *e)
+struct recorded *recorded_parse(void *bytes, uint64_t n, const char *path, struct err *e)
 {
 	struct recorded *r = xcalloc(1, sizeof(*r));
-	struct taking t = {.path = path, .e = e};
-	int rc = read_bytes(path, r, &t.n, e);
+	struct taking t = {.path = path, .bytes = bytes, .n = n, .e = e};
 
-	t.bytes = r->memory;
-	if (rc == 0)
-		rc = take(&t, r);
-	if (rc == 0)
+	r->memory = bytes;
+	r->memory_bytes = n;
+	if (take(&t, r) == 0)
 		return r;
 	recorded_release(r);
 	return NULL;
+}
+
+struct recorded *recorded_read(const char *path, struct err *e)
+{
+	void *bytes = NULL;
+	uint64_t n = 0;
+
+	if (read_bytes(path, &bytes, &n, e) < 0) {
+		free(bytes);
+		return NULL;
+	}
+	return recorded_parse(bytes, n, path, e);
 }
 
 void recorded_release(struct recorded *r)

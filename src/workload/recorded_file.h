@@ -60,6 +60,8 @@ struct recorded {
 int recorded_write(const char *path, const struct recorded *r, struct err *e);
 /* Reads it; NULL and a sentence of what is wrong and where. Release with recorded_release. */
 struct recorded *recorded_read(const char *path, struct err *e);
+/* The same from `n` bytes of malloc, which it frees; `path` is for sentences. */
+struct recorded *recorded_parse(void *bytes, uint64_t n, const char *path, struct err *e);
 void recorded_release(struct recorded *r);
 
 /* Visits that every epoch of a part has: those of the shortest, over all ranks together. 0: its
