@@ -45,6 +45,7 @@ struct tracee {
 
 struct source {
 	struct trace_lines lines;
+	struct buf joined; /* a line that strace's own message cut in two */
 	struct strace_line line;
 	int64_t time_ns, day_ns, last_ns; /* of the line, with days; last of it */
 	int64_t pid;                      /* of lines that name none; -1: not known */
@@ -115,19 +116,59 @@ static void sources_open(struct reading *r, const char *const *paths)
 
 static void sources_close(struct reading *r)
 {
-	for (size_t i = 0; i < r->sources; i++)
+	for (size_t i = 0; i < r->sources; i++) {
 		trace_lines_close(&r->source[i].lines);
+		buf_release(&r->source[i].joined);
+	}
+}
+
+/* On a terminal, the beginning of a child is told in the middle of another call's line, which goes
+ * on in the next: `clone(...strace: Process 9 attached`. Keeps what is before it; false: it is not
+ * there. */
+static bool interrupted(struct reading *r, struct source *s, const char *text)
+{
+	static const char said[] = "strace: Process ";
+	const char *p = strstr(text, said), *q = p;
+	struct strace_line told;
+
+	if (!p || p == text || s->joined.len > TRACE_LINE)
+		return false;
+	strace_line_parse(p, &told);
+	q = p + sizeof(said) - 1;
+	q += strspn(q, "0123456789");
+	if (told.kind != STRACE_ATTACHED || strcmp(q, " attached") != 0)
+		return false;
+	key_map_put(&r->attached, key_of(r, s, told.value), 0);
+	if (text == s->joined.data) {
+		s->joined.len = (size_t)(p - text);
+		s->joined.data[s->joined.len] = '\0';
+	} else {
+		buf_append(&s->joined, text, (size_t)(p - text));
+	}
+	return true;
 }
 
 /* The next line of a source that is one of strace. */
 static int source_next(struct reading *r, struct source *s)
 {
+	bool cut = false;
 	int rc;
 
 	s->any = false;
 	while ((rc = trace_lines_next(&s->lines, r->e)) > 0) {
+		const char *text = s->lines.text.data;
+
 		r->lines++;
-		strace_line_parse(s->lines.text.data, &s->line);
+		if (cut) {
+			buf_puts(&s->joined, text);
+			text = s->joined.data;
+		} else {
+			buf_reset(&s->joined);
+		}
+		cut = interrupted(r, s, text);
+		if (cut)
+			continue;
+		strace_line_parse(text, &s->line);
 		if (s->line.kind == STRACE_NOTHING) {
 			r->unread++;
 			continue;
