@@ -3,10 +3,11 @@
     python3 tests/bench/record.py build/stoker [ROUNDS]
 
 Each round runs the same program with and without the recorder, in turns that change places; of the ratios and
-differences the median is printed, with the least and the greatest. First a loop of reads of 4 KiB from a file in memory, whose time a read the
+differences the median is printed, with the least and the greatest. First a loop of reads of 4 KiB from a file in memory, whose processor time the
 program itself measures. Then, where torch is installed, a DataLoader of .npz files with two workers and steps of 25 ms:
 from the first batch to the last. Last 10^7 reads: bytes of the recording, and the time to read it back.
 """
+import itertools
 import pathlib
 import statistics
 import subprocess
@@ -15,6 +16,7 @@ import tempfile
 import time
 
 READS = 400000
+number = itertools.count()
 TRAIN = """
 import sys, time
 import numpy, torch
@@ -39,7 +41,7 @@ def turns(stoker, command, rounds, tmp):
     for n in range(rounds):
         one = {}
         for recorded in (n % 2 == 0, n % 2 == 1):
-            before = [stoker, "record", "-o", f"{tmp}/r{n}", "--"] if recorded else []
+            before = [stoker, "record", "-o", f"{tmp}/r{next(number)}", "--"] if recorded else []
             one[recorded] = float(subprocess.run([*before, *command], check=True, capture_output=True, text=True).stdout)
         found.append((one[False], one[True]))
     return found

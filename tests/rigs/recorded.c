@@ -99,16 +99,16 @@ static void loop(const char *file, long n)
 		MUST(pread(fd, data, 512, (i * 7 & 127) * 512) == 512);
 }
 
-/* Prints the seconds of n reads of 4 KiB. */
+/* Prints the seconds of processor time of n reads of 4 KiB. */
 static void timed(const char *file, long n)
 {
 	int fd = open(file, O_RDONLY);
 	struct timespec a, b;
 
-	clock_gettime(CLOCK_MONOTONIC, &a);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
 	for (long i = 0; i < n; i++)
 		MUST(pread(fd, data, 4096, (i * 7 & 15) * 4096) == 4096);
-	clock_gettime(CLOCK_MONOTONIC, &b);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
 	printf("%.9f\n", (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec));
 }
 
