@@ -355,24 +355,25 @@ static bool decode(struct ring_merge *m, struct cursor *c)
 	    duration > INT64_MAX / 4 || !take_fields(m, c, &at, head, &v, fields))
 		return false;
 	v.kind = head & RING_KIND;
+	if (__builtin_add_overflow(c->last_ns, gap, &v.begin_ns) ||
+	    __builtin_add_overflow(v.begin_ns, (int64_t)duration, &v.end_ns) || !sane(v.begin_ns) ||
+	    !sane(v.end_ns))
+		return false;
+	c->last_ns = v.end_ns;
 	if (v.kind == RING_THREAD) {
+		if (!sane(v.v[1]))
+			return false;
 		c->tid = v.v[0];
+		c->last_ns = v.v[1];
 		c->last_serial = 0;
 		c->last_end = 0;
 		c->name_len = 0;
-		v.begin_ns = v.end_ns = v.v[1];
-	} else if (__builtin_add_overflow(c->last_ns, gap, &v.begin_ns) ||
-		   __builtin_add_overflow(v.begin_ns, (int64_t)duration, &v.end_ns)) {
-		return false;
 	}
-	if (!sane(v.begin_ns) || !sane(v.end_ns))
-		return false;
 	if (strchr(fields, 's'))
 		c->last_serial = v.serial;
 	if (strchr(fields, 'o') &&
 	    __builtin_add_overflow(v.offset, v.result > 0 ? v.result : 0, &c->last_end))
 		return false;
-	c->last_ns = v.end_ns;
 	c->next = at;
 	c->event = v;
 	return true;

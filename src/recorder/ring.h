@@ -84,7 +84,7 @@ enum ring_kind {
 	RING_SOCKET,
 	RING_CONNECT,
 	RING_COPY,
-	RING_THREAD, /* another thread goes on with the chunk; time: absolute */
+	RING_THREAD, /* another thread goes on with the chunk, from this time */
 	RING_URING,
 	RING_AIO_READ, /* libaio: begin is the submission */
 	RING_AIO_WRITE,

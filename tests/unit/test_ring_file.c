@@ -1,0 +1,303 @@
+/* The format of recordings: rings written here by hand, byte for byte as recorder/ring.h has them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file_out.h"
+#include "jobtrace/ring_file.h"
+
+#define RING_BYTES (RING_PAGE + 3 * 4096)
+
+struct ring {
+	uint8_t bytes[RING_BYTES];
+};
+
+static char folder[64];
+
+static void put_file(const char *name, const void *bytes, size_t n)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	assert_int_equal(file_write(path, bytes, n, NULL), 0);
+}
+
+static void head(struct ring *r, uint64_t id, int64_t start)
+{
+	struct ring_head h = {.head_bytes = RING_PAGE, .id = id, .host = 5, .pid = (int64_t)id};
+
+	memset(r, 0, sizeof(*r));
+	memcpy(h.magic, RING_MAGIC, sizeof(h.magic));
+	h.start_ns = start;
+	h.start_real_ns = 1700000000000000000 + start;
+	h.first_serial = 1;
+	memcpy(r->bytes, &h, sizeof(h));
+}
+
+static void chunk(struct ring *r, int place, int64_t tid, int64_t base, const void *events,
+		  size_t n)
+{
+	struct ring_chunk c = {RING_CHUNK_MAGIC, 4096, tid, base, (uint32_t)n, 0, {.rchar = 7}};
+
+	memcpy(r->bytes + RING_PAGE + 4096 * place, &c, sizeof(c));
+	memcpy(r->bytes + RING_PAGE + 4096 * place + sizeof(c), events, n);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(folder, sizeof(folder), "/tmp/ring-XXXXXX");
+	assert_non_null(mkdtemp(folder));
+	put_file(RING_JOB_NAME, RING_JOB_MAGIC, strlen(RING_JOB_MAGIC));
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	static const char *const names[] = {RING_JOB_NAME, "a.ring", "b.ring"};
+	char path[128];
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		unlink(path);
+	}
+	return rmdir(folder);
+}
+
+/* 2^6 zigzag is 2 bytes: 0x80 0x01. Times: zigzag of the gap, then the duration. */
+static const uint8_t first_thread[] = {
+	/* open at base + 10 for 5: base 0, "/data/one", flags 0, fd 3, serial 1, regular, size 1000
+	 */
+	RING_OPEN,
+	20,
+	5,
+	0,
+	0,
+	9,
+	'/',
+	'd',
+	'a',
+	't',
+	'a',
+	'/',
+	'o',
+	'n',
+	'e',
+	0,
+	6,
+	1,
+	1,
+	0xd0,
+	0x0f,
+	/* pread 10 after it, of 100 at 64: all */
+	RING_PREAD | RING_FULL,
+	20,
+	1,
+	1,
+	100,
+	0x80,
+	0x01,
+	/* pread of the same serial, 100 at 164, the end of the one before; -5 */
+	RING_PREAD | RING_SAME,
+	0,
+	1,
+	100,
+	0,
+	9,
+	/* open "/data/two": 6 shared characters */
+	RING_OPEN,
+	0,
+	0,
+	0,
+	6,
+	3,
+	't',
+	'w',
+	'o',
+	0,
+	8,
+	2,
+	1,
+	0,
+};
+static const uint8_t second_thread[] = {
+	/* read of 300 with 200, at base + 1 */
+	RING_READ,
+	2,
+	1,
+	9,
+	0xac,
+	0x02,
+	0x90,
+	0x03,
+	/* another thread goes on, at time 1000900 */
+	RING_THREAD,
+	0,
+	0,
+	0x9a,
+	0x01,
+	0x88,
+	0x97,
+	0x7a,
+	RING_CLOSE,
+	0,
+	0,
+	9,
+	0,
+};
+
+static void test_order_and_fields(void **state)
+{
+	static const struct {
+		int kind;
+		int64_t tid, begin, duration;
+	} want[] = {
+		{RING_READ, 12, 1, 1},    {RING_THREAD, 12, 2, 0}, {RING_OPEN, 11, 10, 5},
+		{RING_PREAD, 11, 25, 1},  {RING_PREAD, 11, 26, 1}, {RING_OPEN, 11, 27, 0},
+		{RING_CLOSE, 77, 900, 0},
+	};
+	struct ring_event v[8];
+	char name[8][32];
+	struct ring_files f;
+	struct ring r;
+	size_t n = 0;
+
+	(void)state;
+	head(&r, 1, 1000000);
+	chunk(&r, 0, 11, 1000000, first_thread, sizeof(first_thread));
+	chunk(&r, 1, 12, 1000000, second_thread, sizeof(second_thread));
+	put_file("a.ring", &r, sizeof(r));
+	assert_true(ring_folder(folder));
+	assert_int_equal(ring_files_open(&f, folder, NULL), 0);
+	assert_int_equal(f.rings, 1);
+	assert_int_equal(f.ring[0].counts.rchar, 14);
+	while (n < 8 && ring_files_next(&f, &v[n])) {
+		snprintf(name[n], sizeof(name[n]), "%s", v[n].name[0]);
+		n++;
+	}
+	assert_int_equal(n, sizeof(want) / sizeof(want[0]));
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(v[i].kind, want[i].kind);
+		assert_int_equal(v[i].tid, want[i].tid);
+		assert_int_equal(v[i].begin_ns, want[i].begin);
+		assert_int_equal(v[i].end_ns, want[i].begin + want[i].duration);
+	}
+	assert_int_equal(v[0].serial, 9);
+	assert_int_equal(v[0].asked, 300);
+	assert_int_equal(v[0].result, 200);
+	assert_string_equal(name[2], "/data/one");
+	assert_int_equal(v[2].v[2], 3);
+	assert_int_equal(v[2].v[5], 1000);
+	assert_int_equal(v[3].offset, 64);
+	assert_int_equal(v[3].result, 100);
+	assert_int_equal(v[4].serial, 1);
+	assert_int_equal(v[4].offset, 164);
+	assert_int_equal(v[4].result, -5);
+	assert_string_equal(name[5], "/data/two");
+	assert_int_equal(f.damaged, 0);
+	ring_files_close(&f);
+}
+
+static size_t events_of(const struct ring *r, size_t bytes, uint64_t *damaged)
+{
+	struct ring_files f;
+	struct ring_event v;
+	size_t n = 0;
+
+	put_file("a.ring", r, bytes);
+	assert_int_equal(ring_files_open(&f, folder, NULL), 0);
+	while (ring_files_next(&f, &v))
+		n++;
+	*damaged = f.damaged + f.unread;
+	ring_files_close(&f);
+	return n;
+}
+
+/* A file that ends anywhere gives the events before, never one that was not written. */
+static void test_cut(void **state)
+{
+	uint64_t damaged;
+	struct ring r;
+	size_t last = 0;
+
+	(void)state;
+	head(&r, 1, 1000000);
+	chunk(&r, 0, 11, 1000000, first_thread, sizeof(first_thread));
+	for (size_t n = RING_PAGE + sizeof(struct ring_chunk);
+	     n <= RING_PAGE + sizeof(struct ring_chunk) + sizeof(first_thread); n++) {
+		size_t got = events_of(&r, n, &damaged);
+
+		assert_true(got >= last && got <= 4);
+		last = got;
+	}
+	assert_int_equal(last, 4);
+	assert_int_equal(damaged, 0);
+	assert_int_equal(events_of(&r, RING_PAGE, &damaged), 0);
+	assert_int_equal(events_of(&r, 100, &damaged), 0);
+	assert_int_equal(damaged, 1);
+}
+
+/* A chunk that was made and not begun is passed over. */
+static void test_gap(void **state)
+{
+	uint64_t damaged;
+	struct ring r;
+
+	(void)state;
+	head(&r, 1, 1000000);
+	chunk(&r, 2, 12, 1000000, second_thread, sizeof(second_thread));
+	assert_int_equal(events_of(&r, sizeof(r), &damaged), 3);
+	assert_int_equal(damaged, 0);
+	/* an event of no kind ends the chunk */
+	r.bytes[RING_PAGE + 2 * 4096 + sizeof(struct ring_chunk) + 8] = RING_KIND;
+	assert_int_equal(events_of(&r, sizeof(r), &damaged), 1);
+	assert_int_equal(damaged, 1);
+}
+
+/* Rings of one host have one clock, whatever their time of day says. */
+static void test_two_processes(void **state)
+{
+	struct ring_files f;
+	struct ring_event v;
+	struct ring r;
+	int64_t begin[2];
+
+	(void)state;
+	head(&r, 1, 1000000);
+	chunk(&r, 0, 12, 1000000, second_thread, 8);
+	put_file("a.ring", &r, sizeof(r));
+	head(&r, 2, 3000000);
+	((struct ring_head *)(void *)r.bytes)->start_real_ns += 999;
+	chunk(&r, 0, 12, 3000000, second_thread, 8);
+	put_file("b.ring", &r, sizeof(r));
+	assert_int_equal(ring_files_open(&f, folder, NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_true(ring_files_next(&f, &v));
+		assert_int_equal(v.ring, i);
+		begin[i] = v.begin_ns;
+	}
+	assert_int_equal(begin[1] - begin[0], 2000000);
+	ring_files_close(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_order_and_fields, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cut, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_gap, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_two_processes, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
