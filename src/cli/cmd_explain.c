@@ -15,6 +15,7 @@
 #include "jobtrace/confirm.h"
 #include "jobtrace/darshan_print.h"
 #include "jobtrace/trace_reader.h"
+#include "jobtrace/workload_of.h"
 #include "page/job_page.h"
 #include "readback/record.h"
 
@@ -56,11 +57,25 @@ static bool ends_in(const char *s, const char *end)
 	return n > k && strcmp(s + n - k, end) == 0;
 }
 
+/* A workload, and what the user has to add to it. */
+static int write_workload(const struct account *a, const char *path, struct err *e)
+{
+	struct buf asked = {0};
+	int rc = workload_of_write(a, path, &asked, e);
+
+	if (rc == 0 && asked.len)
+		say_text(stderr, &asked);
+	buf_release(&asked);
+	return rc;
+}
+
 static int write_output(const struct account *a, const char *path, struct err *e)
 {
 	struct buf page = {0};
 	int rc;
 
+	if (!ends_in(path, ".html"))
+		return write_workload(a, path, e);
 	job_page_render(a, &page);
 	rc = file_write(path, page.data, page.len, e);
 	buf_release(&page);
@@ -142,9 +157,13 @@ static int explain_main(const struct command *c, int argc, char **argv)
 
 	if (rc == 0 && x.logs == 0)
 		rc = err_set(&e, ERR_USAGE, "'explain' needs the log of a job");
-	if (rc == 0 && x.output && !ends_in(x.output, ".html"))
-		rc = err_set(&e, ERR_USAGE,
-			     "-o %s: the name must end in .html, which writes a page", x.output);
+	if (rc == 0 && x.output && !ends_in(x.output, ".html") && !ends_in(x.output, ".yaml") &&
+	    !ends_in(x.output, ".yml"))
+		rc = err_set(
+			&e, ERR_USAGE,
+			"-o %s: the name must end in .yaml, which writes a workload, or .html, "
+			"which writes a page",
+			x.output);
 	if (rc == 0 && x.output)
 		rc = named_output_add(x.output, &e);
 	if (rc == 0)
@@ -174,7 +193,8 @@ static const struct flag flag_page = {
 	.value = "FILE",
 	.kind = FLAG_TEXT,
 	.offset = offsetof(struct explain_args, output),
-	.help = "FILE.html: write a page with a timeline of the processes"};
+	.help = "FILE.yaml: write a workload that 'stoker run' emulates, with the recorded sizes "
+		"and order beside it; FILE.html: write a page with a timeline of the processes"};
 static const struct flag flag_counters = {
 	.name = "--counters",
 	.kind = FLAG_SET,
@@ -209,6 +229,6 @@ const struct command command_explain = {
 	.flags = flags,
 	.alone = true,
 	.examples = {"stoker explain examples/job.strace.gz",
-		     "stoker explain examples/job.strace.gz --json"},
+		     "stoker explain examples/job.strace.gz -o recorded_job.yaml"},
 	.carry_out = explain_main,
 };
