@@ -91,7 +91,7 @@ static const struct format_facts *format_for(const struct account *a, bool *same
 static void put_dataset(const struct account *a, const char *recorded,
 			const struct recorded_has *has, struct buf *out)
 {
-	bool same, sizes = recorded && has->sizes && !a->container;
+	bool same, sizes = recorded && has->sizes && !a->container && !a->stream;
 	const struct format_facts *f = format_for(a, &same);
 	double per_file = number_of(a, ACCOUNT_SAMPLES_PER_FILE, 1);
 	double files = number_of(a, ACCOUNT_FILES, 1);
@@ -380,7 +380,7 @@ int workload_of_write(const struct account *a, const char *path, struct buf *ask
 			       "the log shows no dataset that the job read: there is nothing to "
 			       "make a workload of");
 	recorded_of_look(a, &has);
-	recorded = (has.sizes && !a->container) || has.order;
+	recorded = !a->stream && ((has.sizes && !a->container) || has.order);
 	buf_printf(&beside, "%s.recorded", path);
 	if (recorded)
 		rc = recorded_of_write(a, beside.data, 0, e);
