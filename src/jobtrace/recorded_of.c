@@ -1,0 +1,286 @@
+/* From visits to the order of a sampler. */
+#include "jobtrace/recorded_of.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "workload/recorded_file.h"
+
+struct named {
+	const char *name;
+	uint32_t file;
+};
+
+/* The files of a part of the dataset by name, and where its samples are. */
+struct part {
+	bool evaluation;
+	struct named *file;
+	size_t files;
+	size_t samples;
+	uint32_t *number; /* of each sample of the account; UINT32_MAX: of the other part */
+	size_t per_file;  /* 0: differs from file to file */
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+	int c = strcmp(x->name, y->name);
+
+	return c ? c : (x->file > y->file) - (x->file < y->file);
+}
+
+/* A sample's number: its file's times the samples of each, and its place among them. The samples of
+ * the account are by file and offset. */
+static void number_samples(const struct account *a, struct part *p)
+{
+	uint32_t *place = xcalloc(a->job->files + 1, sizeof(*place));
+	uint32_t *in_file = xcalloc(a->job->files + 1, sizeof(*in_file));
+
+	for (size_t i = 0; i < p->files; i++)
+		place[p->file[i].file] = (uint32_t)i;
+	for (size_t i = 0; i < a->samples; i++)
+		if (a->sample[i].evaluation == p->evaluation)
+			in_file[a->sample[i].file]++;
+	p->per_file = p->files ? in_file[p->file[0].file] : 0;
+	for (size_t i = 0; i < p->files; i++)
+		if (in_file[p->file[i].file] != p->per_file)
+			p->per_file = 0;
+	memset(in_file, 0, (a->job->files + 1) * sizeof(*in_file));
+	for (size_t i = 0; i < a->samples; i++) {
+		uint32_t file = a->sample[i].file;
+
+		p->number[i] = UINT32_MAX;
+		if (a->sample[i].evaluation != p->evaluation)
+			continue;
+		p->number[i] = (uint32_t)(place[file] * p->per_file + in_file[file]++);
+		p->samples++;
+	}
+	free(place);
+	free(in_file);
+}
+
+/* A file counts as one of the part if a sample of it does. */
+static void part_make(const struct account *a, bool evaluation, struct part *p)
+{
+	uint8_t *taken = xcalloc(a->job->files + 1, 1);
+
+	*p = (struct part){.evaluation = evaluation,
+			   .file = xcalloc(a->job->files + 1, sizeof(*p->file)),
+			   .number = xcalloc(a->samples + 1, sizeof(*p->number))};
+	for (size_t i = 0; i < a->samples; i++) {
+		uint32_t file = a->sample[i].file;
+
+		if (a->sample[i].evaluation != evaluation || taken[file])
+			continue;
+		taken[file] = 1;
+		p->file[p->files++] = (struct named){a->job->file[file].name, file};
+	}
+	qsort(p->file, p->files, sizeof(*p->file), by_name);
+	number_samples(a, p);
+	free(taken);
+}
+
+static void part_release(struct part *p)
+{
+	free(p->file);
+	free(p->number);
+	*p = (struct part){0};
+}
+
+static bool sizes_known(const struct account *a, const struct part *p)
+{
+	for (size_t i = 0; i < p->files; i++)
+		if (a->job->file[p->file[i].file].size < 0)
+			return false;
+	return p->files > 0;
+}
+
+/* ---- order ---- */
+
+struct placed { /* a visit in the order of the sampler */
+	uint32_t rank, epoch;
+	uint32_t batch;  /* of the reader in the epoch, from 0 */
+	uint32_t number; /* of the worker in its round */
+	size_t visit;
+};
+
+static int by_place(const void *a, const void *b)
+{
+	const struct placed *x = a, *y = b;
+
+	if (x->epoch != y->epoch)
+		return (x->epoch > y->epoch) - (x->epoch < y->epoch);
+	if (x->rank != y->rank)
+		return (x->rank > y->rank) - (x->rank < y->rank);
+	if (x->batch != y->batch)
+		return (x->batch > y->batch) - (x->batch < y->batch);
+	if (x->number != y->number)
+		return (x->number > y->number) - (x->number < y->number);
+	return (x->visit > y->visit) - (x->visit < y->visit);
+}
+
+static bool is_of(const struct account *a, const struct part *p, const struct visit *v)
+{
+	return a->sample[v->sample].evaluation == p->evaluation && !a->reader[v->reader].left_out &&
+	       a->reader[v->reader].rank < a->trainers;
+}
+
+/* Whether the order can be told: a worker beside others needs batches. */
+static const char *no_order(const struct account *a, const struct part *p)
+{
+	size_t n = 0;
+
+	if (a->stream)
+		return "the log does not tell the samples of a stream apart";
+	for (size_t i = 0; i < a->visits; i++) {
+		const struct visit *v = &a->visit[i];
+
+		if (!is_of(a, p, v))
+			continue;
+		n++;
+		if (v->batch == JOB_NONE && a->reader[v->reader].worker)
+			return "the batches of the workers are not known";
+	}
+	if (n == 0)
+		return "the log has no visits of samples";
+	return p->per_file == 0 ? "files have different numbers of samples" : NULL;
+}
+
+/* Batches of each reader are counted anew in each epoch: `first` is that of its first visit there.
+ */
+static size_t place_visits(const struct account *a, const struct part *p, struct placed *out,
+			   uint32_t *epochs)
+{
+	uint32_t *epoch = xcalloc(a->readers + 1, sizeof(*epoch));
+	uint32_t *first = xcalloc(a->readers + 1, sizeof(*first));
+	size_t n = 0;
+
+	*epochs = 0;
+	for (size_t i = 0; i < a->readers; i++)
+		epoch[i] = UINT32_MAX;
+	for (size_t i = 0; i < a->visits; i++) {
+		const struct visit *v = &a->visit[i];
+		uint32_t batch = v->batch == JOB_NONE ? 0 : v->batch;
+
+		if (!is_of(a, p, v))
+			continue;
+		if (epoch[v->reader] != v->epoch) {
+			epoch[v->reader] = v->epoch;
+			first[v->reader] = batch;
+		}
+		if (v->epoch >= *epochs)
+			*epochs = v->epoch + 1;
+		out[n++] = (struct placed){
+			.rank = a->reader[v->reader].rank,
+			.epoch = v->epoch,
+			.batch = batch >= first[v->reader] ? batch - first[v->reader] : batch,
+			.number = a->reader[v->reader].number,
+			.visit = i};
+	}
+	free(epoch);
+	free(first);
+	qsort(out, n, sizeof(*out), by_place);
+	return n;
+}
+
+/* The lists of all epochs and ranks, which point into `sample`. */
+static void list_visits(const struct account *a, const struct part *p, const struct placed *placed,
+			size_t n, uint32_t *sample, struct recorded_visits *lists)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct recorded_visits *l =
+			&lists[(size_t)placed[i].epoch * a->trainers + placed[i].rank];
+
+		sample[i] = p->number[a->visit[placed[i].visit].sample];
+		if (l->n++ == 0)
+			l->sample = &sample[i];
+	}
+}
+
+/* ---- both ---- */
+
+void recorded_of_look(const struct account *a, struct recorded_has *has)
+{
+	struct part p;
+
+	part_make(a, false, &p);
+	*has = (struct recorded_has){.sizes = sizes_known(a, &p)};
+	if (p.files == 0)
+		has->no_sizes = "no dataset was found";
+	else if (!has->sizes)
+		has->no_sizes = "the log does not have the size of every file";
+	has->no_order = no_order(a, &p);
+	has->order = !has->no_order;
+	part_release(&p);
+}
+
+/* What of a part goes into the file; arrays are the caller's to free. */
+struct made {
+	uint64_t *bytes;
+	uint32_t *sample;
+	struct recorded_visits *lists;
+};
+
+static int make_order(const struct account *a, const struct part *p, uint64_t most,
+		      struct recorded_part *out, struct made *m, struct err *e)
+{
+	struct placed *placed = try_calloc(a->visits + 1, sizeof(*placed), "the order", e);
+	uint32_t epochs = 0;
+	size_t n;
+
+	if (!placed)
+		return -ENOMEM;
+	n = place_visits(a, p, placed, &epochs);
+	m->sample = try_calloc(n + 1, sizeof(*m->sample), "the order", e);
+	m->lists = try_calloc((size_t)epochs * a->trainers + 1, sizeof(*m->lists), "the order", e);
+	if (m->sample && m->lists) {
+		list_visits(a, p, placed, n, m->sample, m->lists);
+		out->epochs = most && epochs > most ? most : epochs;
+		out->visits = m->lists;
+	}
+	free(placed);
+	return m->sample && m->lists ? 0 : -ENOMEM;
+}
+
+static int make_part(const struct account *a, const struct part *p, uint64_t epochs,
+		     struct recorded_part *out, struct made *m, struct err *e)
+{
+	bool order = !no_order(a, p);
+
+	*out = (struct recorded_part){.files = p->files,
+				      .samples_per_file = order && p->per_file ? p->per_file : 1};
+	if (sizes_known(a, p)) {
+		m->bytes = try_calloc(p->files + 1, sizeof(*m->bytes), "the sizes", e);
+		if (!m->bytes)
+			return -ENOMEM;
+		for (size_t i = 0; i < p->files; i++)
+			m->bytes[i] = (uint64_t)a->job->file[p->file[i].file].size;
+		out->bytes = m->bytes;
+	}
+	return order ? make_order(a, p, epochs, out, m, e) : 0;
+}
+
+int recorded_of_write(const struct account *a, const char *path, uint64_t epochs, struct err *e)
+{
+	struct recorded r = {.ranks = a->trainers ? (uint32_t)a->trainers : 1};
+	struct made made[RECORDED_PARTS] = {0};
+	int rc = 0;
+
+	for (int k = 0; k < RECORDED_PARTS && rc == 0; k++) {
+		struct part p;
+
+		part_make(a, k == RECORDED_EVAL, &p);
+		rc = make_part(a, &p, k == RECORDED_TRAIN ? epochs : 0, &r.part[k], &made[k], e);
+		part_release(&p);
+	}
+	if (rc == 0)
+		rc = recorded_write(path, &r, e);
+	for (int k = 0; k < RECORDED_PARTS; k++) {
+		free(made[k].bytes);
+		free(made[k].sample);
+		free(made[k].lists);
+	}
+	return rc;
+}
