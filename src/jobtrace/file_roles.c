@@ -13,6 +13,7 @@
 #include "jobtrace/account_parts.h"
 #include "workload/backend.h"
 
+#define FEW_WRITTEN 20             /* times as many bytes are read of a file: it is read */
 #define CHECKPOINT_BYTES (1 << 20) /* a new file of so many is one */
 #define DATASET_FILES 8            /* so many alike that are read are one */
 #define MAPPED_BYTES (1 << 20)     /* a mapped file, of which reads are not seen */
@@ -109,6 +110,9 @@ static enum file_role role_of(const struct job_file *f, const char *extension)
 	bool read = c->bytes_read > 0 || c->reads > 0 || c->maps > 0;
 	bool written = c->bytes_written > 0 || c->writes > 0;
 
+	/* Darshan books messages of a pipe to a file whose descriptor had its number before */
+	if (written && c->bytes_read > FEW_WRITTEN * c->bytes_written)
+		written = false;
 	if (f->kind != JOB_FILE_REGULAR)
 		return FILE_OTHER;
 	if (is_code(f->name, extension))

@@ -12,6 +12,8 @@
 #include "jobtrace/account_parts.h"
 #include "workload/backend.h"
 
+#define LOOK 0.25   /* of what other visits of a file read */
+#define LOOKS_MIN 4 /* fewer are visits that were cut */
 #define SAME_VISIT                                                                                 \
 	0.5 /* of a file: less of it was read, and it is opened again: still one visit             \
 	     */
@@ -419,6 +421,28 @@ static void drop_empty(struct account *a, struct places *places)
 	places->n = kept;
 }
 
+/* A program may look into the files (count records, check headers) before it reads them: visits
+ * that come before any whole one and read a small part of what later ones read are none. */
+static void drop_looks(struct account *a, struct places *places)
+{
+	int64_t *most = xcalloc(a->job->files + 1, sizeof(*most));
+	size_t looks = 0;
+
+	for (size_t i = 0; i < a->visits; i++)
+		if (a->visit[i].bytes > most[a->visit[i].sample])
+			most[a->visit[i].sample] = a->visit[i].bytes;
+	while (looks < a->visits &&
+	       (double)a->visit[looks].bytes < LOOK * (double)most[a->visit[looks].sample])
+		looks++;
+	free(most);
+	if (looks < LOOKS_MIN)
+		return;
+	a->visits -= looks;
+	places->n -= looks;
+	memmove(a->visit, a->visit + looks, a->visits * sizeof(*a->visit));
+	memmove(places->offset, places->offset + looks, places->n * sizeof(*places->offset));
+}
+
 void account_visits(struct account *a)
 {
 	struct shape *shape = xcalloc(a->groups + 1, sizeof(*shape));
@@ -452,6 +476,8 @@ void account_visits(struct account *a)
 		collect(a, shape, &places, NULL);
 	}
 	drop_empty(a, &places);
+	if (!a->container)
+		drop_looks(a, &places);
 	number_samples(a, &places);
 	for (size_t i = 1; i < a->visits; i++)
 		if (a->visit[i].begin_ns < a->visit[i - 1].begin_ns) {
