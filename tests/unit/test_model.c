@@ -9,6 +9,7 @@
 
 #include "base/rng.h"
 #include "predict/model.h"
+#include "predict/shared_server.h"
 
 static double model_au(const struct model *m)
 {
@@ -224,13 +225,35 @@ static void stalls(void **state)
 	assert_float_equal(model_au(&m), 50, 0.1);
 }
 
+/* Very many requests at once are paced as one after another are, and in no time. */
+static void paces(void **state)
+{
+	struct line many, each;
+
+	(void)state;
+	for (uint32_t burst = 1; burst < 9; burst += 3) {
+		line_reserve(&many, 0, burst, 0.01);
+		line_reserve(&each, 0, burst, 0.01);
+		for (int turn = 0; turn < 4; turn++) {
+			double now = 1 + 37.123 * turn, last = 0, requests = turn % 2 ? 7 : 10007;
+
+			for (int i = 0; i < (int)requests; i++)
+				last = line_pace(&each, now, 1);
+			assert_true(fabs(line_pace(&many, now, requests) - last) < 1e-6);
+		}
+		assert_true(line_pace(&many, 1000, 1e9) > 1e7 - 1);
+		line_release(&many);
+		line_release(&each);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(formulas), cmocka_unit_test(in_order_stalls),
 		cmocka_unit_test(queues),   cmocka_unit_test(ceilings),
 		cmocka_unit_test(own_work), cmocka_unit_test(runs_of_whole_samples),
-		cmocka_unit_test(stalls)};
+		cmocka_unit_test(stalls),   cmocka_unit_test(paces)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
