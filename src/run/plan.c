@@ -293,11 +293,12 @@ static uint64_t own_bytes(const struct run_plan *p, uint64_t rank_bytes)
 	/* generation is over before the ranks begin */
 	if (p->w->workflow.generate_data && writing > total)
 		total = writing;
-	if (store_base_flags(p->store) & STORE_IS_VOLATILE)
+	if (p->d && store_base_flags(p->store) & STORE_IS_VOLATILE)
 		total = u64_sum(total, mem_body_bound(p->d->files[DATASET_TRAIN] +
 							      p->d->files[DATASET_EVAL],
 						      most_bytes(p->d)));
-	for (int kind = 0; kind < DATASET_KINDS; kind++)
+	/* of checkpoints alone, there is no dataset */
+	for (int kind = 0; p->d && kind < DATASET_KINDS; kind++)
 		total = u64_sum(total,
 				order_list_bytes(order_list_entries(p->w, kind == DATASET_EVAL,
 								    dataset_samples(p->d, kind))));
