@@ -222,7 +222,7 @@ static const struct flag *const flags[] = {&operand_log,   &flag_confirm, &flag_
 const struct command command_explain = {
 	.name = "explain",
 	.operands = "LOG...",
-	.help = "Say what a real job did, from its log: data, epochs, loader, checkpoints.",
+	.help = "Say what a real job did, from its log.",
 	.about = "Each value is marked: seen (counted in the log), inferred (by a rule; "
 		 "how many observations agree), assumed (a usual value). What the log cannot "
 		 "show is said to be not identifiable, with the reason.",
