@@ -39,6 +39,12 @@ def change(a, b):
     return 100 * (b - a) / a if a and b else float("nan")
 
 
+def steps(f, job):
+    """Where storage limits, batches of workers come in pairs: there the mean says how long steps are, else the median."""
+    which = "mean" if job.get("limit") == "storage" else "median"
+    return change(f["step"][f"log_{which}_s"], f["step"][f"here_{which}_s"])
+
+
 def share(f, key):
     return 100 if f[key] is None else 100 * f[key]
 
@@ -57,7 +63,7 @@ def one(stoker, name, folder, can_model):
         f = json.loads(call(stoker, "replay", *logs, "--data", data / "image", "--json"))
         x.update(replay_requests=share(f, "requests_equal"), replay_others=share(f, "other_requests_equal"),
                  replay_bytes=change(f["bytes_read"]["log"], f["bytes_read"]["here"]),
-                 replay_step=change(f["step"]["log_median_s"], f["step"]["here_median_s"]), replay_ks=f["step"]["ks"],
+                 replay_step=steps(f, job), replay_ks=f["step"]["ks"],
                  replay_run=change(f["run_s"]["log"], f["run_s"]["here"]))
         if can_model:
             yaml, out = pathlib.Path(folder, name, "job.yaml"), pathlib.Path(folder, name)
@@ -68,7 +74,7 @@ def one(stoker, name, folder, can_model):
             f = json.loads(call(stoker, "explain", *logs, "--fidelity", out / "run", "--fidelity", out / "result", "--json"))
             wall = json.loads((out / "result/result.json").read_text())["training"]["decomposition"]["wall_s"]
             x.update(model_requests=share(f, "requests_equal"), model_bytes=change(f["bytes_read"]["log"], f["bytes_read"]["here"]),
-                     model_step=change(f["step"]["log_median_s"], f["step"]["here_median_s"]), model_ks=f["step"]["ks"],
+                     model_step=steps(f, job), model_ks=f["step"]["ks"],
                      model_tau=f["order_tau"], model_run=change(x["job_s"] or f["run_s"]["log"], wall))
     return x
 
