@@ -156,6 +156,7 @@ void account_make(struct account *a, const struct job *job)
 	account_crew(a);
 	account_epochs(a);
 	account_dataset(a);
+	account_counters(a);
 	account_order(a);
 	account_batches(a);
 	account_marks(a);

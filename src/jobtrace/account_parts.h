@@ -33,5 +33,7 @@ void account_batches(struct account *a);
 void account_marks(struct account *a);
 /* Checkpoints. After account_batches. */
 void account_saves(struct account *a);
+/* Of a log that has only counters: in place of what goes by requests. After account_dataset. */
+void account_counters(struct account *a);
 /* Decoding, page cache, waiting, what limited the job. After account_saves. */
 void account_limit(struct account *a);

@@ -531,7 +531,9 @@ static void times_by_pipes(struct batches *b)
 				 "upper bound",
 				 0, 0)
 			->at_most = true;
-	} else if (compute.n >= 3 && (double)compute.n >= KNOWN_SHARE * (double)upper.n &&
+	} else if ((compute.n >= 5 ||
+		    (compute.n >= 3 && near(&compute, median(&compute)) == compute.n)) &&
+		   (double)compute.n >= KNOWN_SHARE * (double)upper.n &&
 		   2 * near(&compute, median(&compute)) >= compute.n) {
 		v = median(&compute);
 		account_inferred(a, ACCOUNT_COMPUTE, v,

@@ -1,0 +1,173 @@
+/* What an account of a job says, of jobs whose truth is in their making. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "jobtrace/account.h"
+#include "jobtrace/workload_of.h"
+
+#define MS 1000000LL
+
+static void add(struct job *job, uint32_t thread, uint32_t file, uint8_t kind, int64_t at,
+		int64_t took, int64_t offset, int64_t bytes)
+{
+	struct err e = {0};
+
+	assert_int_equal(job_add(job,
+				 &(struct job_event){.begin_ns = at,
+						     .end_ns = at + took,
+						     .offset = offset,
+						     .asked = bytes,
+						     .result = bytes,
+						     .thread = thread,
+						     .file = file,
+						     .other = JOB_NONE,
+						     .descriptor = JOB_NONE,
+						     .kind = kind},
+				 &e),
+			 0);
+}
+
+/* A process that reads `files` files in an order that depends on the epoch, `batch` at a time, and
+ * computes for 25 ms after each batch. */
+static void make_inline(struct job *job, size_t files, size_t epochs, size_t batch)
+{
+	uint32_t thread;
+	int64_t now = 0;
+	char name[64];
+
+	job_init(job);
+	job->source = "a test";
+	job->sees = JOB_SEES_REQUESTS | JOB_SEES_TIMES | JOB_SEES_OFFSETS;
+	job_process(job, 1, "", JOB_NONE);
+	job->process[0].complete = true;
+	thread = job_thread(job, 0, 1);
+	for (size_t i = 0; i < files; i++) {
+		snprintf(name, sizeof(name), "/data/train/s%07zu.npz", i);
+		job_file(job, name, JOB_FILE_REGULAR);
+	}
+	for (size_t e = 0; e < epochs; e++)
+		for (size_t i = 0; i < files; i++) {
+			uint32_t file = (uint32_t)((i * (2 * e + 7) * 37 + e * 11) % files);
+
+			add(job, thread, file, JOB_READ, now, MS / 10, 0, 4096);
+			add(job, thread, file, JOB_READ, now + MS / 8, MS / 10, 4096, 60000);
+			now += MS / 2;
+			if ((i + 1) % batch == 0)
+				now += 25 * MS;
+		}
+}
+
+static void expect(const struct account *a, enum account_fact f, double v)
+{
+	if (a->fact[f].how != FACT_INFERRED && a->fact[f].how != FACT_SEEN)
+		fail_msg("%s is %s: %s", fact_rows[f].key, fact_how_names[a->fact[f].how],
+			 a->fact[f].rule ? a->fact[f].rule : "");
+	if (a->fact[f].number != v)
+		fail_msg("%s is %g, not %g", fact_rows[f].key, a->fact[f].number, v);
+}
+
+static void test_inline(void **state)
+{
+	struct job job;
+	struct account a;
+	struct err e = {0};
+	struct buf text = {0};
+
+	(void)state;
+	make_inline(&job, 61, 3, 4);
+	assert_int_equal(job_finish(&job, &e), 0);
+	account_make(&a, &job);
+	expect(&a, ACCOUNT_FILES, 61);
+	expect(&a, ACCOUNT_SAMPLES, 61);
+	expect(&a, ACCOUNT_EPOCHS, 3);
+	expect(&a, ACCOUNT_WORKERS, 0);
+	expect(&a, ACCOUNT_BATCH, 4);
+	assert_true(a.fact[ACCOUNT_COMPUTE].number > 0.0225 &&
+		    a.fact[ACCOUNT_COMPUTE].number < 0.0275);
+	assert_non_null(strstr(a.fact[ACCOUNT_ORDER].text, "random"));
+	workload_of(&a, NULL, &text);
+	assert_non_null(strstr(text.data, "batch_size: 4"));
+	assert_non_null(strstr(text.data, "epochs: 3"));
+	buf_release(&text);
+	account_release(&a);
+	job_release(&job);
+}
+
+/* The same without requests: only what counters can tell. */
+static void test_counters(void **state)
+{
+	struct job job;
+	struct account a;
+	struct err e = {0};
+
+	(void)state;
+	make_inline(&job, 61, 3, 4);
+	assert_int_equal(job_finish(&job, &e), 0);
+	job.sees = JOB_SEES_COUNTS;
+	job.events = 0;
+	for (size_t i = 0; i < job.files; i++)
+		job.file[i].counts.opens = 3;
+	account_make(&a, &job);
+	expect(&a, ACCOUNT_FILES, 61);
+	expect(&a, ACCOUNT_EPOCHS, 3);
+	assert_int_equal(a.fact[ACCOUNT_BATCH].how, FACT_UNKNOWN);
+	assert_int_equal(a.fact[ACCOUNT_COMPUTE].how, FACT_UNKNOWN);
+	assert_int_equal(a.fact[ACCOUNT_ORDER].how, FACT_UNKNOWN);
+	assert_int_equal(a.fact[ACCOUNT_WORKERS].how, FACT_UNKNOWN);
+	account_release(&a);
+	job_release(&job);
+}
+
+/* No pause between samples: neither batch nor computation is claimed. */
+static void test_no_pauses(void **state)
+{
+	struct job job;
+	struct account a;
+	struct err e = {0};
+
+	(void)state;
+	make_inline(&job, 61, 2, 1000);
+	assert_int_equal(job_finish(&job, &e), 0);
+	account_make(&a, &job);
+	expect(&a, ACCOUNT_EPOCHS, 2);
+	assert_int_equal(a.fact[ACCOUNT_BATCH].how, FACT_UNKNOWN);
+	assert_int_equal(a.fact[ACCOUNT_COMPUTE].how, FACT_UNKNOWN);
+	account_release(&a);
+	job_release(&job);
+}
+
+static void test_nothing(void **state)
+{
+	struct job job;
+	struct account a;
+	struct buf text = {0};
+
+	(void)state;
+	job_init(&job);
+	account_make(&a, &job);
+	account_print(&a, true, &text);
+	account_json(&a, &text);
+	assert_int_equal(workload_of_write(&a, "/nowhere/x.yaml", &text, NULL), ERR_DATA);
+	buf_release(&text);
+	account_release(&a);
+	job_release(&job);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_inline),
+		cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_no_pauses),
+		cmocka_unit_test(test_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
