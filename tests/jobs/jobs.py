@@ -238,6 +238,7 @@ def record(name, root, how="strace", vary=0):
         command = [PYTHON, HERE / "train.py", json.dumps(argument)]
     if job.get("ranks"):
         command = ["mpirun", "--oversubscribe", "-n", str(job["ranks"]), *command]
+    load = os.getloadavg()[0]
     try:
         line, env, logs = record_as(how, folder, name, command)
         done = carry_out(list(map(str, line)), env, folder)
@@ -250,6 +251,7 @@ def record(name, root, how="strace", vary=0):
         logs = sorted(glob.glob(f"{logs}/**/*.darshan", recursive=True))
     said = [json.loads(s) for s in done.stdout.splitlines() if s.startswith("{")]
     truth = dict(name=name, job=job, data=argument["data"], files=job["files"], samples=samples, eval_samples=eval_samples, said=said,
+                 load=max(load, os.getloadavg()[0]) / os.cpu_count(),  # processes that want a processor, each
                  bytes=sum(f.stat().st_size for f in data.rglob("*") if f.is_file()))
     if job.get("labels"):
         truth["files"] *= 2
