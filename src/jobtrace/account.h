@@ -24,6 +24,7 @@ enum fact_how {
 struct fact {
 	enum fact_how how;
 	bool at_most;       /* the number is an upper bound */
+	bool at_least;      /* a lower one */
 	double number;      /* in the unit of its row; of FACT_UNKNOWN without meaning */
 	double stdev;       /* of the observations; negative: none */
 	const char *text;   /* a word or a remark; NULL */

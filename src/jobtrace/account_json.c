@@ -33,6 +33,8 @@ static json_t *fact_json(const struct fact *v, enum fact_unit unit)
 		json_put_real(o, "stdev", v->stdev);
 	if (v->at_most)
 		json_put_bool(o, "at_most", true);
+	if (v->at_least)
+		json_put_bool(o, "at_least", true);
 	if (v->of) {
 		json_put_int(o, "agree", v->agree);
 		json_put_int(o, "of", v->of);

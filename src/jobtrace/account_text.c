@@ -57,6 +57,8 @@ void account_put_value(const struct account *a, enum account_fact f, struct buf 
 		buf_puts(out, "not identifiable");
 		return;
 	}
+	if (v->at_least)
+		buf_puts(out, "at least ");
 	if (v->at_most)
 		buf_puts(out, "at most ");
 	put_number(out, row->unit, v->number);

@@ -231,7 +231,9 @@ void account_dataset(struct account *a)
 	}
 	account_seen(a, ACCOUNT_FILES, (double)files);
 	if (bytes > 0)
-		account_seen(a, ACCOUNT_DATA_BYTES, bytes);
+		/* else only what was read of a file is known of its size */
+		account_seen(a, ACCOUNT_DATA_BYTES, bytes)->at_least =
+			!(a->job->sees & JOB_SEES_SIZES);
 	if (a->visits > 0)
 		say_samples(a);
 }

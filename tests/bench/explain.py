@@ -167,6 +167,8 @@ def judge(value, truth):
         return ASSUMED, said
     if value.get("at_most"):
         return (EXACT if (truth.low if isinstance(truth, Between) else truth) <= said else WRONG), f"at most {said}"
+    if value.get("at_least"):
+        return (EXACT if said <= (truth.high if isinstance(truth, Between) else truth) else WRONG), f"at least {said}"
     if isinstance(truth, str):
         right = truth in str(said).replace("_", " ")
     else:
