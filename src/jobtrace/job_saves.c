@@ -12,6 +12,9 @@
 /* Between writes of a file whose opens the log does not show: of two checkpoints. */
 #define APART_NS 100000000
 
+/* Checkpoints whose distance is looked at: each costs a pass over the steps. */
+#define CADENCE_MAX 64
+
 struct save {
 	uint32_t file, thread;
 	int64_t begin_ns, end_ns, bytes;
@@ -193,6 +196,8 @@ static void say_cadence(struct account *a, const int64_t *begin, uint32_t n)
 	uint64_t agree = 0, whole = 0;
 	double apart = 0;
 
+	if (n > CADENCE_MAX)
+		n = CADENCE_MAX;
 	for (uint32_t i = 0; i < n; i++) {
 		double before = steps_before(a, begin[i]), epochs;
 
