@@ -204,7 +204,9 @@ static void after_call(long nr, const long *a, int64_t begin, long r)
 		break;
 #ifdef SYS_openat2
 	case SYS_openat2:
-		wrap_opened((int)a[0], (const char *)a[1], (int)*(const uint64_t *)a[2], begin, r);
+		/* without its flags: a question whether the kernel has the call */
+		wrap_opened((int)a[0], (const char *)a[1], a[2] ? (int)*(const uint64_t *)a[2] : 0,
+			    begin, r);
 		break;
 #endif
 	case SYS_memfd_create:

@@ -100,7 +100,7 @@ WRAP int connect(int fd, const struct sockaddr *to, socklen_t n)
 	WRAP int name params                                                                       \
 	{                                                                                          \
 		REAL_V(int, name, type);                                                           \
-		int fd = real args;                                                                \
+		int fd = real ? real args : no_call();                                             \
 		if (fd >= 0 && recording())                                                        \
 			fd_forget(fd);                                                             \
 		return fd;                                                                         \

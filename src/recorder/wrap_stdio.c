@@ -214,8 +214,8 @@ FSEEK(fseeko64, off64_t)
 
 WRAP void rewind(FILE *f)
 {
-	if (fseek(f, 0, SEEK_SET) == 0)
-		clearerr(f);
+	(void)fseek(f, 0, SEEK_SET);
+	clearerr(f);
 }
 
 /* ---- read ---- */

@@ -49,6 +49,8 @@ static void variants(const char *file)
 	MUST(preadv2(fd, v, 1, -1, 0) == 100);
 	MUST(syscall(SYS_read, fd, data, 104) == 104);
 	MUST(syscall(SYS_pread64, fd, data, 105, 8L) == 105);
+	/* how programs ask whether the kernel has the call */
+	MUST(syscall(SYS_openat2, -1, NULL, NULL, 0L) == -1);
 	copy = dup(fd);
 	MUST(copy >= 0 && read(copy, data, 106) == 106);
 	MUST(dup2(fd, 77) == 77 && read(77, data, 107) == 107);
