@@ -148,8 +148,18 @@ struct job_heat *job_heat(struct job *job, uint32_t process, double bin_s, size_
 	return &job->heat[job->heats++];
 }
 
+static void bound(int64_t *v)
+{
+	if (*v != JOB_UNKNOWN && *v < -JOB_NUMBER_MAX)
+		*v = -JOB_NUMBER_MAX;
+	else if (*v > JOB_NUMBER_MAX)
+		*v = JOB_NUMBER_MAX;
+}
+
 int job_add(struct job *job, const struct job_event *event, struct err *e)
 {
+	struct job_event *added;
+
 	assert(event->thread < job->threads && event->kind < JOB_KINDS);
 	assert(event->file == JOB_NONE || event->file < job->files);
 	if (job->events == job->event_room) {
@@ -169,7 +179,13 @@ int job_add(struct job *job, const struct job_event *event, struct err *e)
 		job->event = more;
 		job->event_room = room;
 	}
-	job->event[job->events++] = *event;
+	added = &job->event[job->events++];
+	*added = *event;
+	bound(&added->begin_ns);
+	bound(&added->end_ns);
+	bound(&added->offset);
+	bound(&added->asked);
+	bound(&added->result);
 	return 0;
 }
 

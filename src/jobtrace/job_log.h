@@ -15,6 +15,7 @@
 #define JOB_NONE UINT32_MAX   /* no process, thread, file */
 #define JOB_UNKNOWN INT64_MIN /* a time, offset or size that the log does not have */
 #define JOB_EVENTS_MAX (UINT64_C(1) << 27)
+#define JOB_NUMBER_MAX ((INT64_C(1) << 62) - 1) /* either way: sums and differences of two fit */
 
 /* What a log can show at all: where a bit is missing, the absence of events means nothing. */
 enum job_sees {
@@ -170,7 +171,8 @@ uint32_t job_process(struct job *job, int64_t pid, const char *host, uint32_t pa
 uint32_t job_thread(struct job *job, uint32_t process, int64_t tid);
 /* A copy of `s` that lives as long as the job. */
 const char *job_text(struct job *job, const char *s);
-/* Adds one event: -EFBIG beyond JOB_EVENTS_MAX, -ENOMEM. The indices in it must exist. */
+/* Adds one event: -EFBIG beyond JOB_EVENTS_MAX, -ENOMEM. The indices in it must exist. Numbers
+ * beyond JOB_NUMBER_MAX become that. */
 int job_add(struct job *job, const struct job_event *event, struct err *e);
 /* A sentence for people, once. */
 void job_note(struct job *job, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
