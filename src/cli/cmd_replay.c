@@ -54,7 +54,7 @@ static void say_left_out(const struct replay_plan *p)
 		enum job_event_kind kind;
 		const char *what;
 	} kinds[] = {{JOB_MAP, "mappings of files"},
-		     {JOB_ADVISE, "pieces of advice to the kernel"},
+		     {JOB_ADVISE, "hints to the kernel (fadvise)"},
 		     {JOB_READ, "reads"},
 		     {JOB_WRITE, "writes"}};
 	struct buf list = {0};
@@ -83,8 +83,7 @@ static void say_plan(const struct replay_plan *p, const struct replay_image *m)
 		threads += p->thread[i].ops > 0;
 	say(stdout,
 	    "%llu requests of %llu threads in %zu processes; %llu files of %s below '%s' (%llu "
-	    "made "
-	    "now, %s)\n",
+	    "made now, %s)\n",
 	    (unsigned long long)requests, (unsigned long long)threads, p->job->processes,
 	    (unsigned long long)m->present, str_bytes((double)m->bytes, bytes, sizeof(bytes)),
 	    m->folder, (unsigned long long)m->written,
@@ -115,9 +114,8 @@ static int report(const struct replay_args *x, const struct replay_plan *p,
 		say_text(stdout, &text);
 		if (done->differing && !x->json)
 			say(stdout,
-			    "%llu requests were answered otherwise than in the job: fewer bytes, "
-			    "or "
-			    "a file that is there or not.\n",
+			    "%llu requests had another result than in the job: fewer bytes, or a "
+			    "file that exists in only one of the two.\n",
 			    (unsigned long long)done->differing);
 		fflush(stdout);
 		if (x->output)

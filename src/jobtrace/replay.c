@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #define SLEEP_SLICE_NS (NS_PER_S / 10)
 /* What came late by a slow wake-up is taken off later thinking, up to this. */
 #define LATE_MAX_NS 10000000
+#define THINK_MAX_NS (INT64_C(1) << 60)
 #define OPEN_FLAGS                                                                                 \
 	(O_ACCMODE | O_CREAT | O_EXCL | O_TRUNC | O_APPEND | O_DIRECTORY | O_SYNC | O_DSYNC |      \
 	 O_DIRECT | O_NOATIME)
@@ -138,7 +140,7 @@ static void publish(struct performer *t, struct plan_op *o, int64_t end_ns)
 
 static int64_t scaled(const struct engine *x, int64_t ns)
 {
-	return (int64_t)((double)ns * x->o->think_scale);
+	return (int64_t)fmin((double)ns * x->o->think_scale, (double)THINK_MAX_NS);
 }
 
 /* ---- requests ---- */
@@ -229,7 +231,7 @@ static void do_transfer(struct performer *t, struct plan_op *o, const struct job
 		done += k;
 		if (k == 0)
 			break;
-	} while (done < want);
+	} while (done < want && !ends(t->x));
 	o->result = done;
 	t->differing += v->result != JOB_UNKNOWN && done != want;
 }

@@ -19,7 +19,8 @@
 #include "base/str.h"
 #include "base/texts.h"
 
-#define MARKER ".stoker-image"
+#define MARKER_NAME "stoker-image"
+#define MARKER "." MARKER_NAME
 #define PART_MAX 200u   /* of a name; file systems take 255 */
 #define NAME_MAX_ 3000u /* below the folder */
 #define PIECE (1u << 20)
@@ -40,6 +41,9 @@ static void put_part(struct buf *out, const char *s, size_t n)
 	buf_putc(out, '/');
 	if (n == 2 && memcmp(s, "..", 2) == 0) {
 		buf_puts(out, "%2e%2e");
+	} else if (n == strlen(MARKER) && memcmp(s, MARKER, n) == 0) {
+		/* ours, which says whose the folder is */
+		buf_puts(out, "%2e" MARKER_NAME);
 	} else if (n > PART_MAX) {
 		buf_append(out, s, PART_MAX / 2);
 		buf_printf(out, "%%%016" PRIx64, hash_of(s, n));
@@ -277,7 +281,8 @@ static int make_parents(const struct replay_image *m, const char *path, struct e
 {
 	AUTO_FREE char *copy = xstrdup(path);
 
-	for (char *s = copy + strlen(m->folder) + 1; (s = strchr(s, '/')); s++) {
+	/* from the slash after the image's folder; the job's "/" is that folder itself */
+	for (char *s = copy + strlen(m->folder); *s && (s = strchr(s + 1, '/'));) {
 		*s = '\0';
 		if (mkdir(copy, 0777) < 0 && errno != EEXIST)
 			return err_sys(e, errno, "%s: this folder cannot be made", copy);

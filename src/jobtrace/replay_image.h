@@ -4,8 +4,9 @@
  *
  * A name becomes a path below the folder, whatever it is: the parts of "/data/a.npz" follow the
  * folder; ".." becomes "%2e%2e"; names that are not absolute lie below "%relative"; parts and paths
- * that no file system takes are cut and end with a number made of the whole. Nothing outside of the
- * folder is touched, and a folder that holds other things is refused.
+ * that no file system takes are cut and end with a number made of the whole; the name of the file
+ * that marks the folder as ours begins with "%2e". Nothing outside of the folder is touched, and a
+ * folder that holds other things is refused.
  *
  * Memory: a path for each file of the job. */
 #include <stdbool.h>

@@ -160,8 +160,9 @@ def check_waiting(tmp):
 def check_names(tmp):
     """Nothing is made outside of the folder, whatever names a log has."""
     names = ["/../../../escape", "../up", "relative/x", "/a//b/./c", "/" + "n" * 255 + "/f", "/d/" + "/".join(["p" * 200] * 19),
-             "/job/..", "/con\\nnl", "/x" * 200]
+             "/job/..", "/con\\nnl", "/x" * 200, "/.stoker-image"]
     g = Log()
+    g.call(10, 'newfstatat(AT_FDCWD, "/", {st_mode=S_IFDIR|0755, st_size=4096, ...}, 0) = 0')
     for n in names:
         g.call(10, f'openat(AT_FDCWD, "{n}", O_RDONLY) = 3<{n}>')
         g.call(10, f'pread64(3<{n}>, ""..., 10, 0) = 10')
