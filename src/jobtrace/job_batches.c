@@ -761,7 +761,8 @@ static struct firsts find_firsts(const struct batches *b)
 			const struct visit *v = &a->visit[b->visit[i]];
 
 			n = follows(b, r, i) ? n + 1 : 1;
-			if (n == b->batch && !is_eval(a, v))
+			if (n == b->batch && !is_eval(a, v) &&
+			    v->epoch < a->trainer[a->reader[r].rank].epochs)
 				f.s[f.of_rank[a->reader[r].rank] + v->epoch] =
 					(double)v->end_ns / 1e9;
 		}

@@ -18,6 +18,7 @@ struct life {
 	int64_t first_ns, last_ns; /* of its events */
 	int64_t first_visit_ns;
 	uint32_t trainer; /* index; JOB_NONE */
+	uint32_t trains;  /* index of this one as a trainer, before they are sorted; JOB_NONE */
 	bool worker;
 };
 
@@ -27,7 +28,8 @@ static void look(const struct job *job, struct life *life)
 		life[i] = (struct life){.first_ns = JOB_UNKNOWN,
 					.last_ns = JOB_UNKNOWN,
 					.first_visit_ns = JOB_UNKNOWN,
-					.trainer = JOB_NONE};
+					.trainer = JOB_NONE,
+					.trains = JOB_NONE};
 	for (size_t i = 0; i < job->events; i++) {
 		const struct job_event *v = &job->event[i];
 		struct life *l = &life[job->thread[v->thread].process];
@@ -66,14 +68,15 @@ static bool is_worker(const struct job *job, const struct life *life, size_t p)
 	return life[p].reads && !(job->sees & JOB_SEES_PIPES);
 }
 
-static uint32_t add_trainer(struct account *a, uint32_t process)
+/* There is room for as many trainers as processes. */
+static uint32_t add_trainer(struct account *a, struct life *life, uint32_t process)
 {
-	for (size_t i = 0; i < a->trainers; i++)
-		if (a->trainer[i].process == process)
-			return (uint32_t)i;
-	a->trainer = xrealloc(a->trainer, (a->trainers + 1) * sizeof(*a->trainer));
-	a->trainer[a->trainers] = (struct trainer){.process = process, .thread = JOB_NONE};
-	return (uint32_t)a->trainers++;
+	if (life[process].trains == JOB_NONE) {
+		life[process].trains = (uint32_t)a->trainers;
+		a->trainer[a->trainers++] =
+			(struct trainer){.process = process, .thread = JOB_NONE};
+	}
+	return life[process].trains;
 }
 
 /* Logs that do not tell who forked whom: those that train, by their marks or checkpoints, do not
@@ -93,7 +96,7 @@ static bool trainers_by_marks(struct account *a, struct life *life)
 		return false;
 	for (size_t i = 0; i < job->processes; i++)
 		if (life[i].marks && !life[i].reads)
-			add_trainer(a, (uint32_t)i);
+			add_trainer(a, life, (uint32_t)i);
 	for (size_t i = 0, k = 0; i < job->processes; i++)
 		if (life[i].reads) {
 			life[i].worker = true;
@@ -106,15 +109,16 @@ static void find_trainers(struct account *a, struct life *life)
 {
 	const struct job *job = a->job;
 
+	a->trainer = xcalloc(job->processes + 1, sizeof(*a->trainer));
 	if (trainers_by_marks(a, life))
 		return;
 	for (size_t i = 0; i < job->processes; i++)
 		life[i].worker = is_worker(job, life, i);
 	for (size_t i = 0; i < job->processes; i++) {
 		if (life[i].worker)
-			life[i].trainer = add_trainer(a, job->process[i].parent);
+			life[i].trainer = add_trainer(a, life, job->process[i].parent);
 		else if (life[i].reads)
-			life[i].trainer = add_trainer(a, (uint32_t)i);
+			life[i].trainer = add_trainer(a, life, (uint32_t)i);
 	}
 }
 
@@ -209,30 +213,30 @@ static void make_readers(struct account *a, struct life *life)
  * one that has none are workers where several read. */
 static void tell_threads(struct account *a)
 {
-	for (uint32_t t = 0; t < a->trainers; t++) {
-		size_t workers = 0, own = 0, of_workers = 0, of_own = 0;
+	struct {
+		size_t workers, own, of_workers, of_own; /* readers; their visits */
+	} *of = xcalloc(a->trainers + 1, sizeof(*of));
 
-		for (size_t i = 0; i < a->readers; i++) {
-			const struct job_reader *r = &a->reader[i];
+	for (size_t i = 0; i < a->readers; i++) {
+		const struct job_reader *r = &a->reader[i];
 
-			if (r->rank != t)
-				continue;
-			*(r->worker ? &workers : &own) += 1;
-			*(r->worker ? &of_workers : &of_own) += r->visits;
-		}
-		for (size_t i = 0; i < a->readers; i++) {
-			struct job_reader *r = &a->reader[i];
-
-			if (r->rank != t || r->worker)
-				continue;
-			if (workers > 0 &&
-			    (double)of_own <= PEEK_SHARE * (double)(of_own + of_workers) + 2)
-				r->left_out = true;
-			else if (workers == 0 && own > 1)
-				r->worker = (double)r->visits >
-					    PEEK_SHARE * (double)of_own / (double)own;
-		}
+		*(r->worker ? &of[r->rank].workers : &of[r->rank].own) += 1;
+		*(r->worker ? &of[r->rank].of_workers : &of[r->rank].of_own) += r->visits;
 	}
+	for (size_t i = 0; i < a->readers; i++) {
+		struct job_reader *r = &a->reader[i];
+		size_t workers = of[r->rank].workers, own = of[r->rank].own;
+		double of_own = (double)of[r->rank].of_own,
+		       of_workers = (double)of[r->rank].of_workers;
+
+		if (r->worker)
+			continue;
+		if (workers > 0 && of_own <= PEEK_SHARE * (of_own + of_workers) + 2)
+			r->left_out = true;
+		else if (workers == 0 && own > 1)
+			r->worker = (double)r->visits > PEEK_SHARE * of_own / (double)own;
+	}
+	free(of);
 }
 
 static void drop_left_out(struct account *a)
