@@ -164,8 +164,9 @@ uint32_t call_path(struct call_log *l, const struct caller *c, int64_t dir, cons
 		file = call_file_of(l, c, dir);
 		base = file == JOB_NONE ? "" : l->job->file[file].name;
 	}
-	if (path[0] != '/' && base[0] != '/')
-		return call_named(l, path, folder); /* where it is cannot be known */
+	/* where it is cannot be known, or a log whose names grow with each line */
+	if (path[0] != '/' && (base[0] != '/' || strlen(base) + strlen(path) > JOB_NAME_MAX))
+		return call_named(l, path, folder);
 	walk(&name, base);
 	walk(&name, path);
 	file = call_named(l, name.len ? name.data : "/", folder || !name.len);

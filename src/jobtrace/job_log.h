@@ -15,6 +15,8 @@
 #define JOB_NONE UINT32_MAX   /* no process, thread, file */
 #define JOB_UNKNOWN INT64_MIN /* a time, offset or size that the log does not have */
 #define JOB_EVENTS_MAX (UINT64_C(1) << 27)
+/* Bytes of a folder and a name in it; the folder of a longer one is left out. */
+#define JOB_NAME_MAX 16384
 #define JOB_NUMBER_MAX ((INT64_C(1) << 62) - 1) /* either way: sums and differences of two fit */
 
 /* What a log can show at all: where a bit is missing, the absence of events means nothing. */

@@ -118,10 +118,11 @@ static void map_put(struct map *m, uint64_t a, uint64_t b, uint32_t value)
 static char *absolute(const char *folder, const char *name)
 {
 	size_t n = strlen(folder) + strlen(name) + 3, to = 0;
+	bool known = *name != '/' && n - 3 <= JOB_NAME_MAX;
 	char *whole = xmalloc(n), *out = xmalloc(n);
 	const char *p = whole;
 
-	snprintf(whole, n, "%s/%s", *name == '/' ? "" : folder, name);
+	snprintf(whole, n, "%s/%s", known ? folder : "", name);
 	if (*whole != '/') { /* the folder is not known */
 		free(out);
 		snprintf(whole, n, "%s", name);

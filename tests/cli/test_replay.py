@@ -194,6 +194,14 @@ def check_hostile(tmp):
                               capture_output=True, text=True, timeout=60)
         assert done.returncode in (0, 1, 2), (n, done.returncode, done.stderr)
         assert len(done.stderr.strip().splitlines()) <= 1, done.stderr
+    # folders in folders in folders: names do not grow without end
+    g = Log()
+    g.call(10, 'openat(AT_FDCWD, "/d", O_RDONLY|O_DIRECTORY) = 3')
+    for n in range(4000):
+        g.call(10, f'openat(3, "{n:0200d}", O_RDONLY) = 3')
+    least = () if SANITIZED else ("prlimit", f"--as={1 << 30}")
+    done = subprocess.run([*least, STOKER, "explain", g.write(tmp / "deep_log"), "--json"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
     # more than the disk has
     g = Log()
     g.call(10, 'openat(AT_FDCWD, "/big", O_RDONLY) = 3</big>')
