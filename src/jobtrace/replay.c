@@ -174,7 +174,9 @@ static void do_open(struct performer *t, struct plan_op *o, const struct job_eve
 	if (o->slot != PLAN_NO_SLOT && x->p->slot[o->slot].writes &&
 	    (flags & O_ACCMODE) == O_RDONLY)
 		flags = (flags & ~O_ACCMODE) | O_RDWR | O_CREAT;
-	if (x->image->is_folder[v->file])
+	if ((v->flags & O_TMPFILE) == O_TMPFILE) /* a file without a name, in the folder */
+		flags = (int)(v->flags & (O_TMPFILE | O_ACCMODE | O_EXCL));
+	else if (x->image->is_folder[v->file])
 		flags = O_RDONLY | O_DIRECTORY;
 	fd = open(x->image->path[v->file], flags | O_CLOEXEC, 0666);
 	/* flags that this file system does not have */

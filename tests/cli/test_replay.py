@@ -167,6 +167,10 @@ def check_names(tmp):
         g.call(10, f'openat(AT_FDCWD, "{n}", O_RDONLY) = 3<{n}>')
         g.call(10, f'pread64(3<{n}>, ""..., 10, 0) = 10')
         g.call(10, f"close(3<{n}>) = 0")
+    # a file without a name
+    g.call(10, 'openat(AT_FDCWD, "/scratch", O_RDWR|O_EXCL|O_CLOEXEC|O_TMPFILE, 0600) = 3</scratch/#77 (deleted)>')
+    g.call(10, 'write(3</scratch/#77 (deleted)>, ""..., 10) = 10')
+    g.call(10, "close(3</scratch/#77 (deleted)>) = 0")
     deep = tmp / "deep/er/folder"
     deep.parent.mkdir(parents=True)
     before = {p for p in tmp.rglob("*")}
