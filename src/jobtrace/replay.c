@@ -165,16 +165,28 @@ static int open_slot(struct performer *t, uint32_t slot)
 	return fd;
 }
 
+/* Where the file system has no O_TMPFILE. */
+static int open_unnamed(const char *folder)
+{
+	AUTO_FREE char *name = xasprintf("%s/unnamed-XXXXXX", folder);
+	int fd = mkostemp(name, O_CLOEXEC);
+
+	if (fd >= 0)
+		unlink(name);
+	return fd;
+}
+
 static void do_open(struct performer *t, struct plan_op *o, const struct job_event *v)
 {
 	struct engine *x = t->x;
 	bool expected = v->result >= 0 || v->result == JOB_UNKNOWN;
+	bool unnamed = (v->flags & O_TMPFILE) == O_TMPFILE; /* a file of the folder */
 	int flags = (int)(v->flags & OPEN_FLAGS), fd;
 
 	if (o->slot != PLAN_NO_SLOT && x->p->slot[o->slot].writes &&
 	    (flags & O_ACCMODE) == O_RDONLY)
 		flags = (flags & ~O_ACCMODE) | O_RDWR | O_CREAT;
-	if ((v->flags & O_TMPFILE) == O_TMPFILE) /* a file without a name, in the folder */
+	if (unnamed)
 		flags = (int)(v->flags & (O_TMPFILE | O_ACCMODE | O_EXCL));
 	else if (x->image->is_folder[v->file])
 		flags = O_RDONLY | O_DIRECTORY;
@@ -184,6 +196,8 @@ static void do_open(struct performer *t, struct plan_op *o, const struct job_eve
 		fd = open(x->image->path[v->file], (flags & ~O_DIRECT) | O_CLOEXEC, 0666);
 	if (fd < 0 && errno == EPERM && flags & O_NOATIME)
 		fd = open(x->image->path[v->file], (flags & ~O_NOATIME) | O_CLOEXEC, 0666);
+	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR) && unnamed)
+		fd = open_unnamed(x->image->path[v->file]);
 	o->result = fd < 0 ? -errno : v->result;
 	if (expected && fd < 0) {
 		fail(t, v, errno, "opened");
