@@ -23,6 +23,12 @@ static size_t slot_of(uint64_t iocb)
 	return (iocb >> 4) * 0x9e3779b97f4a7c15u >> 52;
 }
 
+/*
+ * libaio of some distributions makes its calls with syscall(2) of libc, others with instructions
+ * of their own. What the caller asked libaio for is noted once.
+ */
+static __thread bool in_libaio;
+
 void wrap_submitted(long n, void *const *iocb, int64_t begin)
 {
 	for (long i = 0; i < n; i++) {
@@ -94,7 +100,9 @@ WRAP int io_getevents(void *context, long least, long n, void *event, void *t)
 
 	if (!real)
 		return -ENOSYS;
+	in_libaio = true;
 	r = real(context, least, n, event, t);
+	in_libaio = false;
 	if (r > 0 && recording())
 		KEEP_ERRNO(wrap_completed(r, event));
 	return r;
@@ -107,7 +115,9 @@ WRAP int io_pgetevents(void *context, long least, long n, void *event, void *t, 
 
 	if (!real)
 		return -ENOSYS;
+	in_libaio = true;
 	r = real(context, least, n, event, t, mask);
+	in_libaio = false;
 	if (r > 0 && recording())
 		KEEP_ERRNO(wrap_completed(r, event));
 	return r;
@@ -232,7 +242,10 @@ static void after_call(long nr, const long *a, int64_t begin, long r)
 		wrap_copied((int)a[0], (int)a[2], -1, -1, (uint64_t)a[4], begin, r, true);
 		break;
 	case SYS_io_getevents:
-		if (r > 0)
+#ifdef SYS_io_pgetevents
+	case SYS_io_pgetevents:
+#endif
+		if (r > 0 && !in_libaio)
 			wrap_completed(r, (const void *)a[3]);
 		break;
 	case SYS_io_uring_setup:
