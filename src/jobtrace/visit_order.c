@@ -4,6 +4,7 @@
  * at reader by reader; how far a sample is from its place by name, over a rank. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "jobtrace/account_parts.h"
@@ -13,6 +14,7 @@
 
 struct order {
 	uint64_t pairs, ascending;
+	uint64_t counting;  /* of the pairs: ascending where numbers in names count as numbers */
 	double correlation; /* summed over passes, weighted by samples */
 	double weight;
 	uint64_t displacement;         /* the most that a sample came early */
@@ -93,6 +95,42 @@ static void look_at_readers(struct order *o, const struct drawn *d, size_t n)
 	}
 }
 
+static int by_counting(const void *x, const void *y, void *of)
+{
+	const struct account *a = of;
+	uint32_t i = *(const uint32_t *)x, j = *(const uint32_t *)y;
+	int c = 0;
+
+	if (a->sample[i].file != a->sample[j].file)
+		c = strverscmp(a->job->file[a->sample[i].file].name,
+			       a->job->file[a->sample[j].file].name);
+	return c ? c : (i > j) - (i < j);
+}
+
+/* f2 before f10, which is not the order of the bytes of names. */
+static void look_at_numbers(struct account *a, const struct drawn *d, size_t n, struct order *o)
+{
+	uint32_t *sorted = xcalloc(a->samples + 1, sizeof(*sorted)),
+		 *rank_of = xcalloc(a->samples + 1, sizeof(*rank_of));
+
+	for (size_t i = 0; i < a->samples; i++)
+		sorted[i] = (uint32_t)i;
+	qsort_r(sorted, a->samples, sizeof(*sorted), by_counting, a);
+	for (size_t i = 0; i < a->samples; i++)
+		rank_of[sorted[i]] = (uint32_t)i;
+	for (size_t i = 1; i < n; i++)
+		if (d[i].rank == d[i - 1].rank && d[i].epoch == d[i - 1].epoch &&
+		    d[i].number == d[i - 1].number)
+			o->counting += rank_of[d[i].sample] > rank_of[d[i - 1].sample];
+	free(rank_of);
+	free(sorted);
+}
+
+static bool ascends(const struct order *o, uint64_t pairs)
+{
+	return (double)pairs >= ASCENDING * (double)o->pairs;
+}
+
 static void say_order(struct account *a, const struct order *o)
 {
 	double ascending = (double)o->ascending / (double)o->pairs;
@@ -104,12 +142,21 @@ static void say_order(struct account *a, const struct order *o)
 		account_unknown(a, ACCOUNT_ORDER, "too few samples follow each other");
 		return;
 	}
-	if (ascending >= ASCENDING) {
+	if (ascends(o, o->ascending)) {
 		account_inferred(a, ACCOUNT_ORDER, 0,
 				 "each sample of a reader is behind the one before, by name",
 				 o->ascending, o->pairs)
 			->text =
 			a->stream ? "files in order of their names" : "in order of the names";
+		return;
+	}
+	if (ascends(o, o->counting)) {
+		account_inferred(a, ACCOUNT_ORDER, 0,
+				 "each sample of a reader is behind the one before, by the numbers "
+				 "in the names",
+				 o->counting, o->pairs)
+			->text = a->stream ? "files in order of the numbers in their names"
+					   : "in order of the numbers in the names";
 		return;
 	}
 	if (a->replacement) {
@@ -176,6 +223,8 @@ void account_order(struct account *a)
 	qsort(d, n, sizeof(*d), by_draw);
 	if (n > 0) {
 		look_at_readers(&o, d, n);
+		if (!ascends(&o, o.ascending))
+			look_at_numbers(a, d, n, &o);
 		say_order(a, &o);
 	}
 	free(rank_of);
