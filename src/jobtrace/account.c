@@ -124,13 +124,16 @@ static void admit_gaps(struct account *a)
 	for (size_t i = 0; i < a->job->processes && a->readers == 0; i++)
 		whole &= a->job->process[i].complete;
 	for (size_t i = 0; !whole && i < sizeof(counted) / sizeof(counted[0]); i++)
-		if (account_has(a, counted[i]))
-			account_unknown(
-				a, counted[i],
-				account_text(a,
-					     "the log is incomplete; it has %.0f, and there "
-					     "may have been more",
-					     a->fact[counted[i]].number));
+		if (account_has(a, counted[i])) {
+			double n = a->fact[counted[i]].number;
+
+			account_unknown(a, counted[i],
+					account_text(a,
+						     "the log is incomplete; it has %.0f, and "
+						     "there may have been more",
+						     n))
+				->in_log = n;
+		}
 }
 
 /* Files that were read once, by processes without workers, and without pauses: that may be

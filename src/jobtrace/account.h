@@ -26,6 +26,7 @@ struct fact {
 	bool at_most;       /* the number is an upper bound */
 	bool at_least;      /* a lower one */
 	double number;      /* in the unit of its row; of FACT_UNKNOWN without meaning */
+	double in_log;      /* FACT_UNKNOWN since the log lacks a part: as many as it has; else 0 */
 	double stdev;       /* of the observations; negative: none */
 	const char *text;   /* a word or a remark; NULL */
 	const char *rule;   /* the rule, or why it is not identifiable; NULL */

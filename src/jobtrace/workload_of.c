@@ -21,7 +21,7 @@ static const char *known(const struct fact *f)
 {
 	static const char *const words[] = {"", "seen", "inferred", "assumed", ""};
 
-	return words[f->how];
+	return f->in_log > 0 ? "seen in the log, which is incomplete" : words[f->how];
 }
 
 /* "  key: value   # how" */
@@ -57,9 +57,17 @@ static void put_text(struct buf *out, const char *key, const char *text)
 	node_free(map);
 }
 
+static bool counted(const struct account *a, enum account_fact f)
+{
+	return account_has(a, f) || a->fact[f].in_log > 0;
+}
+
+/* Of an incomplete log, as many as it has. */
 static double number_of(const struct account *a, enum account_fact f, double otherwise)
 {
-	return account_has(a, f) ? a->fact[f].number : otherwise;
+	return account_has(a, f) ? a->fact[f].number
+	       : counted(a, f)   ? a->fact[f].in_log
+				 : otherwise;
 }
 
 static const char *yes(bool v)
@@ -123,9 +131,9 @@ static void put_dataset(const struct account *a, const char *recorded,
 		if (size->stdev > 0.001 * size->number)
 			put(out, "record_length_bytes_stdev", known(size), "%.0f", size->stdev);
 	}
-	if (account_has(a, ACCOUNT_EVAL_FILES))
+	if (counted(a, ACCOUNT_EVAL_FILES))
 		put(out, "num_files_eval", known(&a->fact[ACCOUNT_EVAL_FILES]), "%.0f",
-		    a->fact[ACCOUNT_EVAL_FILES].number);
+		    number_of(a, ACCOUNT_EVAL_FILES, 0));
 	if (sizes)
 		put(out, "sizes", "seen: the size of each file, in recorded_file", "recorded");
 	if (recorded)
@@ -152,7 +160,7 @@ static void put_reader(const struct account *a, const char *recorded,
 	if (account_has(a, ACCOUNT_EVAL_BATCH))
 		put(out, "batch_size_eval", known(&a->fact[ACCOUNT_EVAL_BATCH]), "%.0f",
 		    a->fact[ACCOUNT_EVAL_BATCH].number);
-	else if (account_has(a, ACCOUNT_EVALUATIONS) && account_has(a, ACCOUNT_BATCH))
+	else if (counted(a, ACCOUNT_EVALUATIONS) && account_has(a, ACCOUNT_BATCH))
 		put(out, "batch_size_eval", "assumed: that of training", "%.0f",
 		    a->fact[ACCOUNT_BATCH].number);
 	if (account_has(a, ACCOUNT_WORKERS))
@@ -207,9 +215,9 @@ static void put_training(const struct account *a, const struct framework_costs *
 		    strstr(a->fact[ACCOUNT_ORDER].text, "the same in each epoch");
 
 	buf_puts(out, "\ntrain:\n");
-	if (account_has(a, ACCOUNT_EPOCHS))
+	if (counted(a, ACCOUNT_EPOCHS))
 		put(out, "epochs", known(&a->fact[ACCOUNT_EPOCHS]), "%.0f",
-		    fmax(1, a->fact[ACCOUNT_EPOCHS].number));
+		    fmax(1, number_of(a, ACCOUNT_EPOCHS, 1)));
 	else
 		put(out, "epochs", "assumed", "1");
 	if (same)
@@ -262,7 +270,7 @@ static void put_checkpoints(const struct account *a, struct buf *out)
 	double in_epoch = number_of(a, ACCOUNT_STEPS, 0) / epochs;
 	double each = in_epoch > 0 ? steps / in_epoch : 0;
 
-	if (!account_has(a, ACCOUNT_CHECKPOINTS))
+	if (!counted(a, ACCOUNT_CHECKPOINTS))
 		return;
 	buf_puts(out, "\ncheckpoint:\n");
 	if (each >= 1 && fabs(each - round(each)) < 1e-6) {
@@ -337,8 +345,8 @@ void workload_of(const struct account *a, const char *recorded, struct buf *out)
 		    profiles[0]);
 	buf_puts(out, "\nworkflow:\n");
 	put(out, "train", NULL, "True");
-	put(out, "evaluation", NULL, "%s", yes(account_has(a, ACCOUNT_EVALUATIONS)));
-	put(out, "checkpoint", NULL, "%s", yes(account_has(a, ACCOUNT_CHECKPOINTS)));
+	put(out, "evaluation", NULL, "%s", yes(counted(a, ACCOUNT_EVALUATIONS)));
+	put(out, "checkpoint", NULL, "%s", yes(counted(a, ACCOUNT_CHECKPOINTS)));
 	put_dataset(a, recorded, &has, out);
 	put_reader(a, recorded, &has, out);
 	put_decoding(a, costs, out);
@@ -362,7 +370,7 @@ static void ask(const struct account *a, struct buf *asked)
 			   "train.computation_time=SECONDS\n",
 			   a->fact[ACCOUNT_COMPUTE].rule ? a->fact[ACCOUNT_COMPUTE].rule
 							 : "the log does not show it");
-	if (account_has(a, ACCOUNT_EVALUATIONS))
+	if (counted(a, ACCOUNT_EVALUATIONS))
 		buf_puts(asked, "the time of computation of an evaluation step is not "
 				"identifiable: give evaluation.eval_time=SECONDS\n");
 }
@@ -375,7 +383,7 @@ int workload_of_write(const struct account *a, const char *path, struct buf *ask
 	const char *base = strrchr(path, '/');
 	int rc = 0;
 
-	if (!account_has(a, ACCOUNT_FILES))
+	if (!counted(a, ACCOUNT_FILES))
 		return err_set(e, ERR_DATA,
 			       "the log shows no dataset that the job read: there is nothing to "
 			       "make a workload of");
