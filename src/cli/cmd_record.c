@@ -326,7 +326,7 @@ static void say_kernel(const struct recording_facts *f, struct buf *out)
 	buf_say(out, "  unseen                 %s read, %s written%s\n",
 		bytes_of((uint64_t)f->unseen_read, a), bytes_of((uint64_t)f->unseen_written, b),
 		f->unseen_read + f->unseen_written == 0 ? ""
-		: f->unrecorded.n
+		: f->unrecorded.n || f->unseen_written
 			? ": by programs that were not recorded, or calls without libc"
 			: ": by calls that do not pass through libc's functions, as those "
 			  "of the loader of libraries");

@@ -64,7 +64,7 @@ static void say_left_out(const struct replay_plan *p)
 			buf_printf(&list, "%s%llu %s%s", list.len ? ", " : "",
 				   (unsigned long long)p->left_out[kinds[i].kind], kinds[i].what,
 				   kinds[i].kind == JOB_READ || kinds[i].kind == JOB_WRITE
-					   ? " of shared memory, sockets and terminals, or that "
+					   ? " of shared memory, sockets and devices, or that "
 					     "failed"
 					   : "");
 	if (list.len)
@@ -82,11 +82,13 @@ static void say_plan(const struct replay_plan *p, const struct replay_image *m)
 	for (size_t i = 0; i < p->job->threads; i++)
 		threads += p->thread[i].ops > 0;
 	say(stdout,
-	    "%llu requests of %llu threads in %zu processes; %llu files of %s below '%s' (%llu "
+	    "%llu request%s of %llu thread%s in %zu process%s; %llu file%s of %s below '%s' (%llu "
 	    "made now, %s)\n",
-	    (unsigned long long)requests, (unsigned long long)threads, p->job->processes,
-	    (unsigned long long)m->present, str_bytes((double)m->bytes, bytes, sizeof(bytes)),
-	    m->folder, (unsigned long long)m->written,
+	    (unsigned long long)requests, requests == 1 ? "" : "s", (unsigned long long)threads,
+	    threads == 1 ? "" : "s", p->job->processes, p->job->processes == 1 ? "" : "es",
+	    (unsigned long long)m->present, m->present == 1 ? "" : "s",
+	    str_bytes((double)m->bytes, bytes, sizeof(bytes)), m->folder,
+	    (unsigned long long)m->written,
 	    str_bytes((double)m->written_bytes, made, sizeof(made)));
 	if (p->unmatched)
 		say(stdout,

@@ -15,8 +15,8 @@ void account_answer(const struct account *a, struct buf *out)
 		buf_puts(out, "The log shows no dataset that the job read.");
 		return;
 	}
-	buf_say(out, "The job read %zu %s files in %s", main->files,
-		main->extension[0] ? main->extension : "data",
+	buf_say(out, "The job read %zu %s file%s in %s", main->files,
+		main->extension[0] ? main->extension : "data", main->files == 1 ? "" : "s",
 		main->folder[0] ? main->folder : "its folder");
 	if (main->bytes_read >= 0)
 		buf_printf(out, ", %s in all",

@@ -11,6 +11,7 @@
 #define COLUMNS 100
 #define GROUPS_MAX 12 /* printed without -v */
 #define PROCESSES_MAX 8
+#define FOLDER_MAX 200 /* bytes of a name */
 
 static void put_count(struct buf *out, double v)
 {
@@ -140,7 +141,11 @@ static void put_groups(const struct account *a, bool verbose, struct buf *out)
 			   v->bytes_written < 0
 				   ? "-"
 				   : str_bytes((double)v->bytes_written, bytes, sizeof(bytes)));
-		buf_say(out, "%s%s%s%s\n", v->folder, v->folder[0] ? "/" : "",
+		if (verbose || strlen(v->folder) <= FOLDER_MAX)
+			buf_say(out, "%s", v->folder);
+		else
+			buf_say(out, "%.*s...", FOLDER_MAX, v->folder);
+		buf_say(out, "%s%s%s\n", v->folder[0] && strcmp(v->folder, "/") != 0 ? "/" : "",
 			v->extension[0] ? "*." : "*", v->extension);
 	}
 	if (shown < a->groups)
@@ -193,8 +198,9 @@ static void put_source(const struct account *a, struct buf *out)
 	buf_say(out, "%s", job->source);
 	if (job->wall_ns != JOB_UNKNOWN)
 		buf_printf(out, ", %.2f s", (double)job->wall_ns / 1e9);
-	buf_printf(out, ": %llu reads of %s, %llu writes of %s\n", (unsigned long long)reads,
-		   str_bytes(read_bytes, text[0], sizeof(text[0])), (unsigned long long)writes,
+	buf_printf(out, ": %llu read%s of %s, %llu write%s of %s\n", (unsigned long long)reads,
+		   reads == 1 ? "" : "s", str_bytes(read_bytes, text[0], sizeof(text[0])),
+		   (unsigned long long)writes, writes == 1 ? "" : "s",
 		   str_bytes(written, text[1], sizeof(text[1])));
 }
 

@@ -540,7 +540,10 @@ static void put_count(struct buf *out, const char *what, struct fidelity_pair p)
 {
 	if (p.log == 0 && p.run == 0)
 		return;
-	buf_printf(out, "  %-22s %14.0f %14.0f  ", what, p.log, p.run);
+	if (isnan(p.run))
+		buf_printf(out, "  %-22s %14.0f %14s  ", what, p.log, "-");
+	else
+		buf_printf(out, "  %-22s %14.0f %14.0f  ", what, p.log, p.run);
 	put_change(out, p);
 }
 
@@ -551,7 +554,7 @@ static void put_bytes(struct buf *out, const char *what, struct fidelity_pair p)
 	if (p.log == 0 && p.run == 0)
 		return;
 	buf_printf(out, "  %-22s %14s %14s  ", what, str_bytes(p.log, a, sizeof(a)),
-		   str_bytes(p.run, b, sizeof(b)));
+		   isnan(p.run) ? "-" : str_bytes(p.run, b, sizeof(b)));
 	put_change(out, p);
 }
 

@@ -234,7 +234,8 @@ static void say_cadence(struct account *a, const int64_t *begin, uint32_t n)
 			->text = epochs == 1 ? "after each epoch" : NULL;
 	} else if (n > 0) {
 		account_unknown(a, ACCOUNT_CHECKPOINT_STEPS,
-				"workers read ahead, and the log does not show which step it was");
+				a->trains ? "the log does not show at which step they were made"
+					  : "nothing in the log shows that the job trained");
 	}
 	free(seconds);
 	free(steps);

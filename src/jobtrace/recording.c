@@ -927,27 +927,27 @@ static void notes(struct reading *r)
 
 	if (f->damaged)
 		job_note(r->job,
-			 "%llu parts of the recording are cut or damaged: their requests are "
+			 "%llu part%s of the recording cut or damaged: the requests there are "
 			 "missing",
-			 (unsigned long long)f->damaged);
+			 (unsigned long long)f->damaged, f->damaged == 1 ? " is" : "s are");
 	if (f->lost)
 		job_note(r->job,
-			 "%llu requests are missing: the recording reached its limit of %s, or "
+			 "%llu request%s missing: the recording reached its limit of %s, or "
 			 "there was no room on the disk",
-			 (unsigned long long)f->lost,
+			 (unsigned long long)f->lost, f->lost == 1 ? " is" : "s are",
 			 str_bytes((double)f->limit, bytes, sizeof(bytes)));
 	if (f->uring)
 		job_note(r->job,
-			 "%llu processes used io_uring, whose requests no recording from inside a "
+			 "%llu process%s used io_uring, whose requests no recording from inside a "
 			 "process can see",
-			 (unsigned long long)f->uring);
+			 (unsigned long long)f->uring, f->uring == 1 ? "" : "es");
 	for (size_t i = 0; i < f->unrecorded.n; i++)
 		job_note(r->job, "%s: nothing of it was recorded", f->unrecorded.v[i]);
 	if (f->mapped_files)
 		job_note(r->job,
-			 "%llu mappings of files, %s: what was read through them is not seen; %s "
-			 "came into memory while they were mapped",
-			 (unsigned long long)f->mapped_files,
+			 "%llu mapping%s of files, %s: what was read through page faults is not "
+			 "seen; %s came into memory during that time",
+			 (unsigned long long)f->mapped_files, f->mapped_files == 1 ? "" : "s",
 			 str_bytes((double)f->mapped_bytes, bytes, sizeof(bytes)),
 			 str_bytes((double)f->mapped_came, other, sizeof(other)));
 	if (f->unseen_read > UNSEEN_SMALL)

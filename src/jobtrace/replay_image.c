@@ -92,6 +92,9 @@ static void see(struct seen *s, const struct job_event *v)
 		s->tried = true;
 		return;
 	}
+	/* it is noted before the call, which tries the folders of PATH one after another */
+	if (v->kind == JOB_EXEC)
+		return;
 	s->folder = s->folder || v->kind == JOB_MAKE_DIR || v->kind == JOB_LIST;
 	if (!s->any) {
 		s->any = true;

@@ -1,5 +1,6 @@
 """stoker record: what many ways of reading leave in a recording, and what it says of what it cannot see."""
 import concurrent.futures
+import ctypes.util
 import os
 import pathlib
 import re
@@ -120,6 +121,24 @@ def unseen(tmp, file):
         left_out("a static program: libc.a is not installed")
     r = Recording(tmp, "mapped", [JOB, "mapped", file])
     assert "1 mapping of 64 KiB: page faults are unseen" in r.report and len(r.of("map", "/data")) == len(r.of("unmap", "/data")) == 1
+    aio = ctypes.util.find_library("aio")
+    if aio:
+        r = Recording(tmp, "libaio", [JOB, "libaio", file, 40], env={**os.environ, "LD_PRELOAD": aio})
+        assert r.of("read", "/data") == [(str(512 * i), "512", "512") for i in range(40)], r.of("read", "/data")
+    else:
+        left_out("libaio: it is not installed")
+    # a job that was killed: a workload of what the log has
+    program = ("import os, signal\n"
+               "for epoch in range(3):\n"
+               "    for i in range(2, 14): open(f'part{i}.bin', 'rb').read()\n"
+               "os.kill(os.getpid(), signal.SIGKILL)\n")
+    for i in range(2, 14):
+        (tmp / f"part{i}.bin").write_bytes(bytes(50000))
+    r = Recording(tmp, "cut_short", [sys.executable, "-c", program], status=137)
+    done = subprocess.run([STOKER, "explain", r.folder, "-o", tmp / "cut_short.yaml"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "in order of the numbers in the names" in done.stdout, done
+    made = (tmp / "cut_short.yaml").read_text()
+    assert re.search(r"num_files_train: 12 +# seen in the log, which is incomplete", made) and re.search(r"epochs: 3 +# seen in", made), made
     # the limit: what exceeds it is counted, and the job goes on
     r = Recording(tmp, "limited", [JOB, "loop", file, 100000], options=["--limit", "100000"])
     kept = len(r.of("read", "/data"))
@@ -159,6 +178,11 @@ def names(tmp, file):
     r = Recording(tmp, "deleted", [JOB, "deleted", file])
     assert r.out == bytes(600) and [x for x in r.of("read", ".gone") if x[2] == "600"] == [("0", r.of("read", ".gone")[0][1], "600")]
     assert any(d.endswith(".gone") for d in r.deleted), r.deleted
+    # O_TMPFILE names the folder of the file
+    r = Recording(tmp, "unnamed", [JOB, "unnamed", tmp])
+    assert [x for x in r.of("write") if x[2] == "700"] and [x for x in r.of("read") if x[2] == "300"], r.events
+    done = subprocess.run([STOKER, "replay", r.folder, "--data", tmp / "image", "--no-think"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "bytes written                   700 B          700 B  equal" in done.stdout, done
 
 
 def folders(tmp, file):

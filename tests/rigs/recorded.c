@@ -2,6 +2,7 @@
  * Prints nothing but what a mode says. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/aio_abi.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -213,6 +214,39 @@ static void mapped(const char *file)
 	munmap(p, 65536);
 }
 
+/* libaio, which the test preloads where it is installed */
+int __attribute__((weak)) io_setup(int n, void *context);
+int __attribute__((weak)) io_submit(void *context, long n, struct iocb **requests);
+int __attribute__((weak))
+io_getevents(void *context, long least, long n, struct io_event *done, struct timespec *t);
+
+static void libaio(const char *file, int n)
+{
+	int fd = open(file, O_RDONLY);
+	void *context = NULL;
+
+	MUST(io_setup && io_submit && io_getevents && io_setup(8, &context) == 0);
+	for (int i = 0; i < n; i++) {
+		struct iocb r = {.aio_fildes = (unsigned)fd,
+				 .aio_lio_opcode = IOCB_CMD_PREAD,
+				 .aio_buf = (unsigned long)data,
+				 .aio_nbytes = 512,
+				 .aio_offset = 512 * i},
+			    *one = &r;
+		struct io_event done;
+
+		MUST(io_submit(context, 1, &one) == 1);
+		MUST(io_getevents(context, 1, 1, &done, NULL) == 1 && done.res == 512);
+	}
+}
+
+static void unnamed(const char *folder)
+{
+	int fd = open(folder, O_TMPFILE | O_RDWR, 0600);
+
+	MUST(fd >= 0 && write(fd, data, 700) == 700 && pread(fd, data, 300, 100) == 300);
+}
+
 int main(int argc, char **argv)
 {
 	long n = argc > 3 ? atol(argv[3]) : 1;
@@ -232,6 +266,10 @@ int main(int argc, char **argv)
 		crowd(file, n);
 	else if (strcmp(mode, "children") == 0)
 		children(file);
+	else if (strcmp(mode, "libaio") == 0)
+		libaio(file, (int)n);
+	else if (strcmp(mode, "unnamed") == 0)
+		unnamed(file);
 	else if (strcmp(mode, "mapped") == 0)
 		mapped(file);
 	else if (strcmp(mode, "killed") == 0) {
