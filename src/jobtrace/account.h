@@ -115,6 +115,7 @@ struct file_group {
 	size_t files;
 	int64_t bytes; /* sum of the known sizes */
 	int64_t sized; /* files whose size is known */
+	bool regular;  /* any of them is a regular file */
 	int64_t maps;
 	int64_t opens, reads, writes;      /* -1 where the log does not count them */
 	int64_t bytes_read, bytes_written; /* -1 */

@@ -117,17 +117,26 @@ static void put_facts(const struct account *a, bool verbose, struct buf *out)
 	}
 }
 
+/* Pipes and shared memory, and files of which only the name was asked, are details. */
+static bool is_detail(const struct file_group *g)
+{
+	return !g->regular || (g->reads <= 0 && g->writes <= 0 && g->maps <= 0);
+}
+
 static void put_groups(const struct account *a, bool verbose, struct buf *out)
 {
-	size_t shown = verbose || a->groups <= GROUPS_MAX ? a->groups : GROUPS_MAX;
+	size_t shown = 0;
 	char bytes[64];
 
 	buf_puts(out, "\nfiles      role        requests   bytes read     written  where\n");
-	for (size_t g = 0; g < shown; g++) {
+	for (size_t g = 0; g < a->groups && (verbose || shown < GROUPS_MAX); g++) {
 		const struct file_group *v = &a->group[g];
 		double requests = (v->reads > 0 ? (double)v->reads : 0) +
 				  (v->writes > 0 ? (double)v->writes : 0);
 
+		if (!verbose && is_detail(v))
+			continue;
+		shown++;
 		buf_printf(out, "%5zu      %-10s ", v->files, file_role_names[v->role]);
 		if (v->reads < 0 && v->writes < 0)
 			buf_printf(out, "%9s", "-");
@@ -170,7 +179,10 @@ static void put_processes(const struct account *a, bool verbose, struct buf *out
 		if (p->begin_ns != JOB_UNKNOWN && p->end_ns != JOB_UNKNOWN)
 			buf_printf(out, ", %.2f to %.2f s", (double)p->begin_ns / 1e9,
 				   (double)p->end_ns / 1e9);
-		if (p->command[0])
+		if (p->command[0] && p->parent != JOB_NONE &&
+		    strcmp(p->command, job->process[p->parent].command) == 0)
+			buf_puts(out, ": the same command");
+		else if (p->command[0])
 			buf_say(out, ": %.100s", p->command);
 		buf_putc(out, '\n');
 	}

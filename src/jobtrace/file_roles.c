@@ -222,6 +222,7 @@ static void add(int64_t *sum, int64_t v)
 static void count_file(struct file_group *g, const struct job_file *f)
 {
 	g->files++;
+	g->regular = g->regular || f->kind == JOB_FILE_REGULAR;
 	if (f->size >= 0) {
 		g->sized++;
 		add(&g->bytes, f->size);
