@@ -230,10 +230,10 @@ static void put_shrunk(const struct study_plan *p, struct buf *out)
 	buf_say(out,
 		"Shrunk (full size in brackets), so that every row has the steps that steady "
 		"needs, with at most %s of data, %s of\ncheckpoints and %d s of computation for "
-		"each run. The states in the design stay as they are.\n%s",
+		"each run. The states in the design stay as they are.\n",
 		str_bytes(SMALL_DATASET_BYTES, data, sizeof(data)),
-		str_bytes(SMALL_CHECKPOINT_BYTES, saved, sizeof(saved)), SMALL_COMPUTE_S,
-		p->shrunk.data);
+		str_bytes(SMALL_CHECKPOINT_BYTES, saved, sizeof(saved)), SMALL_COMPUTE_S);
+	buf_puts(out, p->shrunk.data);
 }
 
 /* Whether --small would help. */

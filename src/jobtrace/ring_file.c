@@ -224,7 +224,7 @@ static int list_folder(struct ring_files *f, const char *path, struct err *e)
 		}
 		close(fd);
 		f->bytes += (uint64_t)st.st_blocks * 512;
-		snprintf(r.name, sizeof(r.name), "%s", entry->d_name);
+		memcpy(r.name, entry->d_name, strlen(entry->d_name) + 1); /* it fits: see above */
 		if (f->rings == room) {
 			room = room ? 2 * room : 16;
 			f->ring = xrealloc(f->ring, room * sizeof(*f->ring));

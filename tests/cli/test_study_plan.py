@@ -180,6 +180,7 @@ def small(tmp):
     design = (tmp / "d.csv").read_bytes()
     text = dry(tmp, "--small")
     assert "4 runs" in text and "Shrunk (full size in brackets)" in text, text
+    assert "\\n" not in text, text
     for words in ("Will fail", "an epoch, steady needs", "verdict evaluation needs"):
         assert words not in text, text
     disk = re.search(r"disk: at most ([0-9.]+) (\w+)", text)

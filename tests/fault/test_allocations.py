@@ -189,7 +189,7 @@ class Copied(Command):
     arguments = ()
     tells = ()  # functions that are refused an amount which the answer names
     telling = "status 0, and another answer"
-    varies = ""  # what begins lines that differ each time
+    varies = ""  # the words that begin lines that differ each time
 
     def argv(self, shared, folder):
         return self.arguments
@@ -275,7 +275,7 @@ class Plan(Copied):
     name = "plan"
     places_only = True
     options = ()
-    varies = "memory:"
+    varies = "memory: disk:"  # what is free
     tells = ("draw_dims", "content_pool_init")  # sized by the workload: the row says why not, and the others are planned
 
     def prepare(self, shared):
