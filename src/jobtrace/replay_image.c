@@ -399,6 +399,50 @@ static int take_folder(const struct replay_image *m, struct err *e)
 		       m->folder);
 }
 
+/* No folder of the image is a link: what is below it would lie elsewhere. */
+static int check_links(const struct replay_image *m, struct err *e)
+{
+	size_t below = strlen(m->folder);
+	AUTO_FREE char *last = xstrdup("");
+
+	for (size_t i = 0; i < m->files; i++) {
+		const char *end = m->path[i] ? strrchr(m->path[i], '/') : NULL;
+		char *folder;
+
+		if (!end || (size_t)(end - m->path[i]) <= below)
+			continue;
+		folder = xstrndup(m->path[i], (size_t)(end - m->path[i]));
+		if (strcmp(folder, last) == 0) {
+			free(folder);
+			continue;
+		}
+		free(last);
+		last = xstrdup(folder);
+		for (char *s = folder + below; s;) {
+			struct stat st;
+			bool link;
+
+			s = strchr(s + 1, '/');
+			if (s)
+				*s = '\0';
+			link = lstat(folder, &st) == 0 && S_ISLNK(st.st_mode);
+			if (link)
+				err_set(e, ERR_USAGE,
+					"'%s' is a symbolic link, but the files of a replay are "
+					"made only below its own folder: remove the link",
+					folder);
+			if (s)
+				*s = '/';
+			if (link) {
+				free(folder);
+				return ERR_USAGE;
+			}
+		}
+		free(folder);
+	}
+	return 0;
+}
+
 static int mark(const struct replay_image *m, const char *way, struct err *e)
 {
 	AUTO_FREE char *path = xasprintf("%s/" MARKER, m->folder);
@@ -497,6 +541,8 @@ int replay_image_make(struct replay_image *m, const struct job *job, bool sparse
 	void *piece;
 	int rc = take_folder(m, e);
 
+	if (rc == 0)
+		rc = check_links(m, e);
 	if (rc < 0)
 		return rc;
 	m->written = m->written_bytes = 0;

@@ -185,6 +185,11 @@ def check_names(tmp):
     (mine / "thesis.tex").write_text("x")
     said = replay(tmp, tmp / "names", "--data", mine, status=2)
     assert "holds other things" in said and sorted(os.listdir(mine)) == ["thesis.tex"], said
+    # a folder of the image that leads elsewhere
+    shutil.rmtree(deep / "a")
+    (deep / "a").symlink_to(mine)
+    said = replay(tmp, tmp / "names", "--data", deep, status=2)
+    assert "is a symbolic link" in said and sorted(os.listdir(mine)) == ["thesis.tex"], said
 
 
 def check_hostile(tmp):
