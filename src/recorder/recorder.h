@@ -1,7 +1,9 @@
 #pragma once
 /* Inside the recording library. It is loaded before the C library of a program that is recorded:
  * it takes no lock, allocates from the kernel alone, leaves errno as it is, and calls the kernel
- * directly, so that nothing of it is recorded. All functions: any thread, signal handlers too. */
+ * directly, so that nothing of it is recorded. The one exception is the first call of each wrapped
+ * function in a process: dlsym(3) looks for the next one, and takes the lock of the loader. All
+ * functions: any thread, signal handlers too. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -2,6 +2,7 @@
 /* What the files of wrapped functions share. They define the names of libc themselves, so no header
  * may turn these into others (fortify, 64-bit offsets). */
 #include <errno.h>
+#include <sys/uio.h>
 
 #include "recorder/recorder.h"
 
@@ -32,6 +33,22 @@ static inline int no_call(void)
 	errno = ENOSYS;
 	return -1;
 }
+
+/* Programs probe with pointers that lead nowhere, and live: what a call that failed may not have
+ * read is not read here either. Results as below. */
+
+/* Bytes of a vector; 0 when the call failed. */
+static inline uint64_t vector_bytes(const struct iovec *v, uint64_t n, int64_t result)
+{
+	uint64_t sum = 0;
+
+	for (uint64_t i = 0; result >= 0 && i < n; i++)
+		sum += v[i].iov_len;
+	return sum;
+}
+
+/* The name; NULL when it cannot be read. */
+const char *wrap_name(const char *path, int64_t result);
 
 /* Results as of the kernel: -errno for errors. Begin is the time before the call. */
 void wrap_opened(int dirfd, const char *path, int flags, int64_t begin, long result);

@@ -57,8 +57,7 @@ void wrap_completed(long n, const struct io_event *event)
 		case IOCB_CMD_PWRITEV: {
 			const struct iovec *v = (const void *)(uintptr_t)c->aio_buf;
 
-			for (uint64_t j = asked = 0; j < c->aio_nbytes; j++)
-				asked += v[j].iov_len;
+			asked = vector_bytes(v, c->aio_nbytes, event[i].res);
 		}
 			__attribute__((fallthrough));
 		case IOCB_CMD_PREAD:
@@ -154,15 +153,6 @@ URING(io_uring_setup, (unsigned, void *), (unsigned n, void *params), (n, params
 
 /* ---- syscall(2) ---- */
 
-static uint64_t vector(const struct iovec *v, long n)
-{
-	uint64_t sum = 0;
-
-	for (long i = 0; v && i < n; i++)
-		sum += v[i].iov_len;
-	return sum;
-}
-
 /* Before the call: what afterwards is not there any more. */
 static void before_call(long nr, const long *a, int64_t begin)
 {
@@ -180,28 +170,33 @@ static void after_call(long nr, const long *a, int64_t begin, long r)
 	case SYS_read:
 	case SYS_readv:
 		note_transfer(RING_READ, fd_word((int)a[0]), begin,
-			      nr == SYS_read ? (uint64_t)a[2] : vector((const void *)a[1], a[2]), 0,
-			      r);
+			      nr == SYS_read ? (uint64_t)a[2]
+					     : vector_bytes((const void *)a[1], (uint64_t)a[2], r),
+			      0, r);
 		break;
 	case SYS_write:
 	case SYS_writev:
 		note_transfer(RING_WRITE, fd_word((int)a[0]), begin,
-			      nr == SYS_write ? (uint64_t)a[2] : vector((const void *)a[1], a[2]),
+			      nr == SYS_write ? (uint64_t)a[2]
+					      : vector_bytes((const void *)a[1], (uint64_t)a[2], r),
 			      0, r);
 		break;
 	case SYS_pread64:
 	case SYS_preadv:
 	case SYS_preadv2:
 		note_transfer(RING_PREAD, fd_word((int)a[0]), begin,
-			      nr == SYS_pread64 ? (uint64_t)a[2] : vector((const void *)a[1], a[2]),
+			      nr == SYS_pread64
+				      ? (uint64_t)a[2]
+				      : vector_bytes((const void *)a[1], (uint64_t)a[2], r),
 			      a[3], r);
 		break;
 	case SYS_pwrite64:
 	case SYS_pwritev:
 	case SYS_pwritev2:
 		note_transfer(RING_PWRITE, fd_word((int)a[0]), begin,
-			      nr == SYS_pwrite64 ? (uint64_t)a[2]
-						 : vector((const void *)a[1], a[2]),
+			      nr == SYS_pwrite64
+				      ? (uint64_t)a[2]
+				      : vector_bytes((const void *)a[1], (uint64_t)a[2], r),
 			      a[3], r);
 		break;
 #ifdef SYS_open
@@ -215,7 +210,10 @@ static void after_call(long nr, const long *a, int64_t begin, long r)
 #ifdef SYS_openat2
 	case SYS_openat2:
 		/* without its flags: a question whether the kernel has the call */
-		wrap_opened((int)a[0], (const char *)a[1], a[2] ? (int)*(const uint64_t *)a[2] : 0,
+		wrap_opened((int)a[0], (const char *)a[1],
+			    a[2] && r != -EFAULT && r != -EINVAL && r != -E2BIG && r != -ENOSYS
+				    ? (int)*(const uint64_t *)a[2]
+				    : 0,
 			    begin, r);
 		break;
 #endif

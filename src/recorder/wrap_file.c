@@ -28,6 +28,15 @@ int at_base(int dirfd, const char *path, uint64_t *base)
 	return w ? 0 : -1;
 }
 
+/* Only these results are of calls that may have ended before the name was read. */
+const char *wrap_name(const char *path, int64_t result)
+{
+	bool doubtful =
+		result == -EFAULT || result == -EINVAL || result == -ENOSYS || result == -E2BIG;
+
+	return doubtful && raw(SYS_faccessat, -1, path, 0) == -EFAULT ? NULL : path;
+}
+
 #define BASE(w) ((w) ? FD_SERIAL(w) + 1 : 0)
 
 static void opened(int dirfd, const char *path, int flags, int64_t begin, int fd, int error)
@@ -35,6 +44,7 @@ static void opened(int dirfd, const char *path, int flags, int64_t begin, int fd
 	struct fd_facts facts = {RING_UNKNOWN, -1, 0};
 	uint64_t base, w = 0;
 
+	path = wrap_name(path, fd >= 0 ? 0 : -error);
 	(void)at_base(dirfd, path, &base);
 	if (fd >= 0)
 		(void)fd_facts(fd, &facts);
@@ -265,32 +275,24 @@ FCNTL(__fcntl)
 		w = at == -1 ? fd_word_at_position(fd) : fd_word(fd);                              \
 		begin = now_ns();                                                                  \
 		r = real(fd, v, n, at, flags);                                                     \
-		KEEP_ERRNO(note_transfer(at == -1 ? kind : kind_at, w, begin, vector(v, n), at,    \
+		KEEP_ERRNO(note_transfer(at == -1 ? kind : kind_at, w, begin,                      \
+					 vector_bytes(v, (uint64_t)n, r), at,                      \
 					 r < 0 ? -errno : r));                                     \
 		return r;                                                                          \
 	}
-
-static uint64_t vector(const struct iovec *v, int n)
-{
-	uint64_t sum = 0;
-
-	for (int i = 0; v && i < n; i++)
-		sum += v[i].iov_len;
-	return sum;
-}
 
 TRANSFER(RING_READ, read, (int, void *, size_t), (int fd, void *to, size_t n), (fd, to, n), n)
 TRANSFER(RING_READ, __read, (int, void *, size_t), (int fd, void *to, size_t n), (fd, to, n), n)
 TRANSFER(RING_READ, __read_chk, (int, void *, size_t, size_t),
 	 (int fd, void *to, size_t n, size_t room), (fd, to, n, room), n)
 TRANSFER(RING_READ, readv, (int, const struct iovec *, int), (int fd, const struct iovec *v, int n),
-	 (fd, v, n), vector(v, n))
+	 (fd, v, n), vector_bytes(v, (uint64_t)n, r))
 TRANSFER(RING_WRITE, write, (int, const void *, size_t), (int fd, const void *from, size_t n),
 	 (fd, from, n), n)
 TRANSFER(RING_WRITE, __write, (int, const void *, size_t), (int fd, const void *from, size_t n),
 	 (fd, from, n), n)
 TRANSFER(RING_WRITE, writev, (int, const struct iovec *, int),
-	 (int fd, const struct iovec *v, int n), (fd, v, n), vector(v, n))
+	 (int fd, const struct iovec *v, int n), (fd, v, n), vector_bytes(v, (uint64_t)n, r))
 TRANSFER_AT(RING_PREAD, pread, (int, void *, size_t, off_t), (int fd, void *to, size_t n, off_t at),
 	    (fd, to, n, at), n)
 TRANSFER_AT(RING_PREAD, pread64, (int, void *, size_t, off64_t),
@@ -302,9 +304,11 @@ TRANSFER_AT(RING_PREAD, __pread_chk, (int, void *, size_t, off_t, size_t),
 TRANSFER_AT(RING_PREAD, __pread64_chk, (int, void *, size_t, off64_t, size_t),
 	    (int fd, void *to, size_t n, off64_t at, size_t room), (fd, to, n, at, room), n)
 TRANSFER_AT(RING_PREAD, preadv, (int, const struct iovec *, int, off_t),
-	    (int fd, const struct iovec *v, int n, off_t at), (fd, v, n, at), vector(v, n))
+	    (int fd, const struct iovec *v, int n, off_t at), (fd, v, n, at),
+	    vector_bytes(v, (uint64_t)n, r))
 TRANSFER_AT(RING_PREAD, preadv64, (int, const struct iovec *, int, off64_t),
-	    (int fd, const struct iovec *v, int n, off64_t at), (fd, v, n, at), vector(v, n))
+	    (int fd, const struct iovec *v, int n, off64_t at), (fd, v, n, at),
+	    vector_bytes(v, (uint64_t)n, r))
 TRANSFER_2(RING_READ, RING_PREAD, preadv2)
 TRANSFER_2(RING_READ, RING_PREAD, preadv64v2)
 TRANSFER_AT(RING_PWRITE, pwrite, (int, const void *, size_t, off_t),
@@ -314,9 +318,11 @@ TRANSFER_AT(RING_PWRITE, pwrite64, (int, const void *, size_t, off64_t),
 TRANSFER_AT(RING_PWRITE, __pwrite64, (int, const void *, size_t, off64_t),
 	    (int fd, const void *from, size_t n, off64_t at), (fd, from, n, at), n)
 TRANSFER_AT(RING_PWRITE, pwritev, (int, const struct iovec *, int, off_t),
-	    (int fd, const struct iovec *v, int n, off_t at), (fd, v, n, at), vector(v, n))
+	    (int fd, const struct iovec *v, int n, off_t at), (fd, v, n, at),
+	    vector_bytes(v, (uint64_t)n, r))
 TRANSFER_AT(RING_PWRITE, pwritev64, (int, const struct iovec *, int, off64_t),
-	    (int fd, const struct iovec *v, int n, off64_t at), (fd, v, n, at), vector(v, n))
+	    (int fd, const struct iovec *v, int n, off64_t at), (fd, v, n, at),
+	    vector_bytes(v, (uint64_t)n, r))
 TRANSFER_2(RING_WRITE, RING_PWRITE, pwritev2)
 TRANSFER_2(RING_WRITE, RING_PWRITE, pwritev64v2)
 
@@ -346,9 +352,11 @@ void wrap_copied(int in, int out, int64_t at_in, int64_t at_out, uint64_t asked,
 		ssize_t r;                                                                         \
 		if (!recording())                                                                  \
 			return real(out, in, at, n);                                               \
-		from = at ? (int64_t)*at : raw(SYS_lseek, in, 0, SEEK_CUR);                        \
+		from = at ? -1 : raw(SYS_lseek, in, 0, SEEK_CUR);                                  \
 		begin = now_ns();                                                                  \
 		r = real(out, in, at, n);                                                          \
+		if (at && r >= 0)                                                                  \
+			from = (int64_t)*at - r;                                                   \
 		KEEP_ERRNO(wrap_copied(in, out, from < 0 ? -1 : from, -1, n, begin,                \
 				       r < 0 ? -errno : r, true));                                 \
 		return r;                                                                          \
@@ -365,10 +373,14 @@ SENDFILE(sendfile64, off64_t)
 		ssize_t r;                                                                         \
 		if (!recording())                                                                  \
 			return real(in, at_in, out, at_out, n, flags);                             \
-		from = at_in ? *at_in : raw(SYS_lseek, in, 0, SEEK_CUR);                           \
-		to = at_out ? *at_out : raw(SYS_lseek, out, 0, SEEK_CUR);                          \
+		from = at_in ? -1 : raw(SYS_lseek, in, 0, SEEK_CUR);                               \
+		to = at_out ? -1 : raw(SYS_lseek, out, 0, SEEK_CUR);                               \
 		begin = now_ns();                                                                  \
 		r = real(in, at_in, out, at_out, n, flags);                                        \
+		if (at_in && r >= 0)                                                               \
+			from = *at_in - r;                                                         \
+		if (at_out && r >= 0)                                                              \
+			to = *at_out - r;                                                          \
 		KEEP_ERRNO(wrap_copied(in, out, from < 0 ? -1 : from, to < 0 ? -1 : to, n, begin,  \
 				       r < 0 ? -errno : r, counted));                              \
 		return r;                                                                          \
@@ -426,6 +438,7 @@ static void asked_descriptor(int fd, int64_t begin, int64_t result)
 
 void wrap_statted(int dirfd, const char *path, int64_t begin, int64_t result, unsigned mode)
 {
+	path = wrap_name(path, result);
 	if (dirfd >= 0 && (!path || !*path))
 		asked_descriptor(dirfd, begin, result);
 	else
@@ -494,6 +507,7 @@ static void asked_access(int dirfd, const char *path, int64_t begin, int64_t res
 {
 	uint64_t base;
 
+	path = wrap_name(path, result);
 	(void)at_base(dirfd, path, &base);
 	if (name_excluded(path, base))
 		note_excluded(0, 0);
@@ -610,6 +624,7 @@ static void scanned(const char *path, int64_t begin, int64_t result)
 {
 	uint64_t serial = serial_next();
 
+	path = wrap_name(path, result);
 	if (name_excluded(path, 0)) {
 		note_excluded(0, 0);
 		return;
@@ -677,6 +692,7 @@ DESCRIPTOR(int, ftruncate64, (int, off64_t), (int fd, off64_t n), (fd, n), RING_
 			return real args;                                                          \
 		begin = now_ns();                                                                  \
 		r = real args;                                                                     \
+		path = wrap_name(path, RESULT);                                                    \
 		(void)at_base(dirfd, path, &base);                                                 \
 		if (name_excluded(path, base))                                                     \
 			KEEP_ERRNO(note_excluded(0, 0));                                           \
@@ -708,6 +724,8 @@ static void renamed(int dir, const char *path, int to_dir, const char *to, int64
 {
 	uint64_t base, to_base;
 
+	path = wrap_name(path, result);
+	to = wrap_name(to, result);
 	(void)at_base(dir, path, &base);
 	(void)at_base(to_dir, to, &to_base);
 	if (name_excluded(path, base) && name_excluded(to, to_base))
@@ -743,7 +761,7 @@ static void moved(const char *path, int64_t begin, int64_t result)
 	long n;
 
 	if (path)
-		note(RING_CHDIR, begin, N(0), path, result);
+		note(RING_CHDIR, begin, N(0), wrap_name(path, result), result);
 	if (result < 0)
 		return;
 	n = raw(SYS_getcwd, cwd, sizeof(cwd));

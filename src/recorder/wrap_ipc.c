@@ -132,13 +132,9 @@ FORGET(posix_openpt, (int), (int flags), (flags))
 		return r;                                                                          \
 	}
 
-static uint64_t message_bytes(const struct msghdr *m)
+static uint64_t message_bytes(const struct msghdr *m, int64_t result)
 {
-	uint64_t sum = 0;
-
-	for (size_t i = 0; m && i < m->msg_iovlen; i++)
-		sum += m->msg_iov[i].iov_len;
-	return sum;
+	return result < 0 ? 0 : vector_bytes(m->msg_iov, m->msg_iovlen, result);
 }
 
 MESSAGE(RING_RECEIVE, recv, (int, void *, size_t, int), (int fd, void *to, size_t n, int flags),
@@ -154,7 +150,7 @@ MESSAGE(RING_SEND, sendto, (int, const void *, size_t, int, const struct sockadd
 	(int fd, const void *from, size_t n, int flags, const struct sockaddr *to, socklen_t m),
 	(fd, from, n, flags, to, m), n)
 MESSAGE(RING_SEND, sendmsg, (int, const struct msghdr *, int),
-	(int fd, const struct msghdr *m, int flags), (fd, m, flags), message_bytes(m))
+	(int fd, const struct msghdr *m, int flags), (fd, m, flags), message_bytes(m, r))
 
 /* Descriptors that came with a message replace what was known of their numbers. */
 static void forget_received(struct msghdr *m)
@@ -183,9 +179,9 @@ WRAP ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 	if (!recording())
 		return real(fd, m, flags);
 	w = fd_word(fd);
-	asked = message_bytes(m);
 	begin = now_ns();
 	r = real(fd, m, flags);
+	asked = message_bytes(m, r);
 	if (r >= 0)
 		forget_received(m);
 	KEEP_ERRNO(note_transfer(RING_RECEIVE, w, begin, asked, 0, r < 0 ? -errno : r));

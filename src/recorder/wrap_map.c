@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,9 +18,25 @@ static struct {
 } maps[MAPS];
 static size_t maps_high;
 
+#define PAGE_LEAST 4096 /* of the processors that the recorder knows */
+
+static uint64_t page_bytes(void)
+{
+	static uint64_t known;
+	uint64_t n = __atomic_load_n(&known, __ATOMIC_RELAXED);
+
+	if (UNLIKELY(n == 0)) {
+		n = getauxval(AT_PAGESZ);
+		n = n < PAGE_LEAST ? PAGE_LEAST : n;
+		__atomic_store_n(&known, n, __ATOMIC_RELAXED);
+	}
+	return n;
+}
+
 static int64_t in_memory(uint64_t at, uint64_t bytes)
 {
-	unsigned char page[WINDOW / 4096];
+	unsigned char page[WINDOW / PAGE_LEAST];
+	const uint64_t each = page_bytes();
 	uint64_t windows = (bytes + WINDOW - 1) / WINDOW, step = 1, seen = 0, there = 0;
 
 	if (windows > WINDOWS_MAX)
@@ -30,11 +47,11 @@ static int64_t in_memory(uint64_t at, uint64_t bytes)
 		n = n < WINDOW ? n : WINDOW;
 		if (raw(SYS_mincore, from, n, page) < 0)
 			return -1;
-		for (uint64_t i = 0; i < (n + 4095) / 4096; i++)
+		for (uint64_t i = 0; i < (n + each - 1) / each; i++)
 			there += page[i] & 1;
 		seen += n;
 	}
-	return seen ? (int64_t)((double)there * 4096 * ((double)bytes / (double)seen)) : 0;
+	return seen ? (int64_t)((double)(there * each) * ((double)bytes / (double)seen)) : 0;
 }
 
 static void remember(uint64_t at, uint64_t bytes)

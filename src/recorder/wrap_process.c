@@ -80,6 +80,7 @@ static void executes(int dirfd, const char *path, int64_t pid)
 	enum ring_image image = image_of(dirfd, path);
 	uint64_t base;
 
+	path = wrap_name(path, -EFAULT);
 	(void)at_base(dirfd, path, &base);
 	note(RING_EXEC, now_ns(), pid, base ? FD_SERIAL(base) + 1 : 0, path, N(image));
 }

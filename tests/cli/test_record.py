@@ -58,6 +58,8 @@ def variants(tmp, file):
     assert [x[1:] for x in r.of("read", "]")] == [("600", "501"), ("700", "502")]
     assert [x[1:] for x in r.of("write", "]")] == [("501", "501"), ("502", "502")]
     assert len(r.of("stat", "/data")) == 4 and r.of("stat", "/data")[0][2] == str(KIB64) and len(r.of("sync", ".out")) == 2
+    bad = Recording(tmp, "bad_pointers", [JOB, "bad_pointers", file])
+    assert bad.of("read", "/data")[-1] == ("0", "77", "77") and [x for x in bad.of("open") if x[2] == "-14"], bad.events
     assert len(r.of("rename", ".out")) == 1 and any(d.endswith(".out.new") for d in r.deleted)
     assert r.of("read", "-") == [("0", "1", "-9")]
     pid, parent, rank, status, kernel, seen, command = r.processes[0]

@@ -247,6 +247,49 @@ static void unnamed(const char *folder)
 	MUST(fd >= 0 && write(fd, data, 700) == 700 && pread(fd, data, 300, 100) == 300);
 }
 
+/* Pointers that lead nowhere: each call must fail, and the program live. */
+static void bad_pointers(const char *file)
+{
+	static char *volatile nowhere = (char *)1;
+	char *bad = nowhere;
+	const struct iovec *v = (const void *)bad;
+	char *arguments[] = {data, NULL};
+	off64_t *where = (void *)bad;
+	int fd = open(file, O_RDONLY), pair[2];
+	struct stat st;
+
+#define FAULTS(call, error) MUST((call) == -1 && errno == (error))
+	MUST(fd >= 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+	FAULTS(open(bad, O_RDONLY), EFAULT);
+	FAULTS(open(bad, O_TMPFILE | O_RDONLY, 0600), EINVAL);
+	FAULTS(openat(fd, bad, O_RDONLY), EFAULT);
+	FAULTS(syscall(SYS_openat, AT_FDCWD, bad, O_RDONLY, 0L), EFAULT);
+	FAULTS(syscall(SYS_openat2, AT_FDCWD, file, bad, 24L), EFAULT);
+	FAULTS(stat(bad, &st), EFAULT);
+	FAULTS(fstatat(fd, bad, &st, 0), EFAULT);
+	FAULTS(fstatat(fd, bad, &st, 0x40000000), EINVAL);
+	FAULTS(access(bad, R_OK), EFAULT);
+	FAULTS(readlink(bad, data, sizeof(data)), EFAULT);
+	FAULTS(unlink(bad), EFAULT);
+	FAULTS(mkdir(bad, 0700), EFAULT);
+	FAULTS(truncate(bad, 0), EFAULT);
+	FAULTS(truncate(bad, -1), EINVAL);
+	FAULTS(rename(bad, file), EFAULT);
+	FAULTS(rename(file, bad), EFAULT);
+	FAULTS(chdir(bad), EFAULT);
+	FAULTS(readv(fd, v, 2), EFAULT);
+	FAULTS(readv(-1, v, 2), EBADF);
+	FAULTS(preadv(fd, v, 2, 0), EFAULT);
+	FAULTS(preadv2(fd, v, 2, 0, 0), EFAULT);
+	FAULTS(writev(pair[0], v, 2), EFAULT);
+	FAULTS(syscall(SYS_readv, fd, v, 2L), EFAULT);
+	FAULTS(sendmsg(pair[0], (const void *)bad, 0), EFAULT);
+	FAULTS(sendfile(pair[0], fd, (void *)bad, 10), EFAULT);
+	FAULTS(copy_file_range(fd, where, fd, NULL, 10, 0), EFAULT);
+	FAULTS(execv(bad, arguments), EFAULT);
+	MUST(read(fd, data, 77) == 77);
+}
+
 int main(int argc, char **argv)
 {
 	long n = argc > 3 ? atol(argv[3]) : 1;
@@ -254,6 +297,8 @@ int main(int argc, char **argv)
 
 	if (strcmp(mode, "variants") == 0)
 		variants(file);
+	else if (strcmp(mode, "bad_pointers") == 0)
+		bad_pointers(file);
 	else if (strcmp(mode, "loop") == 0)
 		loop(file, n);
 	else if (strcmp(mode, "timed") == 0)
