@@ -111,7 +111,7 @@ static enum file_role role_of(const struct job_file *f, const char *extension)
 	bool written = c->bytes_written > 0 || c->writes > 0;
 
 	/* Darshan books messages of a pipe to a file whose descriptor had its number before */
-	if (written && c->bytes_read > FEW_WRITTEN * c->bytes_written)
+	if (written && c->bytes_read / FEW_WRITTEN > c->bytes_written)
 		written = false;
 	if (f->kind != JOB_FILE_REGULAR)
 		return FILE_OTHER;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/saturate.h"
 
 #define SIZES_FOLLOWED 32 /* request sizes a file; the four most frequent are of these */
 
@@ -266,9 +267,10 @@ static void count_transfer(struct job_counts *c, struct sizes *s, const struct j
 {
 	bool read = v->kind == JOB_READ;
 	int64_t *most = read ? &c->read_end : &c->write_end, end;
+	int64_t *bytes = read ? &c->bytes_read : &c->bytes_written;
 
 	*(read ? &c->reads : &c->writes) += 1;
-	*(read ? &c->bytes_read : &c->bytes_written) += v->result;
+	*bytes = i64_sum(*bytes, v->result);
 	(read ? c->read_size : c->write_size)[job_size_bucket(v->result)]++;
 	*(read ? &c->read_s : &c->write_s) += seconds(v);
 	follow(s, v->result);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/saturate.h"
 #include "jobtrace/account_parts.h"
 
 /* Between writes of a file whose opens the log does not show: of two checkpoints. */
@@ -75,7 +76,7 @@ static void collect(const struct account *a, struct saves *s)
 				now[v->file] = (uint32_t)(s->n - 1);
 			}
 			x = &s->v[now[v->file]];
-			x->bytes += v->result;
+			x->bytes = i64_sum(x->bytes, v->result > 0 ? v->result : 0);
 			x->writes++;
 			if (v->result > 0)
 				s->by_size[63 - (unsigned)__builtin_clzll(

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/saturate.h"
 #include "jobtrace/account_parts.h"
 #include "workload/backend.h"
 
@@ -113,9 +114,9 @@ static void extend(struct visit *x, const struct job_event *v)
 	if (v->kind != JOB_READ || v->result < 0)
 		return;
 	x->requests++;
-	x->bytes += v->result;
+	x->bytes = i64_sum(x->bytes, v->result);
 	if (v->begin_ns != JOB_UNKNOWN && v->end_ns > v->begin_ns)
-		x->read_ns += v->end_ns - v->begin_ns;
+		x->read_ns = i64_sum(x->read_ns, v->end_ns - v->begin_ns);
 }
 
 /* A request on a file that is one sample. */

@@ -160,13 +160,32 @@ static void test_nothing(void **state)
 	job_release(&job);
 }
 
+/* Results as nobody has: sums stop at the greatest number. */
+static void test_huge(void **state)
+{
+	struct account a;
+	struct err e = {0};
+	struct job job;
+
+	(void)state;
+	make_inline(&job, 8, 2, 4);
+	for (size_t i = 0; i < job.events; i++)
+		job.event[i].result = JOB_NUMBER_MAX;
+	assert_int_equal(job_finish(&job, &e), 0);
+	assert_true(job.file[0].counts.bytes_read == INT64_MAX);
+	account_make(&a, &job);
+	for (size_t i = 0; i < a.visits; i++)
+		assert_true(a.visit[i].bytes >= 0);
+	account_release(&a);
+	job_release(&job);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_inline),
-		cmocka_unit_test(test_counters),
-		cmocka_unit_test(test_no_pauses),
-		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_inline),    cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_no_pauses), cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_huge),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
