@@ -324,24 +324,27 @@ static void say_workers(struct account *a)
 	uint64_t rounds = 0, agree = 0;
 	uint32_t mode = 0, best = 0, most = 0;
 	uint32_t *size, *count;
+	uint64_t *first = xcalloc(a->trainers + 1, sizeof(*first)); /* round of each rank */
 	bool processes = false;
 
-	for (size_t i = 0; i < a->trainers; i++)
+	for (size_t i = 0; i < a->trainers; i++) {
+		first[i] = rounds;
 		rounds += a->trainer[i].rounds;
+	}
 	size = xcalloc(rounds + 1, sizeof(*size));
 	for (size_t i = 0; i < a->readers; i++) {
 		const struct job_reader *r = &a->reader[i];
-		size_t at = r->round;
+		uint64_t at;
 
 		if (!r->worker || r->left_out)
 			continue;
 		processes |= r->thread == JOB_NONE;
-		for (uint32_t t = 0; t < r->rank; t++)
-			at += a->trainer[t].rounds;
+		at = first[r->rank] + r->round;
 		size[at]++;
 		if (size[at] > most)
 			most = size[at];
 	}
+	free(first);
 	if (rounds == 0) {
 		account_inferred(a, ACCOUNT_WORKERS, 0,
 				 "the thread that trains reads the samples itself", 0, 0);

@@ -11,7 +11,9 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/saturate.h"
 #include "base/str.h"
+#include "jobtrace/key_map.h"
 #include "jobtrace/ring_file.h"
 #include "jobtrace/trace_reader.h"
 
@@ -68,6 +70,7 @@ struct reading {
 	int64_t *size; /* of each file, as far as known: where appended bytes go */
 	bool *opened;
 	size_t sizes;
+	uint64_t name_bytes, names_most; /* of the files */
 	bool events;
 	struct recording_facts facts;
 	struct job_event event;
@@ -114,20 +117,20 @@ static void map_put(struct map *m, uint64_t a, uint64_t b, uint32_t value)
 
 /* ---- names ---- */
 
-/* The absolute name without "." and "..", as far as the text tells. Heap string. */
+/* The absolute name without "." and "..", as far as the text tells; a relative name stays as it is
+ * where its folder is not known. Heap string. */
 static char *absolute(const char *folder, const char *name)
 {
 	size_t n = strlen(folder) + strlen(name) + 3, to = 0;
-	bool known = *name != '/' && n - 3 <= JOB_NAME_MAX;
-	char *whole = xmalloc(n), *out = xmalloc(n);
-	const char *p = whole;
+	bool relative = *name != '/';
+	char *whole, *out;
+	const char *p;
 
-	snprintf(whole, n, "%s/%s", known ? folder : "", name);
-	if (*whole != '/') { /* the folder is not known */
-		free(out);
-		snprintf(whole, n, "%s", name);
-		return whole;
-	}
+	if (relative && (*folder != '/' || n - 3 > JOB_NAME_MAX))
+		return xstrdup(name);
+	p = whole = xmalloc(n);
+	out = xmalloc(n);
+	snprintf(whole, n, "%s/%s", relative ? folder : "", name);
 	while (*p) {
 		size_t m;
 
@@ -189,6 +192,7 @@ static uint32_t file_named(struct reading *r, uint32_t ring, uint64_t base, cons
 {
 	const char *folder = r->ring[ring].cwd ? r->ring[ring].cwd : "";
 	enum job_file_kind k = kind_of(kind);
+	size_t files = r->job->files;
 	char *whole;
 	uint32_t i;
 
@@ -202,7 +206,16 @@ static uint32_t file_named(struct reading *r, uint32_t ring, uint64_t base, cons
 		folder = "/dev/shm", name++;
 	whole = absolute(folder, name);
 	i = job_file(r->job, whole, k);
+	if (i == files)
+		r->name_bytes += strlen(whole);
 	free(whole);
+	/* front coding makes much text of few bytes */
+	if (r->name_bytes > r->names_most && r->rc == 0)
+		r->rc = err_set(r->e, -EFBIG,
+				"the recording is damaged: its names have more than %llu bytes, "
+				"and its requests %llu",
+				(unsigned long long)r->names_most,
+				(unsigned long long)r->files.event_bytes);
 	return i;
 }
 
@@ -905,19 +918,26 @@ static void account(struct reading *r)
 	free(total_written);
 }
 
-/* Exit statuses that only the one who reaped the process knows. */
+/* Exit statuses that only the one who reaped the process knows; the first of each. */
 static void take_ends(struct reading *r)
 {
+	struct key_map ends = {0};
+
 	for (size_t i = 0; i < r->files.ends; i++) {
 		const struct ring_end *end = &r->files.end[i];
 
-		for (size_t k = 0; end->pid > 0 && k < r->job->processes; k++) {
-			struct job_process *p = &r->job->process[k];
-
-			if (p->pid == end->pid && p->exit == JOB_UNKNOWN)
-				p->exit = end->status;
-		}
+		if (end->pid > 0 && end->status != JOB_UNKNOWN &&
+		    key_map_get(&ends, end->pid) == KEY_MAP_NONE)
+			key_map_put(&ends, end->pid, (uint32_t)i);
 	}
+	for (size_t k = 0; k < r->job->processes; k++) {
+		struct job_process *p = &r->job->process[k];
+		uint32_t i = key_map_get(&ends, p->pid);
+
+		if (p->exit == JOB_UNKNOWN && i != KEY_MAP_NONE)
+			p->exit = r->files.end[i].status;
+	}
+	key_map_release(&ends);
 }
 
 static void notes(struct reading *r)
@@ -967,6 +987,8 @@ int recording_read(struct job *job, const char *folder, bool events, struct reco
 	if (r.rc == 0) {
 		make_processes(&r);
 		r.facts.folder_bytes = r.files.bytes;
+		r.names_most = u64_sum(RECORDING_NAMES_BYTES,
+				       u64_product(RECORDING_NAMES_TIMES, r.files.event_bytes));
 		while (r.rc == 0 && ring_files_next(&r.files, &v))
 			one(&r, &v);
 		r.facts.processes = job->processes;

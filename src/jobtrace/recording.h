@@ -7,6 +7,12 @@
 #include "base/texts.h"
 #include "jobtrace/job_log.h"
 
+/* Names are front-coded: few bytes of a recording can say much text. Those of the files have
+ * RECORDING_NAMES_BYTES at most, and RECORDING_NAMES_TIMES the bytes of all events; a recording
+ * with more is refused as damaged. */
+#define RECORDING_NAMES_BYTES ((uint64_t)64 << 20)
+#define RECORDING_NAMES_TIMES 32
+
 struct recording_facts {
 	uint64_t events, files;     /* files: regular ones that were opened */
 	uint64_t processes, killed; /* killed: that did not tell their end */
@@ -30,7 +36,8 @@ struct recording_facts {
 };
 
 /* Reads the recording in a folder into `job`: without its events when `events` is false, so that
- * the memory is that of its names. `facts` may be NULL. Free with recording_facts_release. */
+ * the memory is that of its names. -EFBIG: more names than above. `facts` may be NULL. Free with
+ * recording_facts_release. */
 int recording_read(struct job *job, const char *folder, bool events, struct recording_facts *facts,
 		   struct err *e);
 /* The facts alone. */

@@ -133,6 +133,7 @@ static void find_chunks(struct ring_files *f, uint32_t ring, int fd, uint64_t si
 			used = used < there ? used : there;
 		}
 		add_counts(&f->ring[ring].counts, &c.counts);
+		f->event_bytes += used;
 		if (used > 0)
 			add_cursor(f, ring, at, &c, (uint32_t)used);
 		at += c.bytes;

@@ -37,10 +37,11 @@ struct ring_files {
 	size_t rings;
 	struct ring_end *end; /* of `stoker record` */
 	size_t ends;
-	int64_t start_s;  /* since 1970, of time 0 */
-	uint64_t damaged; /* chunks that are cut or damaged */
-	uint64_t unread;  /* files that are no rings, or cannot be read */
-	uint64_t bytes;   /* of the folder's files */
+	int64_t start_s;      /* since 1970, of time 0 */
+	uint64_t damaged;     /* chunks that are cut or damaged */
+	uint64_t unread;      /* files that are no rings, or cannot be read */
+	uint64_t bytes;       /* of the folder's files */
+	uint64_t event_bytes; /* of all chunks */
 	struct ring_merge *merge;
 };
 

@@ -1,5 +1,6 @@
 /* The format of recordings: rings written here by hand, byte for byte as recorder/ring.h has them.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +13,9 @@
 
 #include <cmocka.h>
 
+#include "base/alloc.h"
 #include "base/file_out.h"
+#include "jobtrace/recording.h"
 #include "jobtrace/ring_file.h"
 
 #define RING_BYTES (RING_PAGE + 3 * 4096)
@@ -63,11 +66,11 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	static const char *const names[] = {RING_JOB_NAME, "a.ring", "b.ring"};
+	static const char *const names[] = {RING_JOB_NAME, "a.ring", "b.ring", "b.end"};
 	char path[128];
 
 	(void)state;
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 4; i++) {
 		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
 		unlink(path);
 	}
@@ -290,6 +293,75 @@ static void test_two_processes(void **state)
 	ring_files_close(&f);
 }
 
+/* stat(2) of `n` names that share all but the end, of `size` bytes, which begin with `first`; and
+ * three ends of the process. */
+static int read_names(size_t n, size_t size, char first, struct job *job)
+{
+	const uint32_t bytes = 512 << 10;
+	uint8_t *all = xcalloc(1, RING_PAGE + bytes), *p;
+	struct ring_chunk c = {.magic = RING_CHUNK_MAGIC, .bytes = bytes, .tid = 1};
+	struct ring_end ends[3] = {{.pid = 1, .status = JOB_UNKNOWN},
+				   {.pid = 1, .status = 7},
+				   {.pid = 1, .status = 8}};
+	struct err e = {0};
+	struct ring r;
+	int rc;
+
+	head(&r, 1, 0);
+	memcpy(all, r.bytes, RING_PAGE);
+	p = all + RING_PAGE + sizeof(c);
+	for (size_t i = 0; i < n; i++) {
+		size_t same = i ? size - 2 : 0, more = i ? 2 : size;
+		const size_t numbers[] = {same, more};
+
+		*p++ = RING_STAT;
+		for (int zero = 0; zero < 3; zero++)
+			*p++ = 0;
+		for (int k = 0; k < 2; k++) {
+			*p++ = (uint8_t)(numbers[k] | 0x80);
+			*p++ = (uint8_t)(numbers[k] >> 7);
+		}
+		memset(p, 'a', more);
+		if (i == 0)
+			*p = (uint8_t)first;
+		p[more - 2] = (uint8_t)(0x80 | i >> 7);
+		p[more - 1] = (uint8_t)(0x80 | (i & 127));
+		p += more;
+		*p++ = 0;
+		*p++ = RING_REGULAR;
+	}
+	c.used = (uint32_t)(p - (all + RING_PAGE + sizeof(c)));
+	memcpy(all + RING_PAGE, &c, sizeof(c));
+	put_file("a.ring", all, RING_PAGE + bytes);
+	free(all);
+	for (size_t i = 0; i < 3; i++)
+		memcpy(ends[i].magic, RING_END_MAGIC, sizeof(ends[i].magic));
+	put_file("b.end", ends, sizeof(ends));
+	job_init(job);
+	rc = recording_read(job, folder, true, NULL, &e);
+	assert_true(rc == 0 || strstr(e.text, "its names have more than"));
+	return rc;
+}
+
+static void test_names(void **state)
+{
+	struct job job;
+
+	(void)state;
+	assert_int_equal(read_names(4000, 8000, '/', &job), 0);
+	assert_int_equal(job.files, 4000);
+	job_release(&job);
+	assert_int_equal(read_names(12000, 8000, '/', &job), -EFBIG);
+	assert_true(job.files < 10000);
+	job_release(&job);
+	/* the folder is not known */
+	assert_int_equal(read_names(2, 5, 'b', &job), 0);
+	assert_string_equal(job.file[0].name, "baa\x80\x80");
+	/* of several ends the first that is known */
+	assert_int_equal(job.process[0].exit, 7);
+	job_release(&job);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -297,6 +369,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_cut, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_gap, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_two_processes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_names, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
