@@ -204,7 +204,7 @@ void account_dataset(struct account *a)
 {
 	const struct file_group *g = training_group(a);
 	const struct format_facts *f;
-	double bytes = 0, read = 0;
+	double bytes = 0;
 	size_t files = 0;
 
 	if (!g)
@@ -226,8 +226,6 @@ void account_dataset(struct account *a)
 		files++;
 		if (a->job->file[i].size > 0)
 			bytes += (double)a->job->file[i].size;
-		if (a->job->file[i].counts.bytes_read > 0)
-			read += (double)a->job->file[i].counts.bytes_read;
 	}
 	account_seen(a, ACCOUNT_FILES, (double)files);
 	if (bytes > 0)

@@ -398,7 +398,7 @@ static void number_passes(struct account *a, struct passes *p)
 static void say_epochs(struct account *a, const struct passes *p)
 {
 	uint32_t epochs = 0, evaluations = 0;
-	uint64_t ranks = 0, full = 0, read = 0, training = 0;
+	uint64_t full = 0, training = 0;
 	uint32_t *times = xcalloc(a->samples + 1, sizeof(*times));
 	size_t in_last = 0, in_first = 0;
 	struct fact *f;
@@ -408,7 +408,6 @@ static void say_epochs(struct account *a, const struct passes *p)
 		if (a->trainer[t].epochs > epochs)
 			epochs = a->trainer[t].epochs;
 	for (size_t t = 0; t < a->trainers; t++) {
-		ranks += a->trainer[t].epochs == epochs;
 		if (a->trainer[t].evaluations > evaluations)
 			evaluations = a->trainer[t].evaluations;
 	}
@@ -423,7 +422,6 @@ static void say_epochs(struct account *a, const struct passes *p)
 		if (a->sample[i].evaluation)
 			continue;
 		training++;
-		read += times[i] > 0;
 		full += times[i] == epochs;
 		shared &= times[i] <= epochs;
 	}

@@ -301,7 +301,8 @@ static json_t *request_sizes(const struct account *a)
 	for (size_t k = 0; k < SERIES; k++)
 		for (size_t i = low; i < high; i++)
 			if (n[k][i]) {
-				put_series(list, k, series_names[k], counts_json(n[k], low, high));
+				put_series(list, (enum series)k, series_names[k],
+					   counts_json(n[k], low, high));
 				break;
 			}
 	json_put_text(o, "title", "Requests by size");
@@ -346,7 +347,8 @@ static json_t *counted_sizes(const struct account *a)
 		json_array_append_new(labels, json_text(upto[i]));
 	for (size_t k = 0; k < SERIES; k++)
 		if (sum[k])
-			put_series(list, k, series_names[k], counts_json(n[k], 0, JOB_SIZES));
+			put_series(list, (enum series)k, series_names[k],
+				   counts_json(n[k], 0, JOB_SIZES));
 	json_put_text(o, "title", "Requests by size");
 	json_put_text(o, "unit", "requests up to a size");
 	json_put(o, "labels", labels);
