@@ -29,7 +29,6 @@
 
 #define PROCESSES_MAX 65536
 #define PROGRAM_MAX (1u << 30)
-#define DESCRIPTORS_BESIDE 32 /* of the command itself, and pipes that are being made */
 /* After the first signal, or the end of process 0, nobody is waited for longer: a process that is
  * stuck leaves within ten seconds of itself. */
 #define END_LIMIT_NS (30 * NS_PER_S)
@@ -142,23 +141,6 @@ int hosts_parse(const char *list, struct host_entry **out, size_t *count, struct
 	*out = all;
 	*count = n;
 	return 0;
-}
-
-int hosts_descriptors(uint64_t n, const char *what, struct err *e)
-{
-	const uint64_t need = 3 * n + DESCRIPTORS_BESIDE;
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= need)
-		return 0;
-	limit.rlim_cur = need < limit.rlim_max ? need : limit.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= need)
-		return 0;
-	return err_set(e, -EMFILE,
-		       "%llu %s need %llu descriptors, and this process may have %llu: raise the "
-		       "hard limit (ulimit -Hn)",
-		       (unsigned long long)n, what, (unsigned long long)need,
-		       (unsigned long long)limit.rlim_max);
 }
 
 /* ---- what is started ---- */

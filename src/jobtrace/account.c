@@ -1,4 +1,4 @@
-/* The facts as rows, and the order in which they are found. */
+/* The facts as rows, and what sets them. */
 #include "jobtrace/account.h"
 
 #include <assert.h>
@@ -59,6 +59,9 @@ const char *const fact_how_names[] = {"absent", "seen", "inferred", "assumed", "
 const char *const file_role_names[FILE_ROLES] = {"other", "dataset", "evaluation", "checkpoint",
 						 "code",  "log",     "cache"};
 
+/* The reason that several subjects give. */
+const char account_waiting_for_data[] = "the job was waiting for data";
+
 const char *account_text(struct account *a, const char *fmt, ...)
 {
 	struct buf text = {0};
@@ -107,67 +110,6 @@ struct fact *account_unknown(struct account *a, enum account_fact f, const char 
 bool account_has(const struct account *a, enum account_fact f)
 {
 	return a->fact[f].how != FACT_ABSENT && a->fact[f].how != FACT_UNKNOWN;
-}
-
-/* What a log that lacks a part cannot tell: how much there was. */
-static void admit_gaps(struct account *a)
-{
-	static const enum account_fact counted[] = {
-		ACCOUNT_FILES,       ACCOUNT_DATA_BYTES,   ACCOUNT_SAMPLES,
-		ACCOUNT_STEPS,       ACCOUNT_EPOCHS,       ACCOUNT_CHECKPOINTS,
-		ACCOUNT_EVALUATIONS, ACCOUNT_EVAL_SAMPLES, ACCOUNT_EVAL_FILES};
-	bool whole = true;
-
-	/* of processes that read samples; where none is known, of all */
-	for (size_t i = 0; i < a->readers; i++)
-		whole &= a->job->process[a->reader[i].process].complete;
-	for (size_t i = 0; i < a->job->processes && a->readers == 0; i++)
-		whole &= a->job->process[i].complete;
-	for (size_t i = 0; !whole && i < sizeof(counted) / sizeof(counted[0]); i++)
-		if (account_has(a, counted[i])) {
-			double n = a->fact[counted[i]].number;
-
-			account_unknown(a, counted[i],
-					account_text(a,
-						     "the log is incomplete; it has %.0f, and "
-						     "there may have been more",
-						     n))
-				->in_log = n;
-		}
-}
-
-/* Files that were read once, by processes without workers, and without pauses: that may be
- * anything. */
-static void doubt_training(struct account *a)
-{
-	static const enum account_fact of_training[] = {
-		ACCOUNT_RANKS,       ACCOUNT_EPOCHS,     ACCOUNT_WORKERS,     ACCOUNT_SHARDING,
-		ACCOUNT_EVALUATIONS, ACCOUNT_EVAL_FILES, ACCOUNT_EVAL_SAMPLES};
-
-	for (size_t i = 0; i < sizeof(of_training) / sizeof(of_training[0]); i++)
-		if (account_has(a, of_training[i]))
-			account_unknown(a, of_training[i],
-					"nothing in the log shows that the job trained: files were "
-					"read once, without workers or pauses");
-}
-
-void account_make(struct account *a, const struct job *job)
-{
-	*a = (struct account){.job = job};
-	account_roles(a);
-	account_visits(a);
-	account_crew(a);
-	account_epochs(a);
-	account_dataset(a);
-	account_counters(a);
-	account_order(a);
-	account_batches(a);
-	account_marks(a);
-	if (a->visits > 0 && !a->trains)
-		doubt_training(a);
-	account_saves(a);
-	account_limit(a);
-	admit_gaps(a);
 }
 
 void account_release(struct account *a)

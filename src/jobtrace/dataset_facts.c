@@ -6,18 +6,12 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "jobtrace/account_parts.h"
+#include "jobtrace/observations.h"
 #include "workload/backend.h"
 
 /* Of the deviation of a sample from a distribution with fitted parameters, at 5 % (Lilliefors):
  * 0.886 over the root of n. */
 #define KS_FITTED 0.886
-
-static int by_value(const void *x, const void *y)
-{
-	double a = *(const double *)x, b = *(const double *)y;
-
-	return (a > b) - (a < b);
-}
 
 static double deviation(const double *v, size_t n, double (*cdf)(double x, const double *p),
 			const double *p)
@@ -58,7 +52,7 @@ static void say_sizes(struct account *a, double *v, size_t n)
 	char text[5][64], fits[64] = "";
 	struct fact *f;
 
-	qsort(v, n, sizeof(*v), by_value);
+	qsort(v, n, sizeof(*v), values_compare);
 	for (size_t i = 0; i < n; i++) {
 		sum += v[i];
 		logs += log(fmax(v[i], 1));

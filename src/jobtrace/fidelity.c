@@ -11,15 +11,9 @@
 #include "base/say.h"
 #include "base/str.h"
 #include "jobtrace/account.h"
+#include "jobtrace/observations.h"
 
 /* ---- statistics ---- */
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
 
 double fidelity_ks(double *a, size_t n, double *b, size_t m)
 {
@@ -28,8 +22,8 @@ double fidelity_ks(double *a, size_t n, double *b, size_t m)
 
 	if (n == 0 || m == 0)
 		return NAN;
-	qsort(a, n, sizeof(*a), by_value);
-	qsort(b, m, sizeof(*b), by_value);
+	qsort(a, n, sizeof(*a), values_compare);
+	qsort(b, m, sizeof(*b), values_compare);
 	while (i < n && j < m) {
 		double at = a[i] < b[j] ? a[i] : b[j], off;
 
@@ -79,7 +73,7 @@ static double median_of(double *v, size_t n)
 {
 	if (n == 0)
 		return NAN;
-	qsort(v, n, sizeof(*v), by_value);
+	qsort(v, n, sizeof(*v), values_compare);
 	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 

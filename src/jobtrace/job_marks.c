@@ -4,13 +4,7 @@
 
 #include "base/alloc.h"
 #include "jobtrace/account_parts.h"
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
+#include "jobtrace/observations.h"
 
 void account_marks(struct account *a)
 {
@@ -33,7 +27,7 @@ void account_marks(struct account *a)
 			s[n++] = (double)(v->end_ns - v->begin_ns) / 1e9;
 	}
 	if (n) {
-		qsort(s, n, sizeof(*s), by_value);
+		qsort(s, n, sizeof(*s), values_compare);
 		for (size_t i = 0; i < n; i++)
 			mean += s[i] / (double)n;
 		for (size_t i = 0; i < n; i++)

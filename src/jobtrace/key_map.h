@@ -1,6 +1,6 @@
 #pragma once
-/* Numbers by key: a hash table of 16 bytes an entry, at most half full. A zeroed struct is empty.
- */
+/* Numbers by one or two numbers: a hash table of 24 bytes an entry, at most half full. A zeroed
+ * struct is empty. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,4 +16,7 @@ struct key_map {
 uint32_t key_map_get(const struct key_map *m, int64_t key); /* KEY_MAP_NONE */
 /* `value` is less than KEY_MAP_NONE. */
 void key_map_put(struct key_map *m, int64_t key, uint32_t value);
+/* The same by two numbers; one alone is a pair with 0. */
+uint32_t key_map_get2(const struct key_map *m, int64_t a, int64_t b);
+void key_map_put2(struct key_map *m, int64_t a, int64_t b, uint32_t value);
 void key_map_release(struct key_map *m);

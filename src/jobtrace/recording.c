@@ -14,19 +14,12 @@
 #include "base/saturate.h"
 #include "base/str.h"
 #include "jobtrace/key_map.h"
+#include "jobtrace/recording_ends.h"
 #include "jobtrace/ring_file.h"
 #include "jobtrace/trace_reader.h"
 
-#define DEPTH_MAX 4096 /* forks of forks whose serials are followed */
-#define UNSEEN_SMALL 65536
+#define DEPTH_MAX 4096     /* forks of forks whose serials are followed */
 #define MAPPINGS_MOST 1024 /* the recorder follows so many of a process */
-
-#define IMAGES (RING_IMAGE_UNKNOWN + 1)
-static const char *const image_why[IMAGES] = {
-	[RING_IMAGE_STATIC] = "statically linked",
-	[RING_IMAGE_SETUID] = "set-user-ID",
-	[RING_IMAGE_OTHER_CLASS] = "for another processor or 32 bits",
-};
 
 /* What open(2) made. */
 struct description {
@@ -37,17 +30,7 @@ struct description {
 	bool append;
 };
 
-/* Numbers by two numbers: descriptions by ring and serial, threads by process and tid. */
-struct map {
-	struct {
-		uint64_t a, b;
-		uint32_t value; /* and 1; 0: free */
-	} * slot;
-	size_t slots, n;
-};
-
 struct ring_state {
-	uint32_t process;
 	int64_t parent; /* ring; -1 */
 	char *cwd;
 	bool executed, ended, continued;
@@ -62,7 +45,11 @@ struct reading {
 	struct job *job;
 	struct ring_files files;
 	struct ring_state *ring;
-	struct map serials, threads, ring_ids, pids; /* pids: the latest ring of each */
+	uint32_t *process;       /* of each ring */
+	struct key_map serials;  /* descriptions by ring and serial */
+	struct key_map threads;  /* by process and tid */
+	struct key_map ring_ids; /* rings */
+	struct key_map pids;     /* the latest ring by pid and host */
 	struct description *description;
 	size_t descriptions, room;
 	struct mapping *mapping;
@@ -77,43 +64,6 @@ struct reading {
 	struct err *e;
 	int rc;
 };
-
-/* ---- numbers by numbers ---- */
-
-static size_t place(const struct map *m, uint64_t a, uint64_t b)
-{
-	size_t i = (a * 0x9e3779b97f4a7c15u ^ b * 0xc2b2ae3d27d4eb4fu) >> 20 & (m->slots - 1);
-
-	while (m->slot[i].value && (m->slot[i].a != a || m->slot[i].b != b))
-		i = (i + 1) & (m->slots - 1);
-	return i;
-}
-
-static uint32_t map_find(const struct map *m, uint64_t a, uint64_t b)
-{
-	return m->slots ? m->slot[place(m, a, b)].value - 1 : JOB_NONE;
-}
-
-static void map_put(struct map *m, uint64_t a, uint64_t b, uint32_t value)
-{
-	size_t i;
-
-	if (2 * (m->n + 1) > m->slots) {
-		struct map old = *m;
-
-		m->slots = old.slots ? 2 * old.slots : 1024;
-		m->slot = xcalloc(m->slots, sizeof(*m->slot));
-		for (size_t k = 0; k < old.slots; k++)
-			if (old.slot[k].value)
-				m->slot[place(m, old.slot[k].a, old.slot[k].b)] = old.slot[k];
-		free(old.slot);
-	}
-	i = place(m, a, b);
-	m->n += m->slot[i].value == 0;
-	m->slot[i].a = a;
-	m->slot[i].b = b;
-	m->slot[i].value = value + 1;
-}
 
 /* ---- names ---- */
 
@@ -163,7 +113,7 @@ static struct description *description_of(struct reading *r, uint32_t ring, uint
 			ring = (uint32_t)r->ring[ring].parent;
 			continue;
 		}
-		i = map_find(&r->serials, ring, serial);
+		i = key_map_get2(&r->serials, ring, (int64_t)serial);
 		return i == JOB_NONE ? NULL : &r->description[i];
 	}
 	return NULL;
@@ -237,7 +187,7 @@ static struct description *describe(struct reading *r, uint32_t ring, uint64_t s
 		r->room = r->room ? 2 * r->room : 1024;
 		r->description = xrealloc(r->description, r->room * sizeof(*r->description));
 	}
-	map_put(&r->serials, ring, serial, (uint32_t)r->descriptions);
+	key_map_put2(&r->serials, ring, (int64_t)serial, (uint32_t)r->descriptions);
 	r->description[r->descriptions] = d;
 	return &r->description[r->descriptions++];
 }
@@ -276,11 +226,11 @@ static void add(struct reading *r)
 
 static uint32_t thread_of(struct reading *r, uint32_t process, int64_t tid)
 {
-	uint32_t i = map_find(&r->threads, process, (uint64_t)tid);
+	uint32_t i = key_map_get2(&r->threads, process, tid);
 
 	if (i == JOB_NONE) {
 		i = job_thread(r->job, process, tid);
-		map_put(&r->threads, process, (uint64_t)tid, i);
+		key_map_put2(&r->threads, process, tid, i);
 	}
 	return i;
 }
@@ -294,7 +244,7 @@ static struct job_event *event(struct reading *r, const struct ring_event *v,
 		.offset = JOB_UNKNOWN,
 		.asked = JOB_UNKNOWN,
 		.result = result,
-		.thread = thread_of(r, r->ring[v->ring].process, v->tid),
+		.thread = thread_of(r, r->process[v->ring], v->tid),
 		.file = JOB_NONE,
 		.other = JOB_NONE,
 		.descriptor = JOB_NONE,
@@ -497,9 +447,9 @@ static void unmapped(struct reading *r, const struct ring_event *v)
 
 static uint32_t process_by_pid(struct reading *r, uint32_t ring, int64_t pid)
 {
-	uint32_t k = map_find(&r->pids, (uint64_t)pid, r->files.ring[ring].head.host);
+	uint32_t k = key_map_get2(&r->pids, pid, (int64_t)r->files.ring[ring].head.host);
 
-	return pid > 0 && k != JOB_NONE ? r->ring[k].process : JOB_NONE;
+	return pid > 0 && k != JOB_NONE ? r->process[k] : JOB_NONE;
 }
 
 static void moved(struct reading *r, const struct ring_event *v)
@@ -518,7 +468,7 @@ static void moved(struct reading *r, const struct ring_event *v)
 static void fact(struct reading *r, const struct ring_event *v)
 {
 	struct ring_state *s = &r->ring[v->ring];
-	struct job_process *p = &r->job->process[s->process];
+	struct job_process *p = &r->job->process[r->process[v->ring]];
 
 	switch (v->v[0]) {
 	case RING_COMMAND:
@@ -545,11 +495,11 @@ static void executed(struct reading *r, const struct ring_event *v)
 	j->other = process_by_pid(r, v->ring, v->v[0]);
 	if (v->v[0] == r->files.ring[v->ring].head.pid)
 		r->ring[v->ring].executed = true;
-	if (image < IMAGES && image_why[image]) {
+	if (recording_image_why(image)) {
 		char text[512];
 
 		snprintf(text, sizeof(text), "%.400s is %s", r->job->file[j->file].name,
-			 image_why[image]);
+			 recording_image_why(image));
 		texts_add(&r->facts.unrecorded, text);
 	}
 	add(r);
@@ -713,7 +663,7 @@ static void one(struct reading *r, const struct ring_event *v)
 		r->ring[v->ring].executed = false;
 		break;
 	case RING_EXIT:
-		r->job->process[r->ring[v->ring].process].exit = v->v[0];
+		r->job->process[r->process[v->ring]].exit = v->v[0];
 		event(r, v, JOB_EXIT, v->v[0]);
 		add(r);
 		break;
@@ -749,7 +699,7 @@ static void one(struct reading *r, const struct ring_event *v)
 static int64_t parent_ring(struct reading *r, size_t i)
 {
 	const struct ring_head *h = &r->files.ring[i].head;
-	uint32_t k = h->parent ? map_find(&r->ring_ids, h->parent, 0) : JOB_NONE;
+	uint32_t k = h->parent ? key_map_get(&r->ring_ids, (int64_t)h->parent) : JOB_NONE;
 
 	/* a ring cannot be its own ancestor: parents begin earlier */
 	return k != JOB_NONE && k < i ? (int64_t)k : -1;
@@ -759,7 +709,7 @@ static int64_t parent_ring(struct reading *r, size_t i)
 static int64_t image_before(struct reading *r, size_t i)
 {
 	const struct ring_head *h = &r->files.ring[i].head;
-	uint32_t k = map_find(&r->pids, (uint64_t)h->pid, h->host);
+	uint32_t k = key_map_get2(&r->pids, h->pid, (int64_t)h->host);
 
 	if (k == JOB_NONE || h->parent)
 		return -1;
@@ -775,16 +725,17 @@ static uint32_t parent_process(struct reading *r, size_t i)
 	uint32_t k;
 
 	if (r->ring[i].parent >= 0)
-		return r->ring[r->ring[i].parent].process;
-	k = map_find(&r->pids, (uint64_t)h->ppid, h->host);
-	return k == JOB_NONE ? JOB_NONE : r->ring[k].process;
+		return r->process[r->ring[i].parent];
+	k = key_map_get2(&r->pids, h->ppid, (int64_t)h->host);
+	return k == JOB_NONE ? JOB_NONE : r->process[k];
 }
 
 static void make_processes(struct reading *r)
 {
 	r->ring = xcalloc(r->files.rings + 1, sizeof(*r->ring));
+	r->process = xcalloc(r->files.rings + 1, sizeof(*r->process));
 	for (size_t i = 0; i < r->files.rings; i++)
-		map_put(&r->ring_ids, r->files.ring[i].head.id, 0, (uint32_t)i);
+		key_map_put(&r->ring_ids, (int64_t)r->files.ring[i].head.id, (uint32_t)i);
 	for (size_t i = 0; i < r->files.rings; i++) {
 		const struct ring_info *info = &r->files.ring[i];
 		const struct ring_head *h = &info->head;
@@ -794,20 +745,20 @@ static void make_processes(struct reading *r)
 		r->ring[i].parent = parent_ring(r, i);
 		before = image_before(r, i);
 		if (before >= 0) {
-			r->ring[i].process = r->ring[before].process;
+			r->process[i] = r->process[before];
 			r->ring[i].continued = true;
 			r->ring[before].ended = true;
 		} else {
-			r->ring[i].process = job_process(r->job, h->pid, "", parent_process(r, i));
-			r->job->process[r->ring[i].process].begin_ns = h->start_ns + info->shift_ns;
+			r->process[i] = job_process(r->job, h->pid, "", parent_process(r, i));
+			r->job->process[r->process[i]].begin_ns = h->start_ns + info->shift_ns;
 		}
-		p = &r->job->process[r->ring[i].process];
+		p = &r->job->process[r->process[i]];
 		p->rank = h->ranked ? h->rank : -1;
 		p->complete = h->last.known;
 		p->end_ns = h->end_ns ? h->end_ns + info->shift_ns : JOB_UNKNOWN;
 		if (r->ring[i].parent >= 0 && r->ring[r->ring[i].parent].cwd)
 			r->ring[i].cwd = xstrdup(r->ring[r->ring[i].parent].cwd);
-		map_put(&r->pids, (uint64_t)h->pid, h->host, (uint32_t)i);
+		key_map_put2(&r->pids, h->pid, (int64_t)h->host, (uint32_t)i);
 		r->facts.anonymous |= h->anonymous != 0;
 		r->facts.full |= h->full != 0;
 		r->facts.lost += h->lost + info->counts.nested;
@@ -815,166 +766,6 @@ static void make_processes(struct reading *r)
 		r->facts.uring += h->uring != 0;
 		r->facts.limit = h->limit;
 	}
-}
-
-/* Adds to a sum that may be unknown; hostile counts wrap around. */
-static void plus(int64_t *sum, uint64_t v)
-{
-	if (*sum != JOB_UNKNOWN)
-		*sum = (int64_t)((uint64_t)*sum + v);
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
-/* What the kernel counted of each process, less what it adds of the children that were reaped, and
- * what was recorded. */
-static void account(struct reading *r)
-{
-	size_t n = r->job->processes;
-	int64_t *read = xcalloc(n + 1, sizeof(*read)), *written = xcalloc(n + 1, sizeof(*written));
-	uint64_t *total_read = xcalloc(n + 1, sizeof(*total_read));
-	uint64_t *total_written = xcalloc(n + 1, sizeof(*total_written));
-	uint64_t own_read = 0, own_written = 0;
-
-	for (size_t i = 0; i < n; i++)
-		r->job->process[i].logged_read_bytes = r->job->process[i].logged_write_bytes = 0;
-	for (size_t i = 0; i < r->files.rings; i++) {
-		const struct ring_info *f = &r->files.ring[i];
-		const struct ring_head *h = &f->head;
-		size_t p = r->ring[i].process;
-		struct job_process *to = &r->job->process[p];
-
-		plus(&to->logged_read_bytes, f->counts.rchar + h->lost_rchar);
-		plus(&to->logged_write_bytes, f->counts.wchar + h->lost_wchar);
-		r->facts.bytes_read += f->counts.rchar;
-		r->facts.bytes_written += f->counts.wchar;
-		r->facts.excluded_calls += f->counts.excluded_calls;
-		r->facts.excluded_read += f->counts.excluded_read;
-		r->facts.excluded_written += f->counts.excluded_written;
-		own_read += h->own_rchar + h->own_last + h->lost_rchar;
-		own_written += h->own_wchar + h->lost_wchar;
-		r->facts.loader_read += less(h->start.rchar, total_read[p]) * !h->parent;
-		if (h->last.known) {
-			plus(&read[p], less(h->last.rchar, h->start.rchar) - h->own_rchar);
-			plus(&written[p], less(h->last.wchar, h->start.wchar) - h->own_wchar);
-			total_read[p] = h->last.rchar + h->own_last;
-			total_written[p] = h->last.wchar;
-			r->facts.major_faults += less((uint64_t)h->major_faults_end,
-						      (uint64_t)h->major_faults_start);
-		} else {
-			read[p] = written[p] = JOB_UNKNOWN;
-		}
-	}
-	for (size_t i = 0; i < n; i++) {
-		struct job_process *p = &r->job->process[i];
-		uint32_t above = p->parent;
-
-		r->facts.killed += !p->complete;
-		if (above == JOB_NONE || read[above] == JOB_UNKNOWN)
-			continue;
-		/* a child that went on after its parent was reaped by somebody else */
-		if (p->complete && p->end_ns > r->job->process[above].end_ns)
-			continue;
-		if (!p->complete) {
-			read[above] = written[above] = JOB_UNKNOWN;
-			continue;
-		}
-		plus(&read[above], -total_read[i]);
-		plus(&written[above], -total_written[i]);
-	}
-	for (size_t i = 0; i < n; i++) {
-		r->job->process[i].kernel_read_bytes = read[i] < 0 ? JOB_UNKNOWN : read[i];
-		r->job->process[i].kernel_write_bytes = written[i] < 0 ? JOB_UNKNOWN : written[i];
-	}
-	for (size_t i = 0; i < r->files.ends; i++) {
-		const struct ring_end *end = &r->files.end[i];
-
-		if (end->pid == 0 && end->image < IMAGES && image_why[end->image]) {
-			char text[128];
-
-			snprintf(text, sizeof(text), "the command is %s", image_why[end->image]);
-			texts_add(&r->facts.unrecorded, text);
-		}
-		if (end->pid != 0 || !end->io.known)
-			continue;
-		r->facts.kernel_known = true;
-		r->facts.kernel_read += end->io.rchar;
-		r->facts.kernel_written += end->io.wchar;
-		r->facts.kernel_storage_read += end->io.read_bytes;
-	}
-	if (r->facts.kernel_known) {
-		r->facts.unseen_read =
-			(int64_t)less(r->facts.kernel_read,
-				      r->facts.bytes_read + own_read + r->facts.loader_read);
-		r->facts.unseen_written = (int64_t)less(r->facts.kernel_written,
-							r->facts.bytes_written + own_written);
-	}
-	free(read);
-	free(written);
-	free(total_read);
-	free(total_written);
-}
-
-/* Exit statuses that only the one who reaped the process knows; the first of each. */
-static void take_ends(struct reading *r)
-{
-	struct key_map ends = {0};
-
-	for (size_t i = 0; i < r->files.ends; i++) {
-		const struct ring_end *end = &r->files.end[i];
-
-		if (end->pid > 0 && end->status != JOB_UNKNOWN &&
-		    key_map_get(&ends, end->pid) == KEY_MAP_NONE)
-			key_map_put(&ends, end->pid, (uint32_t)i);
-	}
-	for (size_t k = 0; k < r->job->processes; k++) {
-		struct job_process *p = &r->job->process[k];
-		uint32_t i = key_map_get(&ends, p->pid);
-
-		if (p->exit == JOB_UNKNOWN && i != KEY_MAP_NONE)
-			p->exit = r->files.end[i].status;
-	}
-	key_map_release(&ends);
-}
-
-static void notes(struct reading *r)
-{
-	const struct recording_facts *f = &r->facts;
-	char bytes[32], other[32];
-
-	if (f->damaged)
-		job_note(r->job,
-			 "%llu part%s of the recording cut or damaged: the requests there are "
-			 "missing",
-			 (unsigned long long)f->damaged, f->damaged == 1 ? " is" : "s are");
-	if (f->lost)
-		job_note(r->job,
-			 "%llu request%s missing: the recording reached its limit of %s, or "
-			 "there was no room on the disk",
-			 (unsigned long long)f->lost, f->lost == 1 ? " is" : "s are",
-			 str_bytes((double)f->limit, bytes, sizeof(bytes)));
-	if (f->uring)
-		job_note(r->job,
-			 "%llu process%s used io_uring, whose requests no recording from inside a "
-			 "process can see",
-			 (unsigned long long)f->uring, f->uring == 1 ? "" : "es");
-	for (size_t i = 0; i < f->unrecorded.n; i++)
-		job_note(r->job, "%s: nothing of it was recorded", f->unrecorded.v[i]);
-	if (f->mapped_files)
-		job_note(r->job,
-			 "%llu mapping%s of files, %s: what was read through page faults is not "
-			 "seen; %s came into memory during that time",
-			 (unsigned long long)f->mapped_files, f->mapped_files == 1 ? "" : "s",
-			 str_bytes((double)f->mapped_bytes, bytes, sizeof(bytes)),
-			 str_bytes((double)f->mapped_came, other, sizeof(other)));
-	if (f->unseen_read > UNSEEN_SMALL)
-		job_note(r->job,
-			 "%s that the kernel counts as read were not seen: calls that libraries "
-			 "and programs make without libc, and programs that were not recorded",
-			 str_bytes((double)f->unseen_read, bytes, sizeof(bytes)));
 }
 
 int recording_read(struct job *job, const char *folder, bool events, struct recording_facts *facts,
@@ -993,9 +784,7 @@ int recording_read(struct job *job, const char *folder, bool events, struct reco
 			one(&r, &v);
 		r.facts.processes = job->processes;
 		r.facts.damaged = r.files.damaged + r.files.unread;
-		take_ends(&r);
-		account(&r);
-		notes(&r);
+		recording_ends(job, &r.files, r.process, &r.facts);
 		job->start_s = r.files.start_s;
 		job->source = "a recording of stoker";
 		job->sees |= JOB_SEES_REQUESTS | JOB_SEES_TIMES | JOB_SEES_OFFSETS |
@@ -1006,10 +795,11 @@ int recording_read(struct job *job, const char *folder, bool events, struct reco
 	for (size_t i = 0; r.ring && i < r.files.rings; i++)
 		free(r.ring[i].cwd);
 	free(r.ring);
-	free(r.serials.slot);
-	free(r.threads.slot);
-	free(r.ring_ids.slot);
-	free(r.pids.slot);
+	free(r.process);
+	key_map_release(&r.serials);
+	key_map_release(&r.threads);
+	key_map_release(&r.ring_ids);
+	key_map_release(&r.pids);
 	free(r.description);
 	free(r.mapping);
 	free(r.size);

@@ -560,8 +560,8 @@ static void add_name(struct strace_calls *s, const struct call *c, const struct 
 	bool cut;
 
 	(void)row;
-	if (strace_has(arg(k, 0), "PR_SET_NAME") &&
-	    strace_string(arg(k, 1), &s->text, &cut) && s->text.len && !cut)
+	if (strace_has(arg(k, 0), "PR_SET_NAME") && strace_string(arg(k, 1), &s->text, &cut) &&
+	    s->text.len && !cut)
 		s->log.job->thread[c->caller->thread].name = job_text(s->log.job, s->text.data);
 }
 

@@ -12,7 +12,6 @@
 #include "page/pack.h"
 #include "page/run_data.h"
 #include "page/trace_data.h"
-#include "readback/palette.h"
 #include "result/json_out.h"
 
 /* Pages of more runs have no curves of the machine. */
@@ -276,21 +275,6 @@ static void put_script(struct buf *out, bool packed)
 		buf_puts(out, "}\n");
 	if (packed)
 		buf_puts(out, packed_js);
-}
-
-static void put_palette(struct buf *out, bool dark)
-{
-	for (size_t i = 0; i < PALETTE_COLORS; i++)
-		buf_printf(out, " --m%zu: %s;", i, dark ? palette[i].dark : palette[i].light);
-}
-
-void page_put_palette(struct buf *out)
-{
-	buf_puts(out, ":root {");
-	put_palette(out, false);
-	buf_puts(out, " }\n@media screen and (prefers-color-scheme: dark) { :root {");
-	put_palette(out, true);
-	buf_puts(out, " } }\n");
 }
 
 struct report {

@@ -34,8 +34,6 @@ void page_runs_look(struct page_runs *p, size_t i, const struct run_record *r);
 void page_runs_take(struct page_runs *p, size_t i, const struct run_record *r);
 void page_runs_release(struct page_runs *p);
 
-/* Appends the colors of series as CSS, light and dark. */
-void page_put_palette(struct buf *out);
 /* Appends the whole page. `title` is text, not HTML; NULL: made from the runs. `runs` and `trace`
  * have an element for each record of `g`; `trace` may be NULL. */
 void page_render(const struct run_groups *g, const struct key_findings *k,

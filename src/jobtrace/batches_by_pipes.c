@@ -1,0 +1,459 @@
+/* Batches where pipes are seen: a worker's batch is what it reads between two messages of its index
+ * pipe, and a step begins when the trainer takes a message of the result pipe. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "jobtrace/job_batches.h"
+#include "jobtrace/observations.h"
+
+#define LATE_NS 1000000 /* a batch that lay ready so long: it was not waited for */
+#define KNOWN_SHARE 0.1 /* of the steps, for the time of computation */
+
+/* The pipe of which a worker reads most messages. */
+static void find_index_pipes(struct batches *b)
+{
+	struct account *a = b->a;
+	const struct job *job = a->job;
+	uint32_t *reader_of = xcalloc(job->processes + 1, sizeof(*reader_of));
+	size_t *best = xcalloc(a->readers + 1, sizeof(*best));
+
+	b->index_pipe = xcalloc(a->readers + 1, sizeof(*b->index_pipe));
+	for (size_t i = 0; i < job->processes; i++)
+		reader_of[i] = JOB_NONE;
+	for (size_t i = 0; i < a->readers; i++) {
+		b->index_pipe[i] = JOB_NONE;
+		if (a->reader[i].worker && a->reader[i].thread == JOB_NONE)
+			reader_of[a->reader[i].process] = (uint32_t)i;
+	}
+	for (size_t i = 0, end; i < b->messages.n; i = end) {
+		const struct message *m = &b->messages.v[i];
+		uint32_t r = reader_of[job->thread[m->thread].process];
+
+		for (end = i; end < b->messages.n && b->messages.v[end].pipe == m->pipe; end++)
+			;
+		if (r != JOB_NONE && end - i > best[r]) {
+			best[r] = end - i;
+			b->index_pipe[r] = m->pipe;
+		}
+	}
+	free(best);
+	free(reader_of);
+}
+
+/* The batch of each visit of a worker: the message before it. */
+static bool find_batches(struct batches *b)
+{
+	struct account *a = b->a;
+	bool any = false;
+
+	for (size_t r = 0; r < a->readers; r++) {
+		size_t n, k = 0;
+		const struct message *m;
+
+		if (b->index_pipe[r] == JOB_NONE)
+			continue;
+		m = messages_of(&b->messages, b->index_pipe[r], &n);
+		for (size_t i = b->begin[r]; i < b->begin[r + 1]; i++) {
+			struct visit *v = &a->visit[b->visit[i]];
+
+			while (k < n && m[k].begin_ns <= v->begin_ns)
+				k++;
+			if (k > 0) {
+				v->batch = (uint32_t)(k - 1);
+				any = true;
+			}
+		}
+	}
+	return any;
+}
+
+/* Why there is no size of batches: what most of them are. */
+static const char *varied_batches(struct account *a, const struct counts *c)
+{
+	uint32_t low = 0, high = 0;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 1; i <= BATCH_MAX; i++) {
+		if (!c->of[i])
+			continue;
+		sum += c->of[i];
+		/* but the smallest and largest twentieth */
+		if (low == 0 && 20 * sum >= c->all)
+			low = i;
+		if (high == 0 && 20 * sum >= 19 * c->all)
+			high = i;
+	}
+	return account_text(a, "batches differ: most have %" PRIu32 " to %" PRIu32 " samples", low,
+			    high);
+}
+
+static void say_batch(struct batches *b, bool evaluation, const char *rule)
+{
+	struct account *a = b->a;
+	struct counts c = {0};
+	uint64_t agree;
+	uint32_t batch;
+	enum account_fact f = evaluation ? ACCOUNT_EVAL_BATCH : ACCOUNT_BATCH;
+
+	for (size_t r = 0; r < a->readers; r++)
+		for (size_t i = b->begin[r], n = 0; i < b->begin[r + 1]; i++) {
+			const struct visit *v = &a->visit[b->visit[i]];
+			const struct visit *next =
+				i + 1 < b->begin[r + 1] ? &a->visit[b->visit[i + 1]] : NULL;
+
+			if (is_eval(a, v) != evaluation || v->batch == JOB_NONE)
+				continue;
+			n++;
+			if (next && next->batch == v->batch && is_eval(a, next) == evaluation &&
+			    next->epoch == v->epoch)
+				continue;
+			counts_add(&c, n);
+			n = 0;
+		}
+	batch = counts_mode(&c, &agree);
+	if (batch > 0 && !a->stream && 2 * agree > c.all)
+		account_inferred(a, f, batch, rule, agree, c.all);
+	else if (batch > 0 && !a->stream)
+		account_unknown(a, f, varied_batches(a, &c));
+	*(evaluation ? &b->eval_batch : &b->batch) = batch;
+	free(c.of);
+}
+
+static void add_step(struct account *a, const struct step *s)
+{
+	if (a->steps == a->step_room) {
+		a->step_room = a->step_room ? 2 * a->step_room : 64;
+		a->step = xrealloc(a->step, a->step_room * sizeof(*a->step));
+	}
+	a->step[a->steps++] = *s;
+}
+
+static int by_step(const void *x, const void *y)
+{
+	const struct step *a = x, *b = y;
+
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	return (a->asked_ns > b->asked_ns) - (a->asked_ns < b->asked_ns);
+}
+
+/* What a worker is at. */
+struct place {
+	uint32_t epoch, batches;
+	bool evaluation;
+};
+
+/* Batches that trainers took. A worker sends its answers in the order of its tasks, so that the
+ * k-th of it is about its k-th message. `first`: of each reader in `has`, by its messages. */
+static void steps_by_pipes(struct batches *b)
+{
+	struct account *a = b->a;
+	const struct job *job = a->job;
+	uint32_t *reader_of = xcalloc(job->processes + 1, sizeof(*reader_of));
+	uint32_t *trainer_of = xcalloc(job->processes + 1, sizeof(*trainer_of));
+	size_t *first = xcalloc(a->readers + 2, sizeof(*first)),
+	       *sent = xcalloc(a->readers + 1, sizeof(*sent));
+	struct place *place = xcalloc(a->readers + 1, sizeof(*place));
+	uint32_t *of; /* a visit of the batch */
+	/* batches whose samples the log does not show */
+	bool unseen = a->stream || a->visits == 0, fetched = false;
+	uint32_t workers = has_workers(a) ? (uint32_t)a->fact[ACCOUNT_WORKERS].number : 1;
+
+	for (size_t i = 0; i < b->messages.n; i++)
+		fetched |= b->messages.v[i].fetched;
+	for (size_t i = 0; i < job->processes; i++)
+		reader_of[i] = trainer_of[i] = JOB_NONE;
+	for (size_t i = 0; i < a->trainers; i++)
+		trainer_of[a->trainer[i].process] = (uint32_t)i;
+	for (size_t i = 0; i < a->readers; i++) {
+		size_t n = 0;
+
+		if (b->index_pipe[i] != JOB_NONE) {
+			reader_of[a->reader[i].process] = (uint32_t)i;
+			messages_of(&b->messages, b->index_pipe[i], &n);
+		}
+		first[i + 1] = first[i] + n;
+	}
+	of = xcalloc(first[a->readers] + 1, sizeof(*of));
+	for (size_t i = 0; i < first[a->readers]; i++)
+		of[i] = JOB_NONE;
+	for (size_t i = 0; i < a->visits; i++) {
+		const struct visit *v = &a->visit[i];
+
+		if (v->batch != JOB_NONE && b->index_pipe[v->reader] != JOB_NONE)
+			of[first[v->reader] + v->batch] = (uint32_t)i;
+	}
+	for (size_t i = 0; i < b->messages.n; i++) {
+		const struct message *m = &b->messages.v[i];
+		uint32_t t = trainer_of[job->thread[m->thread].process], r, visit, epoch;
+		bool evaluation;
+		size_t at;
+
+		if (t == JOB_NONE || m->writer == JOB_NONE)
+			continue;
+		r = reader_of[job->thread[m->writer].process];
+		if (r == JOB_NONE || a->reader[r].rank != t)
+			continue;
+		at = first[r] + sent[r]++;
+		visit = at < first[r + 1] ? of[at] : JOB_NONE;
+		/* no samples: the begin of an epoch, or its end */
+		if (visit == JOB_NONE && !unseen)
+			continue;
+		if (unseen && fetched && !m->fetched)
+			continue;
+		a->trainer[t].thread = m->thread;
+		epoch = visit == JOB_NONE ? 0 : a->visit[visit].epoch;
+		evaluation = visit != JOB_NONE && is_eval(a, &a->visit[visit]);
+		if (place[r].epoch != epoch || place[r].evaluation != evaluation)
+			place[r] = (struct place){.epoch = epoch, .evaluation = evaluation};
+		add_step(a,
+			 &(struct step){
+				 .rank = t,
+				 .epoch = epoch,
+				 .evaluation = evaluation,
+				 .at = (uint64_t)place[r].batches++ * workers + a->reader[r].number,
+				 .ready_ns = m->ready_ns,
+				 .asked_ns = m->asked_ns,
+				 .taken_ns = m->taken_ns,
+			 });
+	}
+	if (a->steps > 1)
+		qsort(a->step, a->steps, sizeof(*a->step), by_step);
+	free(of);
+	free(place);
+	free(sent);
+	free(first);
+	free(trainer_of);
+	free(reader_of);
+}
+
+/* Batches of a generation that were asked for before its first answer was taken. */
+static void prefetch_by_pipes(struct batches *b)
+{
+	struct account *a = b->a;
+	struct counts c = {0};
+	uint64_t agree, whole = 0;
+	uint32_t rounds = 0, ahead;
+	size_t *in, *all;
+	int64_t *first;
+	size_t *of_rank = xcalloc(a->trainers + 1, sizeof(*of_rank));
+	bool *training;
+	uint32_t *reader_of = xcalloc(a->job->processes + 1, sizeof(*reader_of));
+
+	for (size_t i = 0; i < a->job->processes; i++)
+		reader_of[i] = JOB_NONE;
+	for (size_t r = 0; r < a->readers; r++)
+		if (b->index_pipe[r] != JOB_NONE)
+			reader_of[a->reader[r].process] = (uint32_t)r;
+	for (size_t t = 0; t < a->trainers; t++) {
+		of_rank[t] = rounds;
+		rounds += a->trainer[t].rounds;
+	}
+	in = xcalloc((size_t)rounds + 1, sizeof(*in));
+	all = xcalloc((size_t)rounds + 1, sizeof(*all));
+	first = xcalloc((size_t)rounds + 1, sizeof(*first));
+	training = xcalloc((size_t)rounds + 1, sizeof(*training));
+	for (size_t i = 0; i < rounds; i++)
+		first[i] = INT64_MAX;
+	for (size_t i = 0; i < a->visits; i++) {
+		const struct job_reader *r = &a->reader[a->visit[i].reader];
+
+		if (r->worker && !is_eval(a, &a->visit[i]))
+			training[of_rank[r->rank] + r->round] = true;
+	}
+	/* the first answer of each generation: that of its workers */
+	for (size_t i = 0; i < b->messages.n; i++) {
+		const struct message *m = &b->messages.v[i];
+		uint32_t process, r;
+		size_t at;
+
+		if (m->writer == JOB_NONE)
+			continue;
+		process = a->job->thread[m->writer].process;
+		r = reader_of[process];
+		if (r == JOB_NONE)
+			continue;
+		at = of_rank[a->reader[r].rank] + a->reader[r].round;
+		if (m->begin_ns < first[at])
+			first[at] = m->begin_ns;
+	}
+	for (size_t r = 0; r < a->readers; r++) {
+		size_t n, at = of_rank[a->reader[r].rank] + a->reader[r].round;
+		const struct message *m;
+
+		if (b->index_pipe[r] == JOB_NONE || !training[at])
+			continue;
+		m = messages_of(&b->messages, b->index_pipe[r], &n);
+		for (size_t k = 0; k < n; k++) {
+			all[at]++;
+			in[at] += m[k].ready_ns != JOB_UNKNOWN && m[k].ready_ns <= first[at];
+		}
+	}
+	for (size_t i = 0; i < rounds; i++) {
+		if (!training[i] || in[i] == 0)
+			continue;
+		counts_add(&c, in[i]);
+		whole += in[i] + 4 >= all[i]; /* all there were; a worker's end is a message */
+	}
+	ahead = counts_mode(&c, &agree);
+	if (ahead > 0 && 2 * whole < c.all)
+		account_inferred(a, ACCOUNT_PREFETCH, ahead,
+				 "batches that were asked for before the first was taken; of the "
+				 "generations of workers",
+				 agree, c.all);
+	else if (ahead > 0)
+		account_unknown(a, ACCOUNT_PREFETCH,
+				"all batches of an epoch were asked for at once");
+	free(c.of);
+	free(reader_of);
+	free(training);
+	free(first);
+	free(all);
+	free(in);
+	free(of_rank);
+}
+
+/* After which batches the trainer computes: batches are handed out in their order, one that came
+ * early waits. `times`: for each step, how many batches are handed out before the trainer takes the
+ * next message. False where they do not come in this order. */
+static bool hand_out(const struct account *a, uint32_t *times)
+{
+	uint64_t most = 0, known = 0;
+	uint32_t *got, pass = 0;
+	uint64_t next = 0;
+
+	for (size_t i = 0; i < a->steps; i++)
+		if (a->step[i].at > most)
+			most = a->step[i].at;
+	if (most > 8 * a->steps + 65536)
+		return false;
+	got = xcalloc(most + 2, sizeof(*got));
+	for (size_t i = 0; i < a->steps; i++) {
+		const struct step *s = &a->step[i], *last = i > 0 ? s - 1 : NULL;
+
+		if (!last || last->rank != s->rank || last->epoch != s->epoch ||
+		    last->evaluation != s->evaluation) {
+			pass++;
+			next = 0;
+		}
+		got[s->at] = pass;
+		times[i] = 0;
+		for (; next <= most && got[next] == pass; next++)
+			times[i]++;
+		known += times[i];
+	}
+	free(got);
+	return known >= a->steps - a->steps / 20;
+}
+
+static bool main_thread_takes(const struct account *a)
+{
+	for (size_t t = 0; t < a->trainers; t++) {
+		uint32_t thread = a->trainer[t].thread;
+
+		if (thread != JOB_NONE &&
+		    a->job->thread[thread].tid != a->job->process[a->trainer[t].process].pid)
+			return false;
+	}
+	return true;
+}
+
+/* Time of a step and of computation. It is known where the batch lay ready before the trainer asked
+ * for it. */
+static void times_by_pipes(struct batches *b)
+{
+	struct account *a = b->a;
+	struct values period = {0}, compute = {0}, upper = {0};
+	uint64_t training = 0, most = 0, now = 0;
+	uint32_t *times = xcalloc(a->steps + 1, sizeof(*times));
+	bool ordered = hand_out(a, times);
+	double step, v;
+
+	for (size_t i = 0; i < a->steps; i++) {
+		const struct step *s = &a->step[i], *last = i > 0 ? s - 1 : NULL;
+		double gap;
+
+		if (last && last->rank != s->rank)
+			now = 0;
+		if (s->evaluation)
+			continue;
+		training++;
+		if (++now > most)
+			most = now;
+		if (!last || last->rank != s->rank || last->epoch != s->epoch || last->evaluation)
+			continue;
+		values_add(&period, (double)(s->taken_ns - last->taken_ns) / 1e9);
+		gap = (double)(s->asked_ns - last->taken_ns) / 1e9;
+		if (s->asked_ns == JOB_UNKNOWN || gap < 0)
+			continue;
+		/* several batches that lay ready, or none: this one came early */
+		if (ordered && times[i - 1] == 0)
+			continue;
+		if (ordered)
+			gap /= times[i - 1];
+		values_add(&upper, gap);
+		if (s->ready_ns != JOB_UNKNOWN &&
+		    (s->ready_ns <= last->taken_ns || s->asked_ns - s->ready_ns > LATE_NS))
+			values_add(&compute, gap);
+	}
+	if (training > 0)
+		account_seen(a, ACCOUNT_STEPS, (double)most)->text = NULL;
+	if (period.n > 2) {
+		step = values_median(&period);
+		account_inferred(a, ACCOUNT_STEP, step,
+				 "median of the times from one batch to the next; within 10 %",
+				 values_near(&period, step), period.n);
+	}
+	if (!main_thread_takes(a) && period.n > 2) {
+		account_inferred(a, ACCOUNT_COMPUTE, values_median(&period),
+				 "another thread takes the batches (pin_memory): the step is an "
+				 "upper bound",
+				 0, 0)
+			->at_most = true;
+	} else if ((compute.n >= 5 ||
+		    (compute.n >= 3 &&
+		     values_near(&compute, values_median(&compute)) == compute.n)) &&
+		   (double)compute.n >= KNOWN_SHARE * (double)upper.n &&
+		   2 * values_near(&compute, values_median(&compute)) >= compute.n) {
+		v = values_median(&compute);
+		account_inferred(a, ACCOUNT_COMPUTE, v,
+				 "from a batch taken to asking for the next, where that lay ready; "
+				 "within 10 %",
+				 values_near(&compute, v), compute.n);
+	} else if (upper.n > 0) {
+		account_unknown(a, ACCOUNT_COMPUTE,
+				compute.n >= 3 ? "the times in which a batch lay ready differ too "
+						 "much"
+					       : account_waiting_for_data);
+	}
+	free(times);
+	free(upper.v);
+	free(compute.v);
+	free(period.v);
+}
+
+bool batches_by_pipes(struct batches *b)
+{
+	struct account *a = b->a;
+
+	find_index_pipes(b);
+	if (b->messages.n == 0 || !(a->job->sees & JOB_SEES_PIPES) ||
+	    (!find_batches(b) && a->visits > 0))
+		return false;
+	say_batch(b, false, "samples that a worker reads for one message of its index pipe");
+	say_batch(b, true, "samples that a worker reads for one message of its index pipe");
+	steps_by_pipes(b);
+	prefetch_by_pipes(b);
+	times_by_pipes(b);
+	if (a->visits == 0)
+		account_unknown(a, ACCOUNT_BATCH,
+				"the log does not show which samples are read for a batch");
+	if (a->stream)
+		account_unknown(a, ACCOUNT_BATCH,
+				"the files are streams of samples, and reads do not show where one "
+				"ends");
+	return true;
+}

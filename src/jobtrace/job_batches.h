@@ -1,0 +1,38 @@
+#pragma once
+/* Batches of a job while they are found: by the messages of pipes, or by gaps between samples.
+ * Private to account_batches. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "jobtrace/account_parts.h"
+#include "jobtrace/messages.h"
+#include "jobtrace/observations.h"
+
+#define BATCH_MAX COUNTS_MAX
+
+struct batches {
+	struct account *a;
+	struct messages messages;
+	uint32_t *index_pipe; /* of each reader; JOB_NONE */
+	size_t *begin;        /* of each reader in `visit`; readers + 1 */
+	uint32_t *visit;      /* by reader, in their order */
+	uint32_t batch, eval_batch;
+	double threshold_s, eval_threshold_s; /* between short and long gaps; 0: none */
+};
+
+static inline bool has_workers(const struct account *a)
+{
+	return account_has(a, ACCOUNT_WORKERS) && a->fact[ACCOUNT_WORKERS].number > 0;
+}
+
+static inline bool is_eval(const struct account *a, const struct visit *v)
+{
+	return a->sample[v->sample].evaluation;
+}
+
+/* Batches, steps, prefetch and computation from what workers and the trainer tell each other. False
+ * when the pipes show no batch: nothing was set. */
+bool batches_by_pipes(struct batches *b);
+/* The same from the gaps in which readers wait; says why what cannot be told. */
+void batches_by_gaps(struct batches *b);
