@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "jobtrace/job_batches.h"
+#include "jobtrace/batches.h"
 #include "jobtrace/observations.h"
 
 #define RUNS_ALIKE 0.7

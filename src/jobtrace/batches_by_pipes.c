@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "jobtrace/job_batches.h"
+#include "jobtrace/batches.h"
 #include "jobtrace/observations.h"
 
 #define LATE_NS 1000000 /* a batch that lay ready so long: it was not waited for */

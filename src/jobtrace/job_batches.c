@@ -1,5 +1,5 @@
 /* Batches, and what follows from them: steps, read-ahead, computation. */
-#include "jobtrace/job_batches.h"
+#include "jobtrace/batches.h"
 
 #include <stdlib.h>
 #include <string.h>
