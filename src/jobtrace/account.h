@@ -89,6 +89,7 @@ struct fact_row {
 	const char *key;    /* in JSON */
 	const char *people; /* "batch size" */
 	enum fact_unit unit;
+	bool detail; /* the text has it with `verbose` alone */
 };
 
 extern const struct fact_row fact_rows[ACCOUNT_FACTS];

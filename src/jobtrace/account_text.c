@@ -1,5 +1,5 @@
-/* An account for people: what the job did in a paragraph, the files, then each value with how it is
- * known. */
+/* An account for people: what the job did in a paragraph, each value with how it is known, then
+ * files and processes. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,53 +12,89 @@
 #define GROUPS_MAX 12 /* printed without -v */
 #define PROCESSES_MAX 8
 #define FOLDER_MAX 200 /* bytes of a name */
+#define NAME_WIDE 33
+#define KNOWN_WIDE 20
+#define VALUE_AT (2 + NAME_WIDE + 1 + KNOWN_WIDE + 1)
+#define RULE_AT 6
 
-static void put_known(const struct fact *v, bool verbose, struct buf *out)
+static void put_known(const struct fact *v, struct buf *out)
 {
-	static const char *const words[] = {"", "seen", "inferred", "assumed", ""};
-
-	buf_puts(out, words[v->how]);
-	if (v->how == FACT_UNKNOWN)
-		buf_say(out, "%s", v->rule ? v->rule : "");
+	buf_puts(out, fact_how_names[v->how]);
 	if (v->of)
-		buf_printf(out, ", %llu of %llu agree", (unsigned long long)v->agree,
+		buf_printf(out, ", %llu of %llu", (unsigned long long)v->agree,
 			   (unsigned long long)v->of);
-	if (verbose && v->rule && v->how != FACT_UNKNOWN)
-		buf_say(out, ": %s", v->rule);
 }
 
-/* A line of a table of two columns and a long third one. */
-static void put_row(struct buf *out, const char *name, const char *value, const char *known)
+static void put_fact(const struct account *a, enum account_fact f, bool verbose, struct buf *out)
 {
-	size_t at = out->len;
+	const struct fact *v = &a->fact[f];
+	struct buf value = {0}, known = {0};
 
-	buf_printf(out, "  %-34s %-22s ", name, value);
-	if (strlen(value) > 22 && known[0])
-		buf_printf(out, "\n  %-34s %-22s ", "", "");
-	at = 2 + 34 + 1 + 22 + 1;
-	buf_wrap(out, known, at, at, COLUMNS);
+	account_put_value(a, f, &value);
+	put_known(v, &known);
+	buf_printf(out, "  %-*s %-*s ", NAME_WIDE, fact_rows[f].people, KNOWN_WIDE, known.data);
+	buf_wrap(out, value.data ? value.data : "", VALUE_AT, VALUE_AT, COLUMNS);
+	if (verbose && v->rule) {
+		buf_printf(out, "%*s", RULE_AT, "");
+		buf_wrap(out, v->rule, RULE_AT, RULE_AT, COLUMNS);
+	}
+	buf_release(&value);
+	buf_release(&known);
 }
 
 static void put_facts(const struct account *a, bool verbose, struct buf *out)
 {
-	for (int f = 0; f < ACCOUNT_FACTS; f++) {
-		struct buf value = {0}, known = {0};
+	bool any = false;
 
-		if (a->fact[f].how == FACT_ABSENT)
+	for (int f = 0; f < ACCOUNT_FACTS; f++) {
+		if (!account_has(a, (enum account_fact)f) || (fact_rows[f].detail && !verbose))
 			continue;
-		account_put_value(a, (enum account_fact)f, &value);
-		put_known(&a->fact[f], verbose, &known);
-		put_row(out, fact_rows[f].people, value.data ? value.data : "",
-			known.data ? known.data : "");
-		buf_release(&value);
-		buf_release(&known);
+		if (!any)
+			buf_printf(out, "\n  %-*s %-*s value\n", NAME_WIDE, "what", KNOWN_WIDE,
+				   "how it is known");
+		put_fact(a, (enum account_fact)f, verbose, out);
+		any = true;
 	}
 }
 
-/* Pipes and shared memory, and files of which only the name was asked, are details. */
+static bool same_reason(const struct fact *a, const struct fact *b)
+{
+	return a->how == FACT_UNKNOWN && b->how == FACT_UNKNOWN &&
+	       strcmp(a->rule ? a->rule : "", b->rule ? b->rule : "") == 0;
+}
+
+/* Several values often have one reason: it is printed once. */
+static void put_unknown(const struct account *a, struct buf *out)
+{
+	bool put[ACCOUNT_FACTS] = {false}, any = false;
+
+	for (int f = 0; f < ACCOUNT_FACTS; f++) {
+		struct buf names = {0};
+
+		if (a->fact[f].how != FACT_UNKNOWN || put[f])
+			continue;
+		for (int g = f; g < ACCOUNT_FACTS; g++) {
+			if (!same_reason(&a->fact[f], &a->fact[g]))
+				continue;
+			put[g] = true;
+			buf_printf(&names, "%s%s", names.len ? ", " : "", fact_rows[g].people);
+		}
+		buf_puts(out, any ? "  " : "\nnot identifiable\n  ");
+		buf_wrap(out, names.data, 2, 2, COLUMNS);
+		if (a->fact[f].rule) {
+			buf_printf(out, "%*s", RULE_AT, "");
+			buf_wrap(out, a->fact[f].rule, RULE_AT, RULE_AT, COLUMNS);
+		}
+		buf_release(&names);
+		any = true;
+	}
+}
+
+/* Pipes and shared memory, programs, and files of which only the name was asked, are details. */
 static bool is_detail(const struct file_group *g)
 {
-	return !g->regular || (g->reads <= 0 && g->writes <= 0 && g->maps <= 0);
+	return !g->regular || g->role == FILE_CODE ||
+	       (g->reads <= 0 && g->writes <= 0 && g->maps <= 0);
 }
 
 static void put_groups(const struct account *a, bool verbose, struct buf *out)
@@ -165,10 +201,10 @@ void account_print(const struct account *a, bool verbose, struct buf *out)
 	}
 	buf_release(&answer);
 	put_source(a, out);
-	put_processes(a, verbose, out);
-	put_groups(a, verbose, out);
-	buf_printf(out, "\n  %-34s %-22s %s\n", "what", "value", "how it is known");
 	put_facts(a, verbose, out);
+	put_unknown(a, out);
+	put_groups(a, verbose, out);
+	put_processes(a, verbose, out);
 	for (size_t i = 0; i < a->job->notes.n; i++) {
 		if (i == 0)
 			buf_putc(out, '\n');

@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -73,6 +74,24 @@ def page():
         stoker("explain", STORED / "png-w2-checkpoint-steps.strace.gz", "-o", os.path.join(folder, "x.pdf"), status=2)
 
 
+def text():
+    """The answer comes first; values have a column of their own, and a reason that several share is printed once."""
+    for log in sorted(STORED.glob("*.strace.gz")):
+        for verbose in ([], ["-v"]):
+            lines = stoker("explain", log, *verbose).stdout.splitlines()
+            assert lines[0].startswith("The job "), lines[0]
+            head = next(x for x in lines if x.startswith("  what "))
+            known, value = head.index("how it is known"), head.index("value")
+            for x in lines[lines.index(head) + 1:lines.index("", lines.index(head))]:
+                assert len(x) <= 100, x
+                if x[2] != " ":
+                    assert x[known - 1] == x[value - 1] == " " and re.match("seen|inferred|assumed", x[known:]) and x[value:], x
+            reasons = [x for x in lines if x.startswith("      ") and "not identifiable" in lines
+                       and lines.index("not identifiable") < lines.index(x) < lines.index("", lines.index("not identifiable"))]
+            assert len(reasons) == len(set(reasons)), reasons
+
+
+text()
 page()
 stored()
 live()
