@@ -3,7 +3,7 @@
  * Files of one extension in one folder are one group; so are those of sibling folders (a folder a
  * class), unless the folders are named as parts of a dataset (train, val). A group that is read and
  * never written is a dataset when its extension is that of a format of datasets, when it has many
- * files, or when most bytes come from it. */
+ * files, or when most bytes come from it; one that the job wrote itself, when nothing else is. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -17,7 +17,8 @@
 #define CHECKPOINT_BYTES (1 << 20) /* a new file of so many is one */
 #define DATASET_FILES 8            /* so many alike that are read are one */
 #define MAPPED_BYTES (1 << 20)     /* a mapped file, of which reads are not seen */
-#define MAIN_SHARE 0.5             /* of the bytes read, for a group of few files */
+#define MADE_OTHERS 10 /* times the bytes of others are read of a dataset made by the job */
+#define MAIN_SHARE 0.5 /* of the bytes read, for a group of few files */
 
 static const char *const system_folders[] = {"/usr/",  "/lib/", "/lib64/", "/etc/",
 					     "/proc/", "/sys/", "/dev/",   "/bin/",
@@ -303,12 +304,37 @@ static void choose_mapped(struct account *a)
 
 		if (v->role == FILE_DATASET)
 			return;
-		if (v->role == FILE_OTHER && v->maps > 0 && v->bytes >= MAPPED_BYTES &&
-		    (!best || v->bytes > best->bytes))
+		if (v->role == FILE_OTHER && v->regular && v->maps > 0 &&
+		    v->bytes >= MAPPED_BYTES && (!best || v->bytes > best->bytes))
 			best = v;
 	}
 	if (best)
 		best->role = FILE_DATASET;
+}
+
+/* Files that the job made itself, as a script does that generates or unpacks its dataset when it is
+ * not there: where hardly anything else was read, those from which most bytes came. */
+static void choose_made(struct account *a)
+{
+	struct file_group *best = NULL;
+	int64_t others = 0;
+
+	for (size_t g = 0; g < a->groups; g++) {
+		struct file_group *v = &a->group[g];
+
+		if (v->role == FILE_DATASET)
+			add(&others, v->bytes_read);
+		if (v->role == FILE_CACHE &&
+		    (account_format_of(v->extension) || v->files >= DATASET_FILES) &&
+		    (!best || v->bytes_read > best->bytes_read))
+			best = v;
+	}
+	if (!best || others > best->bytes_read / MADE_OTHERS)
+		return;
+	for (size_t g = 0; g < a->groups; g++)
+		if (a->group[g].role == FILE_DATASET)
+			a->group[g].role = FILE_OTHER;
+	best->role = FILE_DATASET;
 }
 
 static void choose_datasets(struct account *a)
@@ -334,6 +360,7 @@ static void choose_datasets(struct account *a)
 		else if (is_checkpoint(v->extension) && share < MAIN_SHARE)
 			v->role = FILE_CHECKPOINT;
 	}
+	choose_made(a);
 	choose_mapped(a);
 }
 
