@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 FENCE = re.compile(r"(?:^<!-- (?P<what>with|writes) (?P<name>\S+) -->\n+)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
 
@@ -28,6 +29,7 @@ def bench(folder, program, source):
     """Makes `folder` what a reader has after `make`: build/stoker and the examples."""
     (folder / "build").mkdir(parents=True)
     (folder / "build" / "stoker").symlink_to(pathlib.Path(program).resolve())
+    (folder / "build" / "python3").symlink_to(sys.executable)  # the one that the tests run with has the libraries
     shutil.copytree(source / "examples", folder / "examples")
     (folder / "tests").symlink_to(source / "tests")
 

@@ -14,7 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "bench"), str(HERE.parent / "jobs")]
 import explain  # noqa: E402
 import jobs  # noqa: E402
-from util import STOKER, left_out, stoker  # noqa: E402
+from util import SOURCE, STOKER, left_out, stoker  # noqa: E402
 
 STORED = HERE.parent / "data" / "jobs"
 # counted or told by order: these do not depend on how busy the machine is
@@ -38,10 +38,27 @@ def stored():
         assert claimed >= 0.7 * asked, f"{name}: only {claimed} of {asked} values are claimed and right"
 
 
+def lacks(*modules):
+    code = f"import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, {modules})))"
+    return subprocess.run([jobs.PYTHON, "-c", code], capture_output=True).returncode != 0
+
+
+def example():
+    """The job of README.md, which makes its dataset itself: the files that it wrote are no cache."""
+    if lacks("torch", "numpy"):
+        left_out("examples/train.py: python3-torch not installed")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        recording = os.path.join(folder, "recording")
+        stoker("record", "-o", recording, "--", jobs.PYTHON, SOURCE / "examples/train.py", os.path.join(folder, "data"))
+        values = {k: v.get("value") for k, v in json.loads(stoker("explain", recording, "--json").stdout)["values"].items()}
+        want = {"format": "npz", "files": 64, "samples": 64, "epochs": 3, "workers": 2, "batch": 4, "steps": 48, "checkpoints": 3}
+        assert {k: values.get(k) for k in want} == want, values
+
+
 def live():
     missing = [t for t in ("strace",) if not shutil.which(t)]
-    if subprocess.run([jobs.PYTHON, "-c", "import importlib.util as u, sys; sys.exit(not (u.find_spec('torch') and u.find_spec('PIL')))"],
-                      capture_output=True).returncode:
+    if lacks("torch", "PIL"):
         missing.append("python3-torch")
     if missing:
         left_out(f"a job that is recorded now: {', '.join(missing)} not installed")
@@ -94,4 +111,5 @@ def text():
 text()
 page()
 stored()
+example()
 live()

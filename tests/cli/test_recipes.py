@@ -38,7 +38,11 @@ def tried(document, folder, before):
                 continue  # mpi.over_ssh tests what it names
             if name.startswith("mlpstorage"):
                 continue  # tests/bench/mlpstorage.py runs it
-            if not shutil.which(NEEDS[name]):
+            if name == "torch":
+                if recipes.run("python3 -c 'import torch'", folder, []).returncode:
+                    left_out(f"{where}: python3-torch is not installed")
+                    continue
+            elif not shutil.which(NEEDS[name]):
                 left_out(f"{where}: {NEEDS[name]} is not installed")
                 continue
         for command in recipes.commands(text):
