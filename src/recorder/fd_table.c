@@ -158,7 +158,7 @@ static __attribute__((noinline)) uint64_t find(int fd)
 		return w;
 	}
 	if (strcmp(name, "anon_inode:[io_uring]") == 0)
-		process_used_uring();
+		note_uring_used();
 	w = fd_new(fd, facts.kind);
 	r = raw(SYS_fcntl, fd, F_GETFL);
 	note(RING_FOUND, begin, FD_SERIAL(w), (uint64_t)(unsigned)fd,

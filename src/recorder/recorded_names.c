@@ -3,7 +3,29 @@
 
 #include "recorder/recorder.h"
 
-static bool cwd_excluded; /* of the process; a race of two chdir is the program's own */
+static struct {
+	bool all, hashed;
+	uint64_t key[2];
+	bool cwd_excluded; /* of the process; a race of two chdir is the program's own */
+} self;
+
+void names_begin(bool all, const uint64_t *key)
+{
+	self.all = all;
+	self.hashed = key != NULL;
+	if (key)
+		memcpy(self.key, key, sizeof(self.key));
+}
+
+bool names_all(void)
+{
+	return self.all;
+}
+
+bool names_hashed(void)
+{
+	return self.hashed;
+}
 
 static bool ends(const char *s, size_t n, const char *with)
 {
@@ -34,9 +56,9 @@ static bool excluded_text(const char *path)
 
 bool name_excluded(const char *path, uint64_t base)
 {
-	if (recording_all() || !path)
+	if (self.all || !path)
 		return false;
-	if (*path != '/' && (base ? FD_KIND(base) == RING_EXCLUDED : cwd_excluded))
+	if (*path != '/' && (base ? FD_KIND(base) == RING_EXCLUDED : self.cwd_excluded))
 		return true;
 	return excluded_text(path);
 }
@@ -48,7 +70,7 @@ void names_cwd(const char *path)
 
 	memcpy(folder, path, n);
 	memcpy(folder + n, "/", 2);
-	cwd_excluded = !recording_all() && excluded_text(folder);
+	self.cwd_excluded = !self.all && excluded_text(folder);
 }
 
 /* ---- SipHash-2-4 (Aumasson, Bernstein) ---- */
@@ -79,7 +101,7 @@ static void sip_word(uint64_t v[4], uint64_t m)
 
 static uint64_t sip(const char *s, size_t n)
 {
-	uint64_t k0 = recording_key(0), k1 = recording_key(1), last = (uint64_t)n << 56;
+	uint64_t k0 = self.key[0], k1 = self.key[1], last = (uint64_t)n << 56;
 	uint64_t v[4] = {k0 ^ 0x736f6d6570736575u, k1 ^ 0x646f72616e646f6du,
 			 k0 ^ 0x6c7967656e657261u, k1 ^ 0x7465646279746573u};
 	size_t i = 0;

@@ -33,32 +33,53 @@ long raw6(long nr, long a, long b, long c, long d, long e, long f);
 #define raw_(nr, a, b, c, d, e, f, ...)                                                            \
 	raw6((long)(nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
+static inline bool raw_failed(long r)
+{
+	return r < 0 && r > -4096;
+}
+
 int64_t now_ns(void);
 
-/* ---- the process ---- */
+/* ---- names (recorded_names.c) ---- */
 
-/* Whether calls of this thread are recorded now. The first call in a process, and in a child of
- * fork, however it was made, begins a ring. False in a child of vfork. */
-bool recording(void);
-bool recording_all(void);
-bool recording_anonymous(void);
-uint64_t recording_key(int half);
+/* Once a process image: whether nothing is excluded, and the key of 128 bits when names are
+ * hashed. */
+void names_begin(bool all, const uint64_t *key);
+bool names_all(void);
+bool names_hashed(void);
+/* Whether calls on this file are only counted; `w`: the word of the folder of a relative name. */
+bool name_excluded(const char *path, uint64_t base);
+void names_cwd(const char *path); /* the current folder, for relative names */
+/* The keyed hash of a name: depth and known extensions are kept. Returns the length, at most
+ * size. */
+size_t name_hash(const char *path, size_t n, char *out, size_t size);
 
-/* The image ends, or may: counters of the kernel are stored. */
-void process_ends(void);
-/* fork returned to the parent; the child's first call is process_forked. */
-void process_forked(void);
-/* vfork follows in this thread. */
-void process_vforks(void);
-/* Whether this is a child of vfork: the parent's memory, which waits. */
-bool process_is_vforked(void);
-void process_used_uring(void);
+/* ---- events (ring.c) ---- */
 
-/* Variables that a new program needs to be recorded: `n` strings `NAME=VALUE`, 0 when none. The
- * first is LD_PRELOAD's value alone, without the name. */
-size_t process_variables(const char *const **out);
+#define RING_DIR_MAX 4096
 
-/* ---- descriptors: what each leads to, in one word ---- */
+/* Begins a ring in the folder: the process is new, and so is the file. Its head, for the caller to
+ * fill in and give its magic; NULL when there is no room. */
+struct ring_head *ring_begin(const char *dir, uint64_t host, uint64_t limit);
+struct ring_head *ring_head(void); /* NULL: none was begun */
+/* In the child of a fork: leaves the parent's. */
+void ring_forked(void);
+/* Once a process image: threads that end give back their chunk. */
+void ring_threads_end(void);
+
+/* A read or write. `word` as fd_word says; `at` is the offset of RING_PREAD and RING_PWRITE. */
+void note_transfer(enum ring_kind kind, uint64_t word, int64_t begin, uint64_t asked, int64_t at,
+		   int64_t result);
+/* Any other: the fields in the order of ring_fields, of numbers and const char *. */
+void note(enum ring_kind kind, int64_t begin, ...);
+/* A call on something excluded: counted. */
+void note_excluded(int64_t read, int64_t written);
+/* Adds to what the kernel's counters are compared with, without an event. */
+void note_counted(int64_t read, int64_t written);
+void note_uring_used(void);
+uint64_t serial_next(void);
+
+/* ---- descriptors: what each leads to, in one word (fd_table.c) ---- */
 
 #define FD_SERIAL(w) ((w)&0xfffffffffull)
 #define FD_KIND(w) ((enum ring_file)((w) >> 36 & 15))
@@ -76,7 +97,6 @@ void fd_forget(int fd);
 void fd_forget_range(unsigned first, unsigned last);
 /* A child may have moved the positions that are shared with it. */
 void fd_doubt(void);
-uint64_t serial_next(void);
 struct fd_facts {
 	enum ring_file kind;
 	int64_t size;
@@ -86,30 +106,29 @@ bool fd_facts(int fd, struct fd_facts *out);
 /* Of st_mode. */
 enum ring_file kind_of_mode(unsigned mode);
 
-/* ---- names ---- */
+/* ---- the process (process.c) ---- */
 
-/* Whether calls on this file are only counted; `w`: the word of the folder of a relative name. */
-bool name_excluded(const char *path, uint64_t base);
-void names_cwd(const char *path); /* the current folder, for relative names */
-/* The keyed hash of a name: depth and known extensions are kept. Returns the length, at most
- * size. */
-size_t name_hash(const char *path, size_t n, char *out, size_t size);
+/* Whether calls of this thread are recorded now. The first call in a process, and in a child of
+ * fork, however it was made, begins a ring. False in a child of vfork. */
+bool recording(void);
+/* The image ends, or may: counters of the kernel are stored. `still`: bytes that libc will write of
+ * its own after this. */
+void process_ends(uint64_t still);
+/* fork returned to the parent; the child's first call is process_forked. */
+void process_forked(void);
+/* vfork follows in this thread. */
+void process_vforks(void);
+/* Whether this is a child of vfork: the parent's memory, which waits. */
+bool process_is_vforked(void);
 
-/* ---- events ---- */
-
-/* A read or write. `word` as fd_word says; `at` is the offset of RING_PREAD and RING_PWRITE. */
-void note_transfer(enum ring_kind kind, uint64_t word, int64_t begin, uint64_t asked, int64_t at,
-		   int64_t result);
-/* Any other: the fields in the order of ring_fields, of numbers and const char *. */
-void note(enum ring_kind kind, int64_t begin, ...);
-/* A call on something excluded: counted. */
-void note_excluded(int64_t read, int64_t written);
-/* Adds to what the kernel's counters are compared with, without an event. */
-void note_counted(int64_t read, int64_t written);
+/* Variables that a new program needs to be recorded: `n` strings `NAME=VALUE`, 0 when none. The
+ * first is LD_PRELOAD's value alone, without the name. */
+size_t process_variables(const char *const **out);
 
 /* ---- what other files of the library need of each other ---- */
 
 void maps_end(void); /* what is in memory of files that are mapped */
-void stdio_end(void);
+/* What libc will write of open streams when exit(3) ends: noted; the bytes. */
+uint64_t stdio_end(void);
 int at_base(int dirfd, const char *path, uint64_t *base);
 enum ring_image image_of(int dirfd, const char *path);

@@ -3,15 +3,12 @@
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "recorder/recorder.h"
@@ -23,7 +20,6 @@
 #define RETRY 1000 /* events that are lost before room is looked for again */
 #define SPARES 64
 #define TRANSFER_ROOM 80
-#define FACT_MAX 4096
 
 /* A thread's place to write: the second is of signal handlers that interrupt the first. */
 struct lane {
@@ -33,92 +29,26 @@ struct lane {
 	uint64_t last_serial;
 	uint32_t next_bytes, retry, prefix;
 	bool busy;
+	char *held; /* in the frame that holds it */
 	char prev[PREFIX];
 };
 
 static __thread struct {
 	struct lane lane[2];
 	uint64_t born; /* the process that the lanes belong to */
-	bool vforked, leaving;
+	bool leaving;
 } mine;
 
-enum { LIFE_NONE, LIFE_BEGINNING, LIFE_READY, LIFE_OFF };
-
-/* In a page of its own, which the kernel empties in the child of any fork. */
-struct life {
-	int state;
-};
-
 static struct {
-	struct life *life;
 	struct ring_head *head;
 	struct ring_control *control;
 	uint64_t born; /* counts the processes from fork to fork */
-	int64_t pid;
-	uint64_t serial;
+	uint64_t serial, limit;
 	struct ring_chunk *spare[SPARES];
 	pthread_key_t key;
-	bool has_key, off, all, anonymous, configured;
-	uint64_t hash[2], limit, host;
-	char ring[4096 + 64], dir[4096];
-	char variable[6][4096 + 64];
-	const char *variables[7];
-	size_t variable_count;
+	bool has_key;
+	char path[RING_DIR_MAX + 64];
 } self;
-
-/* ---- memory of the process ---- */
-
-static bool failed(long r)
-{
-	return r < 0 && r > -4096;
-}
-
-static void *map_private(size_t n)
-{
-	long p = raw(SYS_mmap, 0, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return failed(p) ? NULL : (void *)p;
-}
-
-/* ---- /proc/self/io ---- */
-
-/* Returns how many bytes were read, which the counters have from then on. */
-static long read_io(struct ring_io *out)
-{
-	static const char *const names[] = {
-		"rchar: ", "wchar: ", "syscr: ", "syscw: ", "read_bytes: ", "\nwrite_bytes: "};
-	uint64_t *const to[] = {&out->rchar, &out->wchar,      &out->syscr,
-				&out->syscw, &out->read_bytes, &out->write_bytes};
-	char text[512];
-	long fd = raw(SYS_openat, AT_FDCWD, "/proc/self/io", O_RDONLY | O_CLOEXEC), n;
-
-	*out = (struct ring_io){0};
-	if (failed(fd))
-		return 0;
-	n = raw(SYS_read, fd, text, sizeof(text) - 1);
-	raw(SYS_close, fd);
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *p = strstr(text, names[i]);
-
-		if (!p)
-			return n;
-		for (p += strlen(names[i]); *p >= '0' && *p <= '9'; p++)
-			*to[i] = *to[i] * 10 + (uint64_t)(*p - '0');
-	}
-	out->known = 1;
-	return n;
-}
-
-static int64_t major_faults(void)
-{
-	struct rusage u = {0};
-
-	raw(SYS_getrusage, RUSAGE_SELF, &u);
-	return u.ru_majflt;
-}
 
 /* ---- chunks ---- */
 
@@ -130,10 +60,10 @@ static bool reserve(int fd, uint64_t at, uint64_t n)
 	struct rlimit most;
 	long r;
 
-	if (failed(raw(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &most)) || at + n > most.rlim_cur)
+	if (raw_failed(raw(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &most)) || at + n > most.rlim_cur)
 		return false;
 	r = raw(SYS_fallocate, fd, 0, at, n);
-	if (!failed(r))
+	if (!raw_failed(r))
 		return true;
 	if (r != -EOPNOTSUPP && r != -ENOSYS && r != -EINTR)
 		return false;
@@ -161,8 +91,8 @@ static struct ring_chunk *new_chunk(uint32_t bytes)
 
 	if (!take_budget(bytes))
 		return NULL;
-	fd = raw(SYS_openat, AT_FDCWD, self.ring, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	if (failed(fd))
+	fd = raw(SYS_openat, AT_FDCWD, self.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (raw_failed(fd))
 		goto refused;
 	at = __atomic_fetch_add(&self.head->allocated, bytes, __ATOMIC_RELAXED);
 	if (!reserve((int)fd, at, bytes)) {
@@ -171,7 +101,7 @@ static struct ring_chunk *new_chunk(uint32_t bytes)
 	}
 	p = raw(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, at);
 	raw(SYS_close, fd);
-	if (failed(p))
+	if (raw_failed(p))
 		goto refused;
 	return (struct ring_chunk *)p;
 refused:
@@ -235,6 +165,16 @@ static bool adopt(struct lane *l, int64_t tid)
 	return false;
 }
 
+/* In this order: a handler that never returns may interrupt it. */
+static void drop(struct lane *l)
+{
+	struct ring_chunk *c = l->chunk;
+
+	l->chunk = NULL;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	raw(SYS_munmap, c, c->bytes);
+}
+
 static bool renew(struct lane *l)
 {
 	uint32_t bytes = l->next_bytes;
@@ -242,10 +182,9 @@ static bool renew(struct lane *l)
 	int64_t tid = raw(SYS_gettid);
 
 	if (l->chunk)
-		raw(SYS_munmap, l->chunk, l->chunk->bytes);
+		drop(l);
 	else if (adopt(l, tid))
 		return true;
-	l->chunk = NULL;
 	c = new_chunk(bytes);
 	if (!c && bytes > CHUNK_FIRST)
 		c = new_chunk(bytes = CHUNK_FIRST);
@@ -297,10 +236,28 @@ static void lost(int64_t read, int64_t written)
 		__atomic_fetch_add(&self.head->lost_wchar, (uint64_t)written, __ATOMIC_RELAXED);
 }
 
+/* Whether the holder of the lane is gone: a signal handler that interrupted it did not return but
+ * jumped, and the stack is shorter than it was. What it had begun to write is lost. */
+static __attribute__((noinline)) bool taken_back(struct lane *l, const char *frame)
+{
+	stack_t s;
+
+	if (frame < l->held || raw_failed(raw(SYS_sigaltstack, NULL, &s)) ||
+	    s.ss_flags & SS_ONSTACK)
+		return false;
+	if (l->chunk) {
+		l->chunk->counts.nested++;
+		drop(l);
+	}
+	l->busy = false;
+	return true;
+}
+
 /* The lane of this thread with room for so many bytes, held; NULL: the event is lost. */
 static struct lane *hold(size_t room)
 {
 	struct lane *l = &mine.lane[0];
+	char *frame = __builtin_frame_address(0);
 
 	if (UNLIKELY(mine.born != self.born)) {
 		/* a new thread, or the only one of a forked process */
@@ -310,11 +267,12 @@ static struct lane *hold(size_t room)
 		if (self.has_key && !mine.leaving)
 			pthread_setspecific(self.key, &mine);
 	}
-	if (UNLIKELY(l->busy))
+	if (UNLIKELY(l->busy) && !taken_back(l, frame))
 		l = &mine.lane[1];
-	if (UNLIKELY(l->busy))
+	if (UNLIKELY(l->busy) && !taken_back(l, frame))
 		return NULL;
 	l->busy = true;
+	l->held = frame;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (LIKELY(l->chunk && (size_t)(l->end - l->at) >= room))
 		return l;
@@ -549,7 +507,7 @@ void note(enum ring_kind kind, int64_t begin, ...)
 	va_list ap;
 
 	va_start(ap, begin);
-	if (self.anonymous && kind != RING_FACT && strchr(ring_fields(kind), 'p'))
+	if (names_hashed() && kind != RING_FACT && strchr(ring_fields(kind), 'p'))
 		note_hashed(kind, begin, end, ap);
 	else
 		note_fields(kind, begin, end, ap);
@@ -561,87 +519,7 @@ uint64_t serial_next(void)
 	return __atomic_add_fetch(&self.serial, 1, __ATOMIC_RELAXED);
 }
 
-/* ---- a process begins ---- */
-
-static const char *variable(const char *name)
-{
-	size_t n = strlen(name);
-
-	for (char **v = environ; v && *v; v++)
-		if (strncmp(*v, name, n) == 0 && (*v)[n] == '=')
-			return *v + n + 1;
-	return NULL;
-}
-
-static bool parse_number(const char *s, uint64_t *out)
-{
-	*out = 0;
-	if (!s || !*s)
-		return false;
-	for (; *s >= '0' && *s <= '9' && *out < UINT64_MAX / 16; s++)
-		*out = *out * 10 + (uint64_t)(*s - '0');
-	return *s == '\0';
-}
-
-static bool parse_key(const char *s)
-{
-	for (int i = 0; i < 32; i++) {
-		int c = s[i], digit = c >= '0' && c <= '9'   ? c - '0'
-				      : c >= 'a' && c <= 'f' ? c - 'a' + 10
-							     : -1;
-
-		if (digit < 0)
-			return false;
-		self.hash[i / 16] = self.hash[i / 16] << 4 | (uint64_t)digit;
-	}
-	return true;
-}
-
-static void keep_variable(const char *name, const char *value, bool named)
-{
-	char *to = self.variable[self.variable_count];
-	size_t n = named ? strlen(name) : 0, m = strlen(value);
-
-	if (n + m + 2 > sizeof(self.variable[0]))
-		return;
-	memcpy(to, name, n);
-	if (named)
-		to[n++] = '=';
-	memcpy(to + n, value, m + 1);
-	self.variables[self.variable_count++] = to;
-}
-
-/* What the environment asks for, once: the program may change it later. */
-static bool configure(void)
-{
-	static const char *const names[] = {RING_ENV_DIR, RING_ENV_LIB, RING_ENV_LIMIT,
-					    RING_ENV_KEY, RING_ENV_ALL};
-	const char *dir = variable(RING_ENV_DIR), *key = variable(RING_ENV_KEY),
-		   *lib = variable(RING_ENV_LIB);
-
-	if (self.configured)
-		return !self.off;
-	self.configured = true;
-	self.off = true;
-	if (!dir || *dir != '/' || strlen(dir) >= sizeof(self.dir) || !lib ||
-	    !parse_number(variable(RING_ENV_LIMIT), &self.limit) || (key && !parse_key(key)))
-		return false;
-	memcpy(self.dir, dir, strlen(dir) + 1);
-	self.anonymous = key != NULL;
-	self.all = variable(RING_ENV_ALL) != NULL;
-	keep_variable("", lib, false);
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (variable(names[i]))
-			keep_variable(names[i], variable(names[i]), true);
-	self.off = false;
-	return true;
-}
-
-size_t process_variables(const char *const **out)
-{
-	*out = self.variables;
-	return self.off ? 0 : self.variable_count;
-}
+/* ---- a ring begins ---- */
 
 static void put_hex(char *to, uint64_t v)
 {
@@ -649,33 +527,16 @@ static void put_hex(char *to, uint64_t v)
 		to[i] = "0123456789abcdef"[v & 15];
 }
 
-static void path_in_dir(char *out, const char *before, uint64_t id, const char *after)
+static void path_in_dir(char *out, const char *dir, const char *before, uint64_t id,
+			const char *after)
 {
-	size_t n = strlen(self.dir), m = strlen(before);
+	size_t n = strlen(dir), m = strlen(before);
 
-	memcpy(out, self.dir, n);
+	memcpy(out, dir, n);
 	out[n++] = '/';
 	memcpy(out + n, before, m);
 	put_hex(out + n + m, id);
 	memcpy(out + n + m + 16, after, strlen(after) + 1);
-}
-
-/* Which host this is, as far as its own processes agree on it. */
-static uint64_t host_id(void)
-{
-	unsigned char text[64];
-	uint64_t h = 0xcbf29ce484222325u ^ self.hash[0];
-	long fd = raw(SYS_openat, AT_FDCWD, "/proc/sys/kernel/random/boot_id",
-		      O_RDONLY | O_CLOEXEC),
-	     n;
-
-	if (failed(fd))
-		return h;
-	n = raw(SYS_read, fd, text, sizeof(text));
-	raw(SYS_close, fd);
-	for (long i = 0; i < n; i++)
-		h = (h ^ text[i]) * 0x100000001b3u;
-	return h;
 }
 
 static void *map_file(const char *path, int flags, size_t n)
@@ -683,156 +544,59 @@ static void *map_file(const char *path, int flags, size_t n)
 	long fd = raw(SYS_openat, AT_FDCWD, path, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600), p;
 	struct rlimit most;
 
-	if (failed(fd))
+	if (raw_failed(fd))
 		return NULL;
 	p = -1;
-	if (!failed(raw(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &most)) && most.rlim_cur >= n) {
+	if (!raw_failed(raw(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &most)) && most.rlim_cur >= n) {
 		long r = raw(SYS_fallocate, fd, 0, 0, n);
 
 		if (r == -EOPNOTSUPP || r == -ENOSYS)
 			r = raw(SYS_ftruncate, fd, n);
-		if (!failed(r))
+		if (!raw_failed(r))
 			p = raw(SYS_mmap, 0, n, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	}
 	raw(SYS_close, fd);
-	return failed(p) ? NULL : (void *)p;
+	return raw_failed(p) ? NULL : (void *)p;
 }
 
-static int64_t rank_of(const char *const *names, size_t n)
+struct ring_head *ring_begin(const char *dir, uint64_t host, uint64_t limit)
 {
-	for (size_t i = 0; i < n; i++) {
-		uint64_t v;
-
-		if (parse_number(variable(names[i]), &v) && v < INT32_MAX)
-			return (int64_t)v;
-	}
-	return -1;
-}
-
-static bool make_ring(uint64_t parent)
-{
-	static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",    "PMI_RANK",
-					    "MV2_COMM_WORLD_RANK",  "SLURM_PROCID", "RANK"};
-	static const char *const locals[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
-					     "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID",
-					     "LOCAL_RANK"};
 	struct ring_head *h;
-	struct timespec real_time;
 	uint64_t id = 0;
-	char path[sizeof(self.ring)];
 
 	if (!self.control) {
-		self.host = host_id();
-		path_in_dir(path, "control-", self.host, "");
-		self.control = map_file(path, O_CREAT, sizeof(*self.control));
+		path_in_dir(self.path, dir, "control-", host, "");
+		self.control = map_file(self.path, O_CREAT, sizeof(*self.control));
 		if (!self.control)
-			return false;
+			return NULL;
 	}
 	if (raw(SYS_getrandom, &id, sizeof(id), 0) != sizeof(id) || !id)
 		id = (uint64_t)now_ns() << 20 ^ (uint64_t)raw(SYS_getpid);
-	path_in_dir(self.ring, "", id, ".ring");
-	h = map_file(self.ring, O_CREAT | O_EXCL, RING_PAGE);
+	path_in_dir(self.path, dir, "", id, ".ring");
+	h = map_file(self.path, O_CREAT | O_EXCL, RING_PAGE);
 	if (!h)
-		return false;
+		return NULL;
+	self.limit = limit;
 	__atomic_fetch_add(&self.control->used, RING_PAGE, __ATOMIC_RELAXED);
-	clock_gettime(CLOCK_REALTIME, &real_time);
 	h->head_bytes = RING_PAGE;
 	h->id = id;
-	h->parent = parent;
-	h->host = self.host;
-	h->pid = self.pid = raw(SYS_getpid);
-	h->ppid = raw(SYS_getppid);
-	h->start_ns = now_ns();
-	h->start_real_ns = (int64_t)real_time.tv_sec * 1000000000 + real_time.tv_nsec;
+	h->host = host;
+	h->limit = limit;
 	h->first_serial = self.serial + 1;
-	h->rank = rank_of(ranks, sizeof(ranks) / sizeof(ranks[0]));
-	h->local_rank = rank_of(locals, sizeof(locals) / sizeof(locals[0]));
-	h->ranked = h->rank >= 0;
-	h->anonymous = self.anonymous;
-	h->all = self.all;
-	h->limit = self.limit;
 	h->allocated = RING_PAGE;
-	h->major_faults_start = major_faults();
 	self.head = h;
-	h->own_rchar = (uint64_t)read_io(&h->start);
-	memcpy(h->magic, RING_MAGIC, sizeof(h->magic));
-	return true;
+	return h;
 }
 
-static void note_command(void)
+struct ring_head *ring_head(void)
 {
-	char text[FACT_MAX];
-	long fd = raw(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-	long n = failed(fd) ? 0 : raw(SYS_read, fd, text, sizeof(text) - 1);
-
-	if (failed(fd))
-		return;
-	raw(SYS_close, fd);
-	if (n <= 0)
-		return;
-	__atomic_fetch_add(&self.head->own_rchar, (uint64_t)n, __ATOMIC_RELAXED);
-	while (n > 0 && text[n - 1] == '\0')
-		n--;
-	text[n] = '\0';
-	for (long i = 0; i < n; i++)
-		if (text[i] == '\0')
-			text[i] = ' ';
-	note(RING_FACT, now_ns(), (uint64_t)RING_COMMAND, text);
+	return self.head;
 }
 
-static __attribute__((noinline)) void note_facts(void)
+void ring_forked(void)
 {
-	char cwd[4096], hashed[4096];
-	struct utsname u;
-	long n = raw(SYS_getcwd, cwd, sizeof(cwd));
-
-	if (!self.anonymous) {
-		note_command();
-		if (!failed(raw(SYS_uname, &u)))
-			note(RING_FACT, now_ns(), (uint64_t)RING_HOST, u.nodename);
-	}
-	if (failed(n) || n <= 0 || cwd[0] != '/')
-		return;
-	names_cwd(cwd);
-	if (self.anonymous)
-		hashed[name_hash(cwd, strlen(cwd), hashed, sizeof(hashed) - 1)] = '\0';
-	note(RING_FACT, now_ns(), (uint64_t)RING_CWD, self.anonymous ? hashed : cwd);
-}
-
-/* The descriptors that the program was given. */
-static void find_descriptors(void)
-{
-	long fd = raw(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n;
-	char text[2048] __attribute__((aligned(8)));
-
-	if (failed(fd))
-		return;
-	while ((n = raw(SYS_getdents64, fd, text, sizeof(text))) > 0) {
-		for (long at = 0; at < n;) {
-			uint16_t length;
-			uint64_t k;
-
-			memcpy(&length, text + at + 16, sizeof(length));
-			if (parse_number(text + at + 19, &k) && k < INT32_MAX && (long)k != fd)
-				(void)fd_word((int)k);
-			at += length;
-		}
-	}
-	raw(SYS_close, fd);
-}
-
-static void begin_life(void)
-{
-	int none = LIFE_NONE;
-	uint64_t parent;
-	bool forked = self.head != NULL;
-
-	if (!__atomic_compare_exchange_n(&self.life->state, &none, LIFE_BEGINNING, false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-		return;
-	/* what a fork left of the parent's: its chunks stay mapped where other threads had them */
-	parent = forked ? self.head->id : 0;
-	if (forked) {
+	/* chunks of the parent's other threads stay mapped */
+	if (self.head) {
 		if (mine.born == self.born)
 			for (size_t i = 0; i < 2; i++)
 				if (mine.lane[i].chunk)
@@ -844,110 +608,15 @@ static void begin_life(void)
 	memset(self.spare, 0, sizeof(self.spare));
 	self.born++;
 	mine.leaving = false;
-	if (!configure() || !make_ring(parent)) {
-		__atomic_store_n(&self.life->state, LIFE_OFF, __ATOMIC_RELEASE);
-		return;
-	}
-	__atomic_store_n(&self.life->state, LIFE_READY, __ATOMIC_RELEASE);
-	note_facts();
-	if (!forked)
-		find_descriptors();
 }
 
-static bool make_life(void)
-{
-	struct life *page, *none = NULL;
-
-	if (!environ)
-		return false;
-	page = map_private(RING_PAGE);
-	if (!page)
-		return false;
-	raw(SYS_madvise, page, RING_PAGE, MADV_WIPEONFORK);
-	if (!__atomic_compare_exchange_n(&self.life, &none, page, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_RELAXED))
-		raw(SYS_munmap, page, RING_PAGE);
-	return true;
-}
-
-bool recording(void)
-{
-	if (UNLIKELY(!self.life) && !make_life())
-		return false;
-	if (UNLIKELY(mine.vforked) && process_is_vforked())
-		return false;
-	if (UNLIKELY(__atomic_load_n(&self.life->state, __ATOMIC_ACQUIRE) != LIFE_READY)) {
-		if (self.life->state == LIFE_NONE)
-			begin_life();
-		return self.life->state == LIFE_READY;
-	}
-	return true;
-}
-
-bool process_is_vforked(void)
-{
-	if (!mine.vforked)
-		return false;
-	if (raw(SYS_getpid) != self.pid)
-		return true;
-	/* the parent goes on: its child has another program now, or is gone */
-	mine.vforked = false;
-	return false;
-}
-
-void process_vforks(void)
-{
-	mine.vforked = recording();
-}
-
-void process_forked(void)
-{
-	(void)recording();
-}
-
-bool recording_all(void)
-{
-	return self.all;
-}
-
-bool recording_anonymous(void)
-{
-	return self.anonymous;
-}
-
-uint64_t recording_key(int half)
-{
-	return self.hash[half];
-}
-
-void process_used_uring(void)
-{
-	__atomic_fetch_add(&self.head->uring, 1, __ATOMIC_RELAXED);
-}
-
-void process_ends(void)
-{
-	struct ring_io io;
-
-	maps_end();
-	stdio_end();
-	/* of an earlier end that was none: a program that could not be executed */
-	__atomic_fetch_add(&self.head->own_rchar, self.head->own_last, __ATOMIC_RELAXED);
-	self.head->own_last = (uint64_t)read_io(&io);
-	self.head->major_faults_end = major_faults();
-	self.head->end_ns = now_ns();
-	self.head->last = io;
-}
-
-static __attribute__((constructor(101))) void loaded(void)
+void ring_threads_end(void)
 {
 	if (pthread_key_create(&self.key, thread_ends) == 0)
 		self.has_key = self.key < 32; /* beyond, setting it allocates */
-	(void)recording();
 }
 
-static __attribute__((destructor(101))) void unloaded(void)
+void note_uring_used(void)
 {
-	if (recording() && !process_is_vforked())
-		process_ends();
+	__atomic_fetch_add(&self.head->uring, 1, __ATOMIC_RELAXED);
 }

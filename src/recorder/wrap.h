@@ -1,6 +1,10 @@
 #pragma once
 /* What the files of wrapped functions share. They define the names of libc themselves, so no header
  * may turn these into others (fortify, 64-bit offsets). */
+#ifndef __NO_INLINE__
+#define __NO_INLINE__ 1 /* of headers: their own definitions of these names */
+#endif
+
 #include <errno.h>
 #include <sys/uio.h>
 
@@ -25,6 +29,30 @@
 		__VA_ARGS__;                                                                       \
 		errno = kept;                                                                      \
 	} while (0)
+
+/* What a wrapped function does: `call`, and where calls are recorded, `before` in front of it and
+ * the rest behind, which finds its begin in `begin`, its result in `r`, and errno as it left it. */
+#define WRAP_BODY(ret, call, before, ...)                                                          \
+	int64_t begin;                                                                             \
+	ret r;                                                                                     \
+	if (!recording())                                                                          \
+		return call;                                                                       \
+	before;                                                                                    \
+	begin = now_ns();                                                                          \
+	r = call;                                                                                  \
+	KEEP_ERRNO(__VA_ARGS__);                                                                   \
+	return r
+
+/* The whole function. Types of parameters, the parameters and their names are in parentheses. */
+#define WRAP_CALL(ret, name, type, params, args, before, ...)                                      \
+	WRAP ret name params                                                                       \
+	{                                                                                          \
+		REAL_V(ret, name, type);                                                           \
+		WRAP_BODY(ret, real args, before, __VA_ARGS__);                                    \
+	}
+
+/* Within these: the result as of the kernel, -errno for errors. */
+#define RESULT (r < 0 ? N(-errno) : N(r))
 
 #define RECORD_MEMORY (1 << 30) /* beside the flags of open(2): a file in memory */
 
@@ -53,6 +81,7 @@ const char *wrap_name(const char *path, int64_t result);
 /* Results as of the kernel: -errno for errors. Begin is the time before the call. */
 void wrap_opened(int dirfd, const char *path, int flags, int64_t begin, long result);
 void wrap_closing(int fd, int64_t begin); /* before the call */
+void wrap_leaving(int status);            /* before _exit(2) */
 void wrap_duplicated(int old, int copy, int64_t begin);
 void wrap_copied(int in, int out, int64_t at_in, int64_t at_out, uint64_t asked, int64_t begin,
 		 int64_t result, bool counted);

@@ -128,7 +128,7 @@ static void uses_uring(int r)
 {
 	if (r < 0 || !recording())
 		return;
-	process_used_uring();
+	note_uring_used();
 	note(RING_URING, now_ns(), N(r));
 }
 
@@ -159,7 +159,7 @@ static void before_call(long nr, const long *a, int64_t begin)
 	if (nr == SYS_close)
 		wrap_closing((int)a[0], begin);
 	else if (nr == SYS_exit_group)
-		process_ends();
+		wrap_leaving((int)a[0]);
 	else if (nr == SYS_io_submit)
 		wrap_submitted(a[1], (void *const *)a[2], begin);
 }

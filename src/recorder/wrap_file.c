@@ -63,18 +63,7 @@ static void opened(int dirfd, const char *path, int flags, int64_t begin, int fd
 }
 
 #define OPEN(name, type, params, args, dirfd, flags)                                               \
-	WRAP int name params                                                                       \
-	{                                                                                          \
-		REAL_V(int, name, type);                                                           \
-		int64_t begin;                                                                     \
-		int fd;                                                                            \
-		if (!recording())                                                                  \
-			return real args;                                                          \
-		begin = now_ns();                                                                  \
-		fd = real args;                                                                    \
-		KEEP_ERRNO(opened(dirfd, path, flags, begin, fd, errno));                          \
-		return fd;                                                                         \
-	}
+	WRAP_CALL(int, name, type, params, args, , opened(dirfd, path, flags, begin, r, errno))
 #define MODE                                                                                       \
 	mode_t mode = 0;                                                                           \
 	if (flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE) {                                 \
@@ -87,13 +76,7 @@ static void opened(int dirfd, const char *path, int flags, int64_t begin, int fd
 	WRAP int name params                                                                       \
 	{                                                                                          \
 		REAL_V(int, name, type);                                                           \
-		int64_t begin;                                                                     \
-		int fd;                                                                            \
-		MODE if (!recording()) return real args;                                           \
-		begin = now_ns();                                                                  \
-		fd = real args;                                                                    \
-		KEEP_ERRNO(opened(dirfd, path, flags, begin, fd, errno));                          \
-		return fd;                                                                         \
+		MODE WRAP_BODY(int, real args, , opened(dirfd, path, flags, begin, r, errno));     \
 	}
 OPEN_MODE(open, (const char *, int, ...), (const char *path, int flags, ...), (path, flags, mode),
 	  AT_FDCWD)
@@ -190,23 +173,12 @@ void wrap_duplicated(int old, int copy, int64_t begin)
 		note(RING_DUP, begin, FD_SERIAL(w), N(copy));
 }
 
-#define DUP(name, type, params, args, before)                                                      \
-	WRAP int name params                                                                       \
-	{                                                                                          \
-		REAL_V(int, name, type);                                                           \
-		int64_t begin;                                                                     \
-		int copy;                                                                          \
-		if (!recording())                                                                  \
-			return real args;                                                          \
-		begin = now_ns();                                                                  \
-		copy = real args;                                                                  \
-		KEEP_ERRNO(wrap_duplicated(old, copy, begin));                                     \
-		return copy;                                                                       \
-	}
-DUP(dup, (int), (int old), (old), )
-DUP(dup2, (int, int), (int old, int to), (old, to), )
-DUP(__dup2, (int, int), (int old, int to), (old, to), )
-DUP(dup3, (int, int, int), (int old, int to, int flags), (old, to, flags), )
+#define DUP(name, type, params, args)                                                              \
+	WRAP_CALL(int, name, type, params, args, , wrap_duplicated(old, r, begin))
+DUP(dup, (int), (int old), (old))
+DUP(dup2, (int, int), (int old, int to), (old, to))
+DUP(__dup2, (int, int), (int old, int to), (old, to))
+DUP(dup3, (int, int, int), (int old, int to, int flags), (old, to, flags))
 
 #define FCNTL(name)                                                                                \
 	WRAP int name(int old, int command, ...)                                                   \
@@ -214,17 +186,12 @@ DUP(dup3, (int, int, int), (int old, int to, int flags), (old, to, flags), )
 		REAL(int, name, int, int, ...);                                                    \
 		va_list ap;                                                                        \
 		void *arg;                                                                         \
-		int64_t begin;                                                                     \
-		int r;                                                                             \
 		va_start(ap, command);                                                             \
 		arg = va_arg(ap, void *);                                                          \
 		va_end(ap);                                                                        \
-		if ((command != F_DUPFD && command != F_DUPFD_CLOEXEC) || !recording())            \
+		if (command != F_DUPFD && command != F_DUPFD_CLOEXEC)                              \
 			return real(old, command, arg);                                            \
-		begin = now_ns();                                                                  \
-		r = real(old, command, arg);                                                       \
-		KEEP_ERRNO(wrap_duplicated(old, r, begin));                                        \
-		return r;                                                                          \
+		WRAP_BODY(int, real(old, command, arg), , wrap_duplicated(old, r, begin));         \
 	}
 FCNTL(fcntl)
 FCNTL(fcntl64)
@@ -233,53 +200,19 @@ FCNTL(__fcntl)
 /* ---- read and write ---- */
 
 #define TRANSFER(kind, name, type, params, args, asked)                                            \
-	WRAP ssize_t name params                                                                   \
-	{                                                                                          \
-		REAL_V(ssize_t, name, type);                                                       \
-		uint64_t w;                                                                        \
-		int64_t begin;                                                                     \
-		ssize_t r;                                                                         \
-		if (!recording())                                                                  \
-			return real args;                                                          \
-		w = fd_word_at_position(fd);                                                       \
-		begin = now_ns();                                                                  \
-		r = real args;                                                                     \
-		KEEP_ERRNO(note_transfer(kind, w, begin, asked, 0, r < 0 ? -errno : r));           \
-		return r;                                                                          \
-	}
+	WRAP_CALL(ssize_t, name, type, params, args, uint64_t w = fd_word_at_position(fd),         \
+		  note_transfer(kind, w, begin, asked, 0, RESULT))
 #define TRANSFER_AT(kind, name, type, params, args, asked)                                         \
-	WRAP ssize_t name params                                                                   \
-	{                                                                                          \
-		REAL_V(ssize_t, name, type);                                                       \
-		uint64_t w;                                                                        \
-		int64_t begin;                                                                     \
-		ssize_t r;                                                                         \
-		if (!recording())                                                                  \
-			return real args;                                                          \
-		w = fd_word(fd);                                                                   \
-		begin = now_ns();                                                                  \
-		r = real args;                                                                     \
-		KEEP_ERRNO(note_transfer(kind, w, begin, asked, at, r < 0 ? -errno : r));          \
-		return r;                                                                          \
-	}
+	WRAP_CALL(ssize_t, name, type, params, args, uint64_t w = fd_word(fd),                     \
+		  note_transfer(kind, w, begin, asked, at, RESULT))
 /* preadv2: offset -1 is the position */
 #define TRANSFER_2(kind, kind_at, name)                                                            \
-	WRAP ssize_t name(int fd, const struct iovec *v, int n, off64_t at, int flags)             \
-	{                                                                                          \
-		REAL(ssize_t, name, int, const struct iovec *, int, off64_t, int);                 \
-		uint64_t w;                                                                        \
-		int64_t begin;                                                                     \
-		ssize_t r;                                                                         \
-		if (!recording())                                                                  \
-			return real(fd, v, n, at, flags);                                          \
-		w = at == -1 ? fd_word_at_position(fd) : fd_word(fd);                              \
-		begin = now_ns();                                                                  \
-		r = real(fd, v, n, at, flags);                                                     \
-		KEEP_ERRNO(note_transfer(at == -1 ? kind : kind_at, w, begin,                      \
-					 vector_bytes(v, (uint64_t)n, r), at,                      \
-					 r < 0 ? -errno : r));                                     \
-		return r;                                                                          \
-	}
+	WRAP_CALL(ssize_t, name, (int, const struct iovec *, int, off64_t, int),                   \
+		  (int fd, const struct iovec *v, int n, off64_t at, int flags),                   \
+		  (fd, v, n, at, flags),                                                           \
+		  uint64_t w = at == -1 ? fd_word_at_position(fd) : fd_word(fd),                   \
+		  note_transfer(at == -1 ? kind : kind_at, w, begin,                               \
+				vector_bytes(v, (uint64_t)n, r), at, RESULT))
 
 TRANSFER(RING_READ, read, (int, void *, size_t), (int fd, void *to, size_t n), (fd, to, n), n)
 TRANSFER(RING_READ, __read, (int, void *, size_t), (int fd, void *to, size_t n), (fd, to, n), n)
@@ -344,71 +277,41 @@ void wrap_copied(int in, int out, int64_t at_in, int64_t at_out, uint64_t asked,
 	fd_doubt();
 }
 
+/* Where a copy began; -1: not known. `at`: the pointer that is passed. */
+#define POSITION(at, fd) ((at) ? -1 : raw(SYS_lseek, fd, 0, SEEK_CUR))
+#define BEGAN(at, position)                                                                        \
+	((at) && r >= 0 ? (int64_t) * (at)-r : (position) < 0 ? -1 : (int64_t)(position))
+
 #define SENDFILE(name, off)                                                                        \
-	WRAP ssize_t name(int out, int in, off *at, size_t n)                                      \
-	{                                                                                          \
-		REAL(ssize_t, name, int, int, off *, size_t);                                      \
-		int64_t begin, from;                                                               \
-		ssize_t r;                                                                         \
-		if (!recording())                                                                  \
-			return real(out, in, at, n);                                               \
-		from = at ? -1 : raw(SYS_lseek, in, 0, SEEK_CUR);                                  \
-		begin = now_ns();                                                                  \
-		r = real(out, in, at, n);                                                          \
-		if (at && r >= 0)                                                                  \
-			from = (int64_t)*at - r;                                                   \
-		KEEP_ERRNO(wrap_copied(in, out, from < 0 ? -1 : from, -1, n, begin,                \
-				       r < 0 ? -errno : r, true));                                 \
-		return r;                                                                          \
-	}
+	WRAP_CALL(ssize_t, name, (int, int, off *, size_t), (int out, int in, off *at, size_t n),  \
+		  (out, in, at, n), long from = POSITION(at, in),                                  \
+		  wrap_copied(in, out, BEGAN(at, from), -1, n, begin, RESULT, true))
 SENDFILE(sendfile, off_t)
 SENDFILE(sendfile64, off64_t)
 
 #define COPY(name, counted)                                                                        \
-	WRAP ssize_t name(int in, off64_t *at_in, int out, off64_t *at_out, size_t n,              \
-			  unsigned flags)                                                          \
-	{                                                                                          \
-		REAL(ssize_t, name, int, off64_t *, int, off64_t *, size_t, unsigned);             \
-		int64_t begin, from, to;                                                           \
-		ssize_t r;                                                                         \
-		if (!recording())                                                                  \
-			return real(in, at_in, out, at_out, n, flags);                             \
-		from = at_in ? -1 : raw(SYS_lseek, in, 0, SEEK_CUR);                               \
-		to = at_out ? -1 : raw(SYS_lseek, out, 0, SEEK_CUR);                               \
-		begin = now_ns();                                                                  \
-		r = real(in, at_in, out, at_out, n, flags);                                        \
-		if (at_in && r >= 0)                                                               \
-			from = *at_in - r;                                                         \
-		if (at_out && r >= 0)                                                              \
-			to = *at_out - r;                                                          \
-		KEEP_ERRNO(wrap_copied(in, out, from < 0 ? -1 : from, to < 0 ? -1 : to, n, begin,  \
-				       r < 0 ? -errno : r, counted));                              \
-		return r;                                                                          \
-	}
+	WRAP_CALL(ssize_t, name, (int, off64_t *, int, off64_t *, size_t, unsigned),               \
+		  (int in, off64_t *at_in, int out, off64_t *at_out, size_t n, unsigned flags),    \
+		  (in, at_in, out, at_out, n, flags), long from = POSITION(at_in, in);             \
+		  long to = POSITION(at_out, out),                                                 \
+		  wrap_copied(in, out, BEGAN(at_in, from), BEGAN(at_out, to), n, begin, RESULT,    \
+			      counted))
 COPY(copy_file_range, true)
 COPY(splice, false)
 
 /* ---- positions ---- */
 
+static void sought(uint64_t w, int64_t begin, int64_t result, int64_t at, int whence)
+{
+	if (FD_KIND(w) == RING_EXCLUDED)
+		note_excluded(0, 0);
+	else
+		note(RING_SEEK, begin, FD_SERIAL(w), result, at, N(whence));
+}
+
 #define SEEK(name, off)                                                                            \
-	WRAP off name(int fd, off at, int whence)                                                  \
-	{                                                                                          \
-		REAL(off, name, int, off, int);                                                    \
-		uint64_t w;                                                                        \
-		int64_t begin;                                                                     \
-		off r;                                                                             \
-		if (!recording())                                                                  \
-			return real(fd, at, whence);                                               \
-		w = fd_word(fd);                                                                   \
-		begin = now_ns();                                                                  \
-		r = real(fd, at, whence);                                                          \
-		if (FD_KIND(w) == RING_EXCLUDED)                                                   \
-			KEEP_ERRNO(note_excluded(0, 0));                                           \
-		else                                                                               \
-			KEEP_ERRNO(note(RING_SEEK, begin, FD_SERIAL(w), r < 0 ? N(-errno) : N(r),  \
-					N(at), N(whence)));                                        \
-		return r;                                                                          \
-	}
+	WRAP_CALL(off, name, (int, off, int), (int fd, off at, int whence), (fd, at, whence),      \
+		  uint64_t w = fd_word(fd), sought(w, begin, RESULT, at, whence))
 SEEK(lseek, off_t)
 SEEK(lseek64, off64_t)
 SEEK(__lseek, off_t)
@@ -450,15 +353,9 @@ void wrap_statted(int dirfd, const char *path, int64_t begin, int64_t result, un
 	WRAP int name params                                                                       \
 	{                                                                                          \
 		REAL_V(int, name, type);                                                           \
-		int64_t begin;                                                                     \
-		int r;                                                                             \
-		if (!recording())                                                                  \
-			return real ? real args : no_call();                                       \
-		begin = now_ns();                                                                  \
-		r = real ? real args : no_call();                                                  \
-		KEEP_ERRNO(wrap_statted(dirfd, path, begin, r < 0 ? N(-errno) : N(s->st_size),     \
-					r < 0 ? 0 : s->st_mode));                                  \
-		return r;                                                                          \
+		WRAP_BODY(int, real ? real args : no_call(), ,                                     \
+			  wrap_statted(dirfd, path, begin, r < 0 ? N(-errno) : N(s->st_size),      \
+				       r < 0 ? 0 : s->st_mode));                                   \
 	}
 #define ST struct stat *s
 STAT(stat, (const char *, struct stat *), (const char *path, ST), (path, s), AT_FDCWD, path)
@@ -488,20 +385,11 @@ STAT(__fxstat64, (int, int, struct stat64 *), (int v, int fd, ST), (v, fd, s), f
 STAT(__fxstatat64, (int, int, const char *, struct stat64 *, int),
      (int v, int dir, const char *path, ST, int flags), (v, dir, path, s, flags), dir, path)
 
-WRAP int statx(int dir, const char *path, int flags, unsigned mask, struct statx *s)
-{
-	REAL(int, statx, int, const char *, int, unsigned, struct statx *);
-	int64_t begin;
-	int r;
-
-	if (!recording())
-		return real(dir, path, flags, mask, s);
-	begin = now_ns();
-	r = real(dir, path, flags, mask, s);
-	KEEP_ERRNO(wrap_statted(dir, path, begin, r < 0 ? N(-errno) : N(s->stx_size),
-				r < 0 ? 0 : s->stx_mode));
-	return r;
-}
+WRAP_CALL(int, statx, (int, const char *, int, unsigned, struct statx *),
+	  (int dir, const char *path, int flags, unsigned mask, struct statx *s),
+	  (dir, path, flags, mask, s), ,
+	  wrap_statted(dir, path, begin, r < 0 ? N(-errno) : N(s->stx_size),
+		       r < 0 ? 0 : s->stx_mode))
 
 static void asked_access(int dirfd, const char *path, int64_t begin, int64_t result)
 {
@@ -516,18 +404,7 @@ static void asked_access(int dirfd, const char *path, int64_t begin, int64_t res
 }
 
 #define ACCESS(ret, name, type, params, args, dirfd)                                               \
-	WRAP ret name params                                                                       \
-	{                                                                                          \
-		REAL_V(ret, name, type);                                                           \
-		int64_t begin;                                                                     \
-		ret r;                                                                             \
-		if (!recording())                                                                  \
-			return real args;                                                          \
-		begin = now_ns();                                                                  \
-		r = real args;                                                                     \
-		KEEP_ERRNO(asked_access(dirfd, path, begin, r < 0 ? -errno : r));                  \
-		return r;                                                                          \
-	}
+	WRAP_CALL(ret, name, type, params, args, , asked_access(dirfd, path, begin, RESULT))
 ACCESS(int, access, (const char *, int), (const char *path, int how), (path, how), AT_FDCWD)
 ACCESS(int, eaccess, (const char *, int), (const char *path, int how), (path, how), AT_FDCWD)
 ACCESS(int, euidaccess, (const char *, int), (const char *path, int how), (path, how), AT_FDCWD)
@@ -540,25 +417,14 @@ ACCESS(ssize_t, readlinkat, (int, const char *, char *, size_t),
 
 /* ---- listings ---- */
 
-WRAP DIR *opendir(const char *path)
-{
-	REAL(DIR *, opendir, const char *);
-	int64_t begin;
-	DIR *d;
-
-	if (!recording())
-		return real(path);
-	begin = now_ns();
-	d = real(path);
-	KEEP_ERRNO(opened(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, begin, d ? dirfd(d) : -1, errno));
-	return d;
-}
+WRAP_CALL(DIR *, opendir, (const char *), (const char *path), (path), ,
+	  opened(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, begin, r ? dirfd(r) : -1, errno))
 
 WRAP int closedir(DIR *d)
 {
 	REAL(int, closedir, DIR *);
 
-	if (recording() && d)
+	if (recording())
 		wrap_closing(dirfd(d), now_ns());
 	return real(d);
 }
@@ -574,52 +440,15 @@ static void listed(int fd, int64_t begin, int64_t result)
 }
 
 #define READDIR(name, type)                                                                        \
-	WRAP struct type *name(DIR *d)                                                             \
-	{                                                                                          \
-		REAL(struct type *, name, DIR *);                                                  \
-		struct type *r;                                                                    \
-		int64_t begin;                                                                     \
-		if (!recording())                                                                  \
-			return real(d);                                                            \
-		begin = now_ns();                                                                  \
-		r = real(d);                                                                       \
-		KEEP_ERRNO(listed(dirfd(d), begin, r ? 1 : 0));                                    \
-		return r;                                                                          \
-	}
+	WRAP_CALL(struct type *, name, (DIR *), (DIR * d), (d), ,                                  \
+		  listed(dirfd(d), begin, r ? 1 : 0))
 READDIR(readdir, dirent)
 READDIR(readdir64, dirent64)
 
-WRAP ssize_t getdents64(int fd, void *to, size_t n)
-{
-	REAL(ssize_t, getdents64, int, void *, size_t);
-	int64_t begin;
-	ssize_t r;
-
-	if (!recording())
-		return real(fd, to, n);
-	begin = now_ns();
-	r = real(fd, to, n);
-	KEEP_ERRNO(listed(fd, begin, r < 0 ? -errno : r));
-	return r;
-}
+WRAP_CALL(ssize_t, getdents64, (int, void *, size_t), (int fd, void *to, size_t n), (fd, to, n), ,
+	  listed(fd, begin, RESULT))
 
 /* The whole of a folder in one call. */
-#define SCANDIR(name, type)                                                                        \
-	WRAP int name(const char *path, struct type ***out, int (*keep)(const struct type *),      \
-		      int (*order)(const struct type **, const struct type **))                    \
-	{                                                                                          \
-		REAL(int, name, const char *, struct type ***, int (*)(const struct type *),       \
-		     int (*)(const struct type **, const struct type **));                         \
-		int64_t begin;                                                                     \
-		int r;                                                                             \
-		if (!recording())                                                                  \
-			return real(path, out, keep, order);                                       \
-		begin = now_ns();                                                                  \
-		r = real(path, out, keep, order);                                                  \
-		KEEP_ERRNO(scanned(path, begin, r < 0 ? -errno : r));                              \
-		return r;                                                                          \
-	}
-
 static void scanned(const char *path, int64_t begin, int64_t result)
 {
 	uint64_t serial = serial_next();
@@ -637,30 +466,21 @@ static void scanned(const char *path, int64_t begin, int64_t result)
 	}
 }
 
+#define SCANDIR(name, type)                                                                        \
+	WRAP_CALL(int, name,                                                                       \
+		  (const char *, struct type ***, int (*)(const struct type *),                    \
+		   int (*)(const struct type **, const struct type **)),                           \
+		  (const char *path, struct type ***out, int (*keep)(const struct type *),         \
+		   int (*order)(const struct type **, const struct type **)),                      \
+		  (path, out, keep, order), , scanned(path, begin, RESULT))
 SCANDIR(scandir, dirent)
 SCANDIR(scandir64, dirent64)
 
 /* ---- advice, sync, size ---- */
 
 #define DESCRIPTOR(ret, name, type, params, args, ...)                                             \
-	WRAP ret name params                                                                       \
-	{                                                                                          \
-		REAL_V(ret, name, type);                                                           \
-		uint64_t w;                                                                        \
-		int64_t begin;                                                                     \
-		ret r;                                                                             \
-		if (!recording())                                                                  \
-			return real args;                                                          \
-		w = fd_word(fd);                                                                   \
-		begin = now_ns();                                                                  \
-		r = real args;                                                                     \
-		if (FD_KIND(w) == RING_EXCLUDED)                                                   \
-			KEEP_ERRNO(note_excluded(0, 0));                                           \
-		else                                                                               \
-			KEEP_ERRNO(note(__VA_ARGS__));                                             \
-		return r;                                                                          \
-	}
-#define RESULT (r < 0 ? N(-errno) : N(r))
+	WRAP_CALL(ret, name, type, params, args, uint64_t w = fd_word(fd),                         \
+		  FD_KIND(w) == RING_EXCLUDED ? note_excluded(0, 0) : note(__VA_ARGS__))
 DESCRIPTOR(int, posix_fadvise, (int, off_t, off_t, int), (int fd, off_t at, off_t n, int advice),
 	   (fd, at, n, advice), RING_ADVISE, begin, FD_SERIAL(w), N(at), N(n), N(advice))
 DESCRIPTOR(int, posix_fadvise64, (int, off64_t, off64_t, int),
@@ -682,24 +502,9 @@ DESCRIPTOR(int, ftruncate64, (int, off64_t), (int fd, off64_t n), (fd, n), RING_
 /* ---- names ---- */
 
 #define NAMED(name, type, params, args, dirfd, ...)                                                \
-	WRAP int name params                                                                       \
-	{                                                                                          \
-		REAL_V(int, name, type);                                                           \
-		uint64_t base;                                                                     \
-		int64_t begin;                                                                     \
-		int r;                                                                             \
-		if (!recording())                                                                  \
-			return real args;                                                          \
-		begin = now_ns();                                                                  \
-		r = real args;                                                                     \
-		path = wrap_name(path, RESULT);                                                    \
-		(void)at_base(dirfd, path, &base);                                                 \
-		if (name_excluded(path, base))                                                     \
-			KEEP_ERRNO(note_excluded(0, 0));                                           \
-		else                                                                               \
-			KEEP_ERRNO(note(__VA_ARGS__));                                             \
-		return r;                                                                          \
-	}
+	WRAP_CALL(int, name, type, params, args, uint64_t base, path = wrap_name(path, RESULT);    \
+		  (void)at_base(dirfd, path, &base);                                               \
+		  name_excluded(path, base) ? note_excluded(0, 0) : note(__VA_ARGS__))
 #define PATH BASE(base), path
 NAMED(unlink, (const char *), (const char *path), (path), AT_FDCWD, RING_UNLINK, begin, PATH,
       RESULT)
@@ -735,18 +540,7 @@ static void renamed(int dir, const char *path, int to_dir, const char *to, int64
 }
 
 #define RENAME(name, type, params, args, dir, to_dir)                                              \
-	WRAP int name params                                                                       \
-	{                                                                                          \
-		REAL_V(int, name, type);                                                           \
-		int64_t begin;                                                                     \
-		int r;                                                                             \
-		if (!recording())                                                                  \
-			return real args;                                                          \
-		begin = now_ns();                                                                  \
-		r = real args;                                                                     \
-		KEEP_ERRNO(renamed(dir, path, to_dir, to, begin, RESULT));                         \
-		return r;                                                                          \
-	}
+	WRAP_CALL(int, name, type, params, args, , renamed(dir, path, to_dir, to, begin, RESULT))
 RENAME(rename, (const char *, const char *), (const char *path, const char *to), (path, to),
        AT_FDCWD, AT_FDCWD)
 RENAME(renameat, (int, const char *, int, const char *),
@@ -772,30 +566,5 @@ static void moved(const char *path, int64_t begin, int64_t result)
 		note(RING_CHDIR, begin, N(0), cwd, result);
 }
 
-WRAP int chdir(const char *path)
-{
-	REAL(int, chdir, const char *);
-	int64_t begin;
-	int r;
-
-	if (!recording())
-		return real(path);
-	begin = now_ns();
-	r = real(path);
-	KEEP_ERRNO(moved(path, begin, RESULT));
-	return r;
-}
-
-WRAP int fchdir(int fd)
-{
-	REAL(int, fchdir, int);
-	int64_t begin;
-	int r;
-
-	if (!recording())
-		return real(fd);
-	begin = now_ns();
-	r = real(fd);
-	KEEP_ERRNO(moved(NULL, begin, RESULT));
-	return r;
-}
+WRAP_CALL(int, chdir, (const char *), (const char *path), (path), , moved(path, begin, RESULT))
+WRAP_CALL(int, fchdir, (int), (int fd), (fd), , moved(NULL, begin, RESULT))

@@ -31,18 +31,7 @@ void wrap_pair(int r, const int *fd, enum ring_file kind, int64_t begin)
 }
 
 #define PAIR(name, kind, type, params, args)                                                       \
-	WRAP int name params                                                                       \
-	{                                                                                          \
-		REAL_V(int, name, type);                                                           \
-		int64_t begin;                                                                     \
-		int r;                                                                             \
-		if (!recording())                                                                  \
-			return real args;                                                          \
-		begin = now_ns();                                                                  \
-		r = real args;                                                                     \
-		KEEP_ERRNO(wrap_pair(r, fd, kind, begin));                                         \
-		return r;                                                                          \
-	}
+	WRAP_CALL(int, name, type, params, args, , wrap_pair(r, fd, kind, begin))
 PAIR(pipe, RING_PIPE, (int[2]), (int fd[2]), (fd))
 PAIR(pipe2, RING_PIPE, (int[2], int), (int fd[2], int flags), (fd, flags))
 PAIR(socketpair, RING_SOCKETS, (int, int, int, int[2]), (int family, int type, int what, int fd[2]),
@@ -61,39 +50,16 @@ static void socket_made(int fd, int64_t begin)
 }
 
 #define SOCKET(name, type, params, args)                                                           \
-	WRAP int name params                                                                       \
-	{                                                                                          \
-		REAL_V(int, name, type);                                                           \
-		int64_t begin;                                                                     \
-		int r;                                                                             \
-		if (!recording())                                                                  \
-			return real args;                                                          \
-		begin = now_ns();                                                                  \
-		r = real args;                                                                     \
-		KEEP_ERRNO(socket_made(r, begin));                                                 \
-		return r;                                                                          \
-	}
+	WRAP_CALL(int, name, type, params, args, , socket_made(r, begin))
 SOCKET(socket, (int, int, int), (int family, int type, int what), (family, type, what))
 SOCKET(accept, (int, struct sockaddr *, socklen_t *), (int fd, struct sockaddr *from, socklen_t *n),
        (fd, from, n))
 SOCKET(accept4, (int, struct sockaddr *, socklen_t *, int),
        (int fd, struct sockaddr *from, socklen_t *n, int flags), (fd, from, n, flags))
 
-WRAP int connect(int fd, const struct sockaddr *to, socklen_t n)
-{
-	REAL(int, connect, int, const struct sockaddr *, socklen_t);
-	int64_t begin;
-	uint64_t w;
-	int r;
-
-	if (!recording())
-		return real(fd, to, n);
-	w = fd_word(fd);
-	begin = now_ns();
-	r = real(fd, to, n);
-	KEEP_ERRNO(note(RING_CONNECT, begin, FD_SERIAL(w), r < 0 ? N(-errno) : N(r)));
-	return r;
-}
+WRAP_CALL(int, connect, (int, const struct sockaddr *, socklen_t),
+	  (int fd, const struct sockaddr *to, socklen_t n), (fd, to, n), uint64_t w = fd_word(fd),
+	  note(RING_CONNECT, begin, FD_SERIAL(w), RESULT))
 
 /* Other descriptors: what was known of the number is over. */
 #define FORGET(name, type, params, args)                                                           \
@@ -117,20 +83,8 @@ FORGET(posix_openpt, (int), (int flags), (flags))
 /* ---- messages ---- */
 
 #define MESSAGE(kind, name, type, params, args, asked)                                             \
-	WRAP ssize_t name params                                                                   \
-	{                                                                                          \
-		REAL_V(ssize_t, name, type);                                                       \
-		uint64_t w;                                                                        \
-		int64_t begin;                                                                     \
-		ssize_t r;                                                                         \
-		if (!recording())                                                                  \
-			return real args;                                                          \
-		w = fd_word(fd);                                                                   \
-		begin = now_ns();                                                                  \
-		r = real args;                                                                     \
-		KEEP_ERRNO(note_transfer(kind, w, begin, asked, 0, r < 0 ? -errno : r));           \
-		return r;                                                                          \
-	}
+	WRAP_CALL(ssize_t, name, type, params, args, uint64_t w = fd_word(fd),                     \
+		  note_transfer(kind, w, begin, asked, 0, RESULT))
 
 static uint64_t message_bytes(const struct msghdr *m, int64_t result)
 {
@@ -169,24 +123,9 @@ static void forget_received(struct msghdr *m)
 	}
 }
 
-WRAP ssize_t recvmsg(int fd, struct msghdr *m, int flags)
-{
-	REAL(ssize_t, recvmsg, int, struct msghdr *, int);
-	uint64_t w, asked;
-	int64_t begin;
-	ssize_t r;
-
-	if (!recording())
-		return real(fd, m, flags);
-	w = fd_word(fd);
-	begin = now_ns();
-	r = real(fd, m, flags);
-	asked = message_bytes(m, r);
-	if (r >= 0)
-		forget_received(m);
-	KEEP_ERRNO(note_transfer(RING_RECEIVE, w, begin, asked, 0, r < 0 ? -errno : r));
-	return r;
-}
+WRAP_CALL(ssize_t, recvmsg, (int, struct msghdr *, int), (int fd, struct msghdr *m, int flags),
+	  (fd, m, flags), uint64_t w = fd_word(fd), if (r >= 0) forget_received(m);
+	  note_transfer(RING_RECEIVE, w, begin, message_bytes(m, r), 0, RESULT))
 
 /* ---- waiting ---- */
 
@@ -199,18 +138,7 @@ static void waited(int what, int64_t begin, int64_t result)
 }
 
 #define WAITS(what, name, type, params, args)                                                      \
-	WRAP int name params                                                                       \
-	{                                                                                          \
-		REAL_V(int, name, type);                                                           \
-		int64_t begin;                                                                     \
-		int r;                                                                             \
-		if (!recording())                                                                  \
-			return real args;                                                          \
-		begin = now_ns();                                                                  \
-		r = real args;                                                                     \
-		KEEP_ERRNO(waited(what, begin, r < 0 ? -errno : r));                               \
-		return r;                                                                          \
-	}
+	WRAP_CALL(int, name, type, params, args, , waited(what, begin, RESULT))
 WAITS(WAIT_POLL, poll, (struct pollfd *, nfds_t, int), (struct pollfd * p, nfds_t n, int ms),
       (p, n, ms))
 WAITS(WAIT_POLL, __poll_chk, (struct pollfd *, nfds_t, int, size_t),
@@ -224,17 +152,13 @@ WAITS(WAIT_POLL, epoll_pwait, (int, struct epoll_event *, int, int, const sigset
 
 /* Without descriptors select(2) is a sleep. */
 #define SELECT(name, time, extra_type, extra, extra_arg)                                           \
-	WRAP int name(int n, fd_set *r, fd_set *w, fd_set *x, time *t extra)                       \
+	WRAP int name(int n, fd_set *in, fd_set *out, fd_set *x, time *t extra)                    \
 	{                                                                                          \
 		REAL(int, name, int, fd_set *, fd_set *, fd_set *, time *extra_type);              \
-		int64_t begin;                                                                     \
-		int got;                                                                           \
-		if (!recording() || (!r && !w && !x))                                              \
-			return real(n, r, w, x, t extra_arg);                                      \
-		begin = now_ns();                                                                  \
-		got = real(n, r, w, x, t extra_arg);                                               \
-		KEEP_ERRNO(waited(WAIT_POLL, begin, got < 0 ? -errno : got));                      \
-		return got;                                                                        \
+		if (!in && !out && !x)                                                             \
+			return real(n, in, out, x, t extra_arg);                                   \
+		WRAP_BODY(int, real(n, in, out, x, t extra_arg), ,                                 \
+			  waited(WAIT_POLL, begin, RESULT));                                       \
 	}
 #define COMMA ,
 SELECT(select, struct timeval, , , )

@@ -106,15 +106,11 @@ static void mapped(int fd, int64_t begin, long result, uint64_t bytes, int prot,
 	WRAP void *name(void *want, size_t n, int prot, int flags, int fd, off at)                 \
 	{                                                                                          \
 		REAL(void *, name, void *, size_t, int, int, int, off);                            \
-		int64_t begin;                                                                     \
-		void *p;                                                                           \
-		if (fd < 0 || flags & MAP_ANONYMOUS || !recording())                               \
+		if (fd < 0 || flags & MAP_ANONYMOUS)                                               \
 			return real(want, n, prot, flags, fd, at);                                 \
-		begin = now_ns();                                                                  \
-		p = real(want, n, prot, flags, fd, at);                                            \
-		KEEP_ERRNO(mapped(fd, begin, p == MAP_FAILED ? -errno : (long)p, n, prot, flags,   \
-				  at));                                                            \
-		return p;                                                                          \
+		WRAP_BODY(void *, real(want, n, prot, flags, fd, at), ,                            \
+			  mapped(fd, begin, r == MAP_FAILED ? -errno : (long)r, n, prot, flags,    \
+				 at));                                                             \
 	}
 MMAP(mmap, off_t)
 MMAP(mmap64, off64_t)
@@ -151,14 +147,10 @@ WRAP void *mremap(void *old, size_t n, size_t to, int flags, ...)
 	WRAP int name(void *at, size_t n, int advice)                                              \
 	{                                                                                          \
 		REAL(int, name, void *, size_t, int);                                              \
-		int64_t begin;                                                                     \
-		int r;                                                                             \
-		if (__atomic_load_n(&maps_high, __ATOMIC_RELAXED) == 0 || !recording())            \
+		if (__atomic_load_n(&maps_high, __ATOMIC_RELAXED) == 0)                            \
 			return real(at, n, advice);                                                \
-		begin = now_ns();                                                                  \
-		r = real(at, n, advice);                                                           \
-		KEEP_ERRNO(note(RING_MADVISE, begin, N(at), N(n), N(advice)));                     \
-		return r;                                                                          \
+		WRAP_BODY(int, real(at, n, advice), ,                                              \
+			  note(RING_MADVISE, begin, N(at), N(n), N(advice)));                      \
 	}
 MADVISE(madvise)
 MADVISE(posix_madvise)

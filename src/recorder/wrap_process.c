@@ -163,8 +163,10 @@ static bool recorded(void)
 static void before_exec(int dirfd, const char *path)
 {
 	executes(dirfd, path, raw(SYS_getpid));
-	if (!process_is_vforked())
-		process_ends();
+	if (process_is_vforked())
+		return;
+	maps_end();
+	process_ends(0);
 }
 
 static void exec_failed(int error)
@@ -295,19 +297,7 @@ static void forked(int64_t begin, int64_t pid)
 	fd_doubt();
 }
 
-#define FORK(name)                                                                                 \
-	WRAP pid_t name(void)                                                                      \
-	{                                                                                          \
-		REAL(pid_t, name, void);                                                           \
-		int64_t begin;                                                                     \
-		pid_t r;                                                                           \
-		if (!recording())                                                                  \
-			return real();                                                             \
-		begin = now_ns();                                                                  \
-		r = real();                                                                        \
-		KEEP_ERRNO(forked(begin, r < 0 ? -errno : r));                                     \
-		return r;                                                                          \
-	}
+#define FORK(name) WRAP_CALL(pid_t, name, (void), (void), (), , forked(begin, RESULT))
 FORK(fork)
 FORK(__fork)
 FORK(_Fork)
@@ -398,12 +388,23 @@ WRAP int clone(int (*run)(void *), void *stack, int flags, void *arg, ...)
 
 /* ---- the end ---- */
 
-static void leaves(int status)
+/* Without what exit(3) does: buffers of streams are lost. */
+void wrap_leaving(int status)
 {
 	if (!recording())
 		return;
 	note(RING_EXIT, now_ns(), N(status & 0xff));
-	process_ends();
+	maps_end();
+	process_ends(0);
+}
+
+/* exit(3), after functions of atexit(3) and destructors of what was loaded after this library. */
+static __attribute__((destructor(101))) void unloaded(void)
+{
+	if (!recording() || process_is_vforked())
+		return;
+	maps_end();
+	process_ends(stdio_end());
 }
 
 #define LEAVE(name, before)                                                                        \
@@ -414,9 +415,9 @@ static void leaves(int status)
 		real(status);                                                                      \
 		__builtin_unreachable();                                                           \
 	}
-LEAVE(_exit, leaves(status))
-LEAVE(_Exit, leaves(status))
-LEAVE(quick_exit, leaves(status))
+LEAVE(_exit, wrap_leaving(status))
+LEAVE(_Exit, wrap_leaving(status))
+LEAVE(quick_exit, wrap_leaving(status))
 /* functions of atexit(3) come, and then the destructor of this library */
 LEAVE(exit, if (recording()) note(RING_EXIT, now_ns(), N(status & 0xff)))
 
@@ -428,24 +429,9 @@ static void waited(int64_t begin, int64_t pid, int status)
 }
 
 #define WAIT(name, type, params, args)                                                             \
-	WRAP pid_t name params                                                                     \
-	{                                                                                          \
-		REAL_V(pid_t, name, type);                                                         \
-		int64_t begin;                                                                     \
-		int mine_status = 0;                                                               \
-		int *given = status;                                                               \
-		pid_t r;                                                                           \
-		if (!recording())                                                                  \
-			return real args;                                                          \
-		status = &mine_status;                                                             \
-		begin = now_ns();                                                                  \
-		r = real args;                                                                     \
-		if (given && r > 0)                                                                \
-			*given = mine_status;                                                      \
-		if (r != 0)                                                                        \
-			KEEP_ERRNO(waited(begin, r < 0 ? -errno : r, mine_status));                \
-		return r;                                                                          \
-	}
+	WRAP_CALL(pid_t, name, type, params, args, int mine = 0; int *given = status;              \
+		  status = &mine, if (given && r > 0) *given = mine;                               \
+		  if (r != 0) waited(begin, RESULT, mine))
 WAIT(wait, (int *), (int *status), (status))
 WAIT(waitpid, (pid_t, int *, int), (pid_t pid, int *status, int how), (pid, status, how))
 WAIT(wait3, (int *, int, struct rusage *), (int *status, int how, struct rusage *use),
@@ -453,34 +439,18 @@ WAIT(wait3, (int *, int, struct rusage *), (int *status, int how, struct rusage 
 WAIT(wait4, (pid_t, int *, int, struct rusage *),
      (pid_t pid, int *status, int how, struct rusage *use), (pid, status, how, use))
 
-WRAP int waitid(idtype_t type, id_t id, siginfo_t *info, int how)
+static void waited_for(int64_t begin, const siginfo_t *info, int how)
 {
-	REAL(int, waitid, idtype_t, id_t, siginfo_t *, int);
-	int64_t begin;
-	int r;
-
-	if (!recording())
-		return real(type, id, info, how);
-	begin = now_ns();
-	r = real(type, id, info, how);
-	if (r == 0 && info && info->si_pid && !(how & WNOWAIT))
-		KEEP_ERRNO(note(RING_WAIT, begin, N(info->si_pid),
-				info->si_code == CLD_EXITED ? N(info->si_status)
-							    : N(-info->si_status));
-			   fd_doubt());
-	return r;
+	if (!info || !info->si_pid || how & WNOWAIT)
+		return;
+	note(RING_WAIT, begin, N(info->si_pid),
+	     info->si_code == CLD_EXITED ? N(info->si_status) : N(-info->si_status));
+	fd_doubt();
 }
 
-WRAP int system(const char *command)
-{
-	REAL(int, system, const char *);
-	int64_t begin;
-	int r;
+WRAP_CALL(int, waitid, (idtype_t, id_t, siginfo_t *, int),
+	  (idtype_t type, id_t id, siginfo_t *info, int how), (type, id, info, how), ,
+	  if (r == 0) waited_for(begin, info, how))
 
-	if (!recording())
-		return real(command);
-	begin = now_ns();
-	r = real(command);
-	KEEP_ERRNO(waited(begin, r < 0 ? -errno : 0, r < 0 ? 0 : r));
-	return r;
-}
+WRAP_CALL(int, system, (const char *), (const char *command), (command), ,
+	  waited(begin, r < 0 ? -errno : 0, r < 0 ? 0 : r))

@@ -24,7 +24,7 @@
 
 /* Bytes that were read ahead, and bytes that are still to be written. */
 struct fill {
-	int64_t ahead, behind, begin;
+	int64_t ahead, behind;
 };
 
 static int64_t ahead_of(FILE *f)
@@ -46,28 +46,28 @@ static bool followed(FILE *f)
 
 static struct fill before(FILE *f)
 {
-	return (struct fill){ahead_of(f), behind_of(f), now_ns()};
+	return (struct fill){ahead_of(f), behind_of(f)};
 }
 
-static void after_read(FILE *f, struct fill was, int64_t got, int64_t asked)
+static void after_read(FILE *f, struct fill was, int64_t begin, int64_t got, int64_t asked)
 {
 	int64_t read = got - was.ahead + ahead_of(f);
 
 	if (read > 0 || (got == 0 && was.ahead == 0))
-		note_transfer(RING_STDIO_READ, fd_word_at_position(f->_fileno), was.begin,
+		note_transfer(RING_STDIO_READ, fd_word_at_position(f->_fileno), begin,
 			      (uint64_t)(asked > read ? asked : read), 0, read > 0 ? read : 0);
 	if (was.behind > behind_of(f))
-		note_transfer(RING_STDIO_WRITE, fd_word(f->_fileno), was.begin,
-			      (uint64_t)was.behind, 0, was.behind - behind_of(f));
+		note_transfer(RING_STDIO_WRITE, fd_word(f->_fileno), begin, (uint64_t)was.behind, 0,
+			      was.behind - behind_of(f));
 }
 
-static void after_write(FILE *f, struct fill was, int64_t put)
+static void after_write(FILE *f, struct fill was, int64_t begin, int64_t put)
 {
 	int64_t written = was.behind + put - behind_of(f);
 
 	if (put >= 0 && written > 0)
-		note_transfer(RING_STDIO_WRITE, fd_word(f->_fileno), was.begin, (uint64_t)written,
-			      0, written);
+		note_transfer(RING_STDIO_WRITE, fd_word(f->_fileno), begin, (uint64_t)written, 0,
+			      written);
 }
 
 /* ---- open and close ---- */
@@ -82,60 +82,67 @@ static int flags_of(const char *mode)
 }
 
 #define FOPEN(name)                                                                                \
-	WRAP FILE *name(const char *path, const char *mode)                                        \
-	{                                                                                          \
-		REAL(FILE *, name, const char *, const char *);                                    \
-		int64_t begin;                                                                     \
-		FILE *f;                                                                           \
-		if (!recording())                                                                  \
-			return real(path, mode);                                                   \
-		begin = now_ns();                                                                  \
-		f = real(path, mode);                                                              \
-		KEEP_ERRNO(wrap_opened(AT_FDCWD, path, flags_of(mode), begin,                      \
-				       f ? f->_fileno : -errno));                                  \
-		return f;                                                                          \
-	}
+	WRAP_CALL(FILE *, name, (const char *, const char *),                                      \
+		  (const char *path, const char *mode), (path, mode), ,                            \
+		  wrap_opened(AT_FDCWD, path, flags_of(mode), begin, r ? r->_fileno : -errno))
 FOPEN(fopen)
 FOPEN(fopen64)
 
+/* What is still to be written, and will be next. Returns the bytes. */
+static int64_t settle(FILE *f)
+{
+	int64_t n = behind_of(f);
+
+	if (n > 0)
+		note_transfer(RING_STDIO_WRITE, fd_word(f->_fileno), now_ns(), (uint64_t)n, 0, n);
+	return n;
+}
+
+/* libc's list of open streams, which it flushes when exit(3) ends. */
+extern FILE *_IO_list_all __attribute__((weak));
+extern void _IO_list_lock(void) __attribute__((weak));
+extern void _IO_list_unlock(void) __attribute__((weak));
+
+static uint64_t settle_all(void)
+{
+	uint64_t sum = 0;
+
+	if (!&_IO_list_all || !_IO_list_lock || !_IO_list_unlock)
+		return followed(stdout) ? (uint64_t)settle(stdout) : 0;
+	_IO_list_lock();
+	for (FILE *f = _IO_list_all; f; f = f->_chain)
+		if (followed(f))
+			sum += (uint64_t)settle(f);
+	_IO_list_unlock();
+	return sum;
+}
+
+uint64_t stdio_end(void)
+{
+	return settle_all();
+}
+
+static void closes(FILE *f)
+{
+	if (!recording() || !followed(f))
+		return;
+	(void)settle(f);
+	wrap_closing(f->_fileno, now_ns());
+}
+
 #define FREOPEN(name)                                                                              \
-	WRAP FILE *name(const char *path, const char *mode, FILE *f)                               \
-	{                                                                                          \
-		REAL(FILE *, name, const char *, const char *, FILE *);                            \
-		int64_t begin;                                                                     \
-		FILE *g;                                                                           \
-		if (!recording())                                                                  \
-			return real(path, mode, f);                                                \
-		begin = now_ns();                                                                  \
-		if (followed(f))                                                                   \
-			wrap_closing(f->_fileno, begin);                                           \
-		g = real(path, mode, f);                                                           \
-		if (path)                                                                          \
-			KEEP_ERRNO(wrap_opened(AT_FDCWD, path, flags_of(mode), begin,              \
-					       g ? g->_fileno : -errno));                          \
-		return g;                                                                          \
-	}
+	WRAP_CALL(FILE *, name, (const char *, const char *, FILE *),                              \
+		  (const char *path, const char *mode, FILE *f), (path, mode, f), closes(f),       \
+		  if (path) wrap_opened(AT_FDCWD, path, flags_of(mode), begin,                     \
+					r ? r->_fileno : -errno))
 FREOPEN(freopen)
 FREOPEN(freopen64)
-
-/* What calls that are not wrapped, as fscanf(3), read of a file: by its position. */
-static void settle(FILE *f)
-{
-	struct fill was = before(f);
-
-	if (was.behind > 0)
-		note_transfer(RING_STDIO_WRITE, fd_word(f->_fileno), was.begin,
-			      (uint64_t)was.behind, 0, was.behind);
-}
 
 WRAP int fclose(FILE *f)
 {
 	REAL(int, fclose, FILE *);
 
-	if (recording() && followed(f)) {
-		settle(f);
-		wrap_closing(f->_fileno, now_ns());
-	}
+	closes(f);
 	return real(f);
 }
 
@@ -144,49 +151,49 @@ WRAP int pclose(FILE *f)
 	REAL(int, pclose, FILE *);
 	int r;
 
-	if (recording() && followed(f)) {
-		settle(f);
-		wrap_closing(f->_fileno, now_ns());
-	}
+	closes(f);
 	r = real(f);
 	fd_doubt();
 	return r;
 }
 
+/* Calls on a stream: as WRAP_BODY, with what its buffer held before in `was`. */
+#define STREAM_BODY(ret, f, call, ...)                                                             \
+	if (!followed(f))                                                                          \
+		return call;                                                                       \
+	WRAP_BODY(ret, call, struct fill was = before(f), __VA_ARGS__)
+#define STREAM_CALL(ret, name, type, params, args, f, ...)                                         \
+	WRAP ret name params                                                                       \
+	{                                                                                          \
+		REAL_V(ret, name, type);                                                           \
+		STREAM_BODY(ret, f, real args, __VA_ARGS__);                                       \
+	}
+
 #define FFLUSH(name)                                                                               \
 	WRAP int name(FILE *f)                                                                     \
 	{                                                                                          \
 		REAL(int, name, FILE *);                                                           \
-		struct fill was;                                                                   \
-		int r;                                                                             \
-		if (!f && recording()) {                                                           \
-			if (followed(stdout))                                                      \
-				settle(stdout);                                                    \
-			return real(f);                                                            \
-		}                                                                                  \
-		if (!f || !recording() || !followed(f))                                            \
-			return real(f);                                                            \
-		was = before(f);                                                                   \
-		r = real(f);                                                                       \
-		KEEP_ERRNO(after_write(f, was, 0));                                                \
-		return r;                                                                          \
+		if (!f && recording())                                                             \
+			(void)settle_all();                                                        \
+		STREAM_BODY(int, f, real(f), after_write(f, was, begin, 0));                       \
 	}
 FFLUSH(fflush)
 FFLUSH(fflush_unlocked)
 
 /* libc moves to the begin of a block and reads that, unless the buffer has the place. */
-static void sought(FILE *f, uint64_t w, struct fill was, int64_t before_at, int64_t at, int whence)
+static void sought(FILE *f, uint64_t w, struct fill was, int64_t begin, int64_t before_at,
+		   int64_t at, int whence)
 {
 	int64_t now = raw(SYS_lseek, f->_fileno, 0, SEEK_CUR);
 	int64_t read = f->_IO_read_end > f->_IO_read_base ? f->_IO_read_end - f->_IO_read_base : 0;
 
-	after_write(f, was, 0);
+	after_write(f, was, begin, 0);
 	if (now == before_at)
 		read = 0;
 	if (FD_KIND(w) == RING_EXCLUDED)
 		note_excluded(0, 0);
 	else
-		note(RING_SEEK, was.begin, FD_SERIAL(w), now < 0 ? now : now - read, at, N(whence));
+		note(RING_SEEK, begin, FD_SERIAL(w), now < 0 ? now : now - read, at, N(whence));
 	if (read > 0)
 		note_transfer(RING_STDIO_READ, w, now_ns(), (uint64_t)read, 0, read);
 }
@@ -195,18 +202,12 @@ static void sought(FILE *f, uint64_t w, struct fill was, int64_t before_at, int6
 	WRAP int name(FILE *f, off at, int whence)                                                 \
 	{                                                                                          \
 		REAL(int, name, FILE *, off, int);                                                 \
-		int64_t position;                                                                  \
-		struct fill was;                                                                   \
-		uint64_t w;                                                                        \
-		int r;                                                                             \
-		if (!recording() || !followed(f))                                                  \
+		if (!followed(f))                                                                  \
 			return real(f, at, whence);                                                \
-		w = fd_word(f->_fileno);                                                           \
-		position = raw(SYS_lseek, f->_fileno, 0, SEEK_CUR);                                \
-		was = before(f);                                                                   \
-		r = real(f, at, whence);                                                           \
-		KEEP_ERRNO(sought(f, w, was, position, N(at), whence));                            \
-		return r;                                                                          \
+		WRAP_BODY(int, real(f, at, whence), uint64_t w = fd_word(f->_fileno);              \
+			  int64_t position = raw(SYS_lseek, f->_fileno, 0, SEEK_CUR);              \
+			  struct fill was = before(f),                                             \
+			  sought(f, w, was, begin, position, N(at), whence));                      \
 	}
 FSEEK(fseek, long)
 FSEEK(fseeko, off_t)
@@ -220,20 +221,16 @@ WRAP void rewind(FILE *f)
 
 /* ---- read ---- */
 
+/* A part of an element that was read at the end of the file is not in r. */
 #define FREAD(name, type, params, args)                                                            \
 	WRAP size_t name params                                                                    \
 	{                                                                                          \
 		REAL_V(size_t, name, type);                                                        \
-		struct fill was;                                                                   \
-		size_t r;                                                                          \
-		if (!recording() || !followed(f) || ahead_of(f) >= (int64_t)(size * n))            \
+		if (!followed(f) || ahead_of(f) >= (int64_t)(size * n))                            \
 			return real args;                                                          \
-		(void)fd_word_at_position(f->_fileno);                                             \
-		was = before(f);                                                                   \
-		r = real args;                                                                     \
-		/* a part of an element that was read at the end of the file is not in r */        \
-		KEEP_ERRNO(after_read(f, was, (int64_t)(r * size), (int64_t)(size * n)));          \
-		return r;                                                                          \
+		WRAP_BODY(size_t, real args, (void)fd_word_at_position(f->_fileno);                \
+			  struct fill was = before(f),                                             \
+			  after_read(f, was, begin, (int64_t)(r * size), (int64_t)(size * n)));    \
 	}
 FREAD(fread, (void *, size_t, size_t, FILE *), (void *to, size_t size, size_t n, FILE *f),
       (to, size, n, f))
@@ -245,18 +242,8 @@ FREAD(__fread_unlocked_chk, (void *, size_t, size_t, size_t, FILE *),
       (void *to, size_t room, size_t size, size_t n, FILE *f), (to, room, size, n, f))
 
 #define FGETS(name, type, params, args)                                                            \
-	WRAP char *name params                                                                     \
-	{                                                                                          \
-		REAL_V(char *, name, type);                                                        \
-		struct fill was;                                                                   \
-		char *r;                                                                           \
-		if (!recording() || !followed(f))                                                  \
-			return real args;                                                          \
-		was = before(f);                                                                   \
-		r = real args;                                                                     \
-		KEEP_ERRNO(after_read(f, was, r ? (int64_t)strlen(r) : 0, 0));                     \
-		return r;                                                                          \
-	}
+	STREAM_CALL(char *, name, type, params, args, f,                                           \
+		    after_read(f, was, begin, r ? (int64_t)strlen(r) : 0, 0))
 FGETS(fgets, (char *, int, FILE *), (char *to, int n, FILE *f), (to, n, f))
 FGETS(fgets_unlocked, (char *, int, FILE *), (char *to, int n, FILE *f), (to, n, f))
 FGETS(__fgets_chk, (char *, size_t, int, FILE *), (char *to, size_t room, int n, FILE *f),
@@ -265,18 +252,8 @@ FGETS(__fgets_unlocked_chk, (char *, size_t, int, FILE *), (char *to, size_t roo
       (to, room, n, f))
 
 #define GETLINE(name, type, params, args)                                                          \
-	WRAP ssize_t name params                                                                   \
-	{                                                                                          \
-		REAL_V(ssize_t, name, type);                                                       \
-		struct fill was;                                                                   \
-		ssize_t r;                                                                         \
-		if (!recording() || !followed(f))                                                  \
-			return real args;                                                          \
-		was = before(f);                                                                   \
-		r = real args;                                                                     \
-		KEEP_ERRNO(after_read(f, was, r > 0 ? r : 0, 0));                                  \
-		return r;                                                                          \
-	}
+	STREAM_CALL(ssize_t, name, type, params, args, f,                                          \
+		    after_read(f, was, begin, r > 0 ? r : 0, 0))
 GETLINE(getline, (char **, size_t *, FILE *), (char **to, size_t *n, FILE *f), (to, n, f))
 GETLINE(getdelim, (char **, size_t *, int, FILE *), (char **to, size_t *n, int end, FILE *f),
 	(to, n, end, f))
@@ -287,14 +264,9 @@ GETLINE(__getdelim, (char **, size_t *, int, FILE *), (char **to, size_t *n, int
 	WRAP int name(FILE *f)                                                                     \
 	{                                                                                          \
 		REAL(int, name, FILE *);                                                           \
-		struct fill was;                                                                   \
-		int r;                                                                             \
-		if (ahead_of(f) > 0 || !recording() || !followed(f))                               \
+		if (ahead_of(f) > 0)                                                               \
 			return real(f);                                                            \
-		was = before(f);                                                                   \
-		r = real(f);                                                                       \
-		KEEP_ERRNO(after_read(f, was, r >= 0, 1));                                         \
-		return r;                                                                          \
+		STREAM_BODY(int, f, real(f), after_read(f, was, begin, r >= 0, 1));                \
 	}
 GETC(fgetc)
 GETC(getc)
@@ -312,32 +284,17 @@ WRAP int getchar(void)
 WRAP int __underflow(FILE *f)
 {
 	REAL(int, __underflow, FILE *);
-	struct fill was;
-	int r;
 
-	if (ahead_of(f) > 0 || !recording() || !followed(f))
+	if (ahead_of(f) > 0)
 		return real(f);
-	was = before(f);
-	r = real(f);
-	KEEP_ERRNO(after_read(f, was, 0, 1));
-	return r;
+	STREAM_BODY(int, f, real(f), after_read(f, was, begin, 0, 1));
 }
 
 /* ---- write ---- */
 
 #define PUT(ret, name, type, params, args, stream, put)                                            \
-	WRAP ret name params                                                                       \
-	{                                                                                          \
-		REAL_V(ret, name, type);                                                           \
-		struct fill was;                                                                   \
-		ret r;                                                                             \
-		if (!recording() || !followed(stream))                                             \
-			return real args;                                                          \
-		was = before(stream);                                                              \
-		r = real args;                                                                     \
-		KEEP_ERRNO(after_write(stream, was, (int64_t)(put)));                              \
-		return r;                                                                          \
-	}
+	STREAM_CALL(ret, name, type, params, args, stream,                                         \
+		    after_write(stream, was, begin, (int64_t)(put)))
 PUT(size_t, fwrite, (const void *, size_t, size_t, FILE *),
     (const void *from, size_t size, size_t n, FILE *f), (from, size, n, f), f, r *size)
 PUT(size_t, fwrite_unlocked, (const void *, size_t, size_t, FILE *),
@@ -378,10 +335,3 @@ PRINT(fprintf, (FILE * f, const char *format, ...), vfprintf(f, format, ap))
 PRINT(__printf_chk, (int how, const char *format, ...), __vprintf_chk(how, format, ap))
 PRINT(__fprintf_chk, (FILE * f, int how, const char *format, ...),
       __vfprintf_chk(f, how, format, ap))
-
-/* What libc writes when the program ends, after this. */
-void stdio_end(void)
-{
-	if (followed(stdout))
-		settle(stdout);
-}

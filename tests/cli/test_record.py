@@ -234,6 +234,7 @@ def without_names(tmp, file):
     words = {w for p in (secret, tmp, TOOLS) for w in p.parts[1:]} - {"tmp"}
     words |= {"Secret", "patient", "4711", "scan_", "new_name", "missing_thing", "agent_smith", "hunter2", "marker_word", os.uname().nodename,
               "children", "recorded ", "/bin", "cat"}
+    words = {w for w in words if w not in "stoker recording anonymous"}  # what each recording says of itself
     for path in r.folder.iterdir():
         data = path.read_bytes()
         for word in words:

@@ -1,0 +1,372 @@
+/* The life of a process under the recorder: what the environment asks for, and the begin and end of
+ * its ring. */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "recorder/recorder.h"
+
+#define FACT_MAX 4096
+
+static __thread bool vforked;
+
+enum { LIFE_NONE, LIFE_BEGINNING, LIFE_READY, LIFE_OFF };
+
+/* In a page of its own, which the kernel empties in the child of any fork. */
+struct life {
+	int state;
+};
+
+static struct {
+	struct life *life;
+	int64_t pid;
+	bool off, configured, anonymous;
+	uint64_t hash[2], limit, host;
+	char dir[RING_DIR_MAX];
+	char variable[6][RING_DIR_MAX + 64];
+	const char *variables[7];
+	size_t variable_count;
+} self;
+
+/* ---- /proc/self/io ---- */
+
+/* Returns how many bytes were read, which the counters have from then on. */
+static long read_io(struct ring_io *out)
+{
+	static const char *const names[] = {
+		"rchar: ", "wchar: ", "syscr: ", "syscw: ", "read_bytes: ", "\nwrite_bytes: "};
+	uint64_t *const to[] = {&out->rchar, &out->wchar,      &out->syscr,
+				&out->syscw, &out->read_bytes, &out->write_bytes};
+	char text[512];
+	long fd = raw(SYS_openat, AT_FDCWD, "/proc/self/io", O_RDONLY | O_CLOEXEC), n;
+
+	*out = (struct ring_io){0};
+	if (raw_failed(fd))
+		return 0;
+	n = raw(SYS_read, fd, text, sizeof(text) - 1);
+	raw(SYS_close, fd);
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *p = strstr(text, names[i]);
+
+		if (!p)
+			return n;
+		for (p += strlen(names[i]); *p >= '0' && *p <= '9'; p++)
+			*to[i] = *to[i] * 10 + (uint64_t)(*p - '0');
+	}
+	out->known = 1;
+	return n;
+}
+
+static int64_t major_faults(void)
+{
+	struct rusage u = {0};
+
+	raw(SYS_getrusage, RUSAGE_SELF, &u);
+	return u.ru_majflt;
+}
+
+/* ---- a process begins ---- */
+
+static const char *variable(const char *name)
+{
+	size_t n = strlen(name);
+
+	for (char **v = environ; v && *v; v++)
+		if (strncmp(*v, name, n) == 0 && (*v)[n] == '=')
+			return *v + n + 1;
+	return NULL;
+}
+
+static bool parse_number(const char *s, uint64_t *out)
+{
+	*out = 0;
+	if (!s || !*s)
+		return false;
+	for (; *s >= '0' && *s <= '9' && *out < UINT64_MAX / 16; s++)
+		*out = *out * 10 + (uint64_t)(*s - '0');
+	return *s == '\0';
+}
+
+static bool parse_key(const char *s)
+{
+	for (int i = 0; i < 32; i++) {
+		int c = s[i], digit = c >= '0' && c <= '9'   ? c - '0'
+				      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+							     : -1;
+
+		if (digit < 0)
+			return false;
+		self.hash[i / 16] = self.hash[i / 16] << 4 | (uint64_t)digit;
+	}
+	return true;
+}
+
+static void keep_variable(const char *name, const char *value, bool named)
+{
+	char *to = self.variable[self.variable_count];
+	size_t n = named ? strlen(name) : 0, m = strlen(value);
+
+	if (n + m + 2 > sizeof(self.variable[0]))
+		return;
+	memcpy(to, name, n);
+	if (named)
+		to[n++] = '=';
+	memcpy(to + n, value, m + 1);
+	self.variables[self.variable_count++] = to;
+}
+
+/* What the environment asks for, once: the program may change it later. */
+static bool configure(void)
+{
+	static const char *const names[] = {RING_ENV_DIR, RING_ENV_LIB, RING_ENV_LIMIT,
+					    RING_ENV_KEY, RING_ENV_ALL};
+	const char *dir = variable(RING_ENV_DIR), *key = variable(RING_ENV_KEY),
+		   *lib = variable(RING_ENV_LIB);
+
+	if (self.configured)
+		return !self.off;
+	self.configured = true;
+	self.off = true;
+	if (!dir || *dir != '/' || strlen(dir) >= sizeof(self.dir) || !lib ||
+	    !parse_number(variable(RING_ENV_LIMIT), &self.limit) || (key && !parse_key(key)))
+		return false;
+	memcpy(self.dir, dir, strlen(dir) + 1);
+	self.anonymous = key != NULL;
+	names_begin(variable(RING_ENV_ALL) != NULL, key ? self.hash : NULL);
+	keep_variable("", lib, false);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (variable(names[i]))
+			keep_variable(names[i], variable(names[i]), true);
+	self.off = false;
+	return true;
+}
+
+size_t process_variables(const char *const **out)
+{
+	*out = self.variables;
+	return self.off ? 0 : self.variable_count;
+}
+
+/* Which host this is, as far as its own processes agree on it. */
+static uint64_t host_id(void)
+{
+	unsigned char text[64];
+	uint64_t h = 0xcbf29ce484222325u ^ self.hash[0];
+	long fd = raw(SYS_openat, AT_FDCWD, "/proc/sys/kernel/random/boot_id",
+		      O_RDONLY | O_CLOEXEC),
+	     n;
+
+	if (raw_failed(fd))
+		return h;
+	n = raw(SYS_read, fd, text, sizeof(text));
+	raw(SYS_close, fd);
+	for (long i = 0; i < n; i++)
+		h = (h ^ text[i]) * 0x100000001b3u;
+	return h;
+}
+
+static int64_t rank_of(const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint64_t v;
+
+		if (parse_number(variable(names[i]), &v) && v < INT32_MAX)
+			return (int64_t)v;
+	}
+	return -1;
+}
+
+static bool make_ring(uint64_t parent)
+{
+	static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",    "PMI_RANK",
+					    "MV2_COMM_WORLD_RANK",  "SLURM_PROCID", "RANK"};
+	static const char *const locals[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+					     "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID",
+					     "LOCAL_RANK"};
+	struct ring_head *h;
+	struct timespec real_time;
+
+	if (!self.host)
+		self.host = host_id();
+	h = ring_begin(self.dir, self.host, self.limit);
+	if (!h)
+		return false;
+	clock_gettime(CLOCK_REALTIME, &real_time);
+	h->parent = parent;
+	h->pid = self.pid = raw(SYS_getpid);
+	h->ppid = raw(SYS_getppid);
+	h->start_ns = now_ns();
+	h->start_real_ns = (int64_t)real_time.tv_sec * 1000000000 + real_time.tv_nsec;
+	h->rank = rank_of(ranks, sizeof(ranks) / sizeof(ranks[0]));
+	h->local_rank = rank_of(locals, sizeof(locals) / sizeof(locals[0]));
+	h->ranked = h->rank >= 0;
+	h->anonymous = self.anonymous;
+	h->all = names_all();
+	h->major_faults_start = major_faults();
+	h->own_rchar = (uint64_t)read_io(&h->start);
+	memcpy(h->magic, RING_MAGIC, sizeof(h->magic));
+	return true;
+}
+
+static void note_command(void)
+{
+	char text[FACT_MAX];
+	long fd = raw(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	long n = raw_failed(fd) ? 0 : raw(SYS_read, fd, text, sizeof(text) - 1);
+
+	if (raw_failed(fd))
+		return;
+	raw(SYS_close, fd);
+	if (n <= 0)
+		return;
+	__atomic_fetch_add(&ring_head()->own_rchar, (uint64_t)n, __ATOMIC_RELAXED);
+	while (n > 0 && text[n - 1] == '\0')
+		n--;
+	text[n] = '\0';
+	for (long i = 0; i < n; i++)
+		if (text[i] == '\0')
+			text[i] = ' ';
+	note(RING_FACT, now_ns(), (uint64_t)RING_COMMAND, text);
+}
+
+static __attribute__((noinline)) void note_facts(void)
+{
+	char cwd[4096], hashed[4096];
+	struct utsname u;
+	long n = raw(SYS_getcwd, cwd, sizeof(cwd));
+
+	if (!self.anonymous) {
+		note_command();
+		if (!raw_failed(raw(SYS_uname, &u)))
+			note(RING_FACT, now_ns(), (uint64_t)RING_HOST, u.nodename);
+	}
+	if (raw_failed(n) || n <= 0 || cwd[0] != '/')
+		return;
+	names_cwd(cwd);
+	if (self.anonymous)
+		hashed[name_hash(cwd, strlen(cwd), hashed, sizeof(hashed) - 1)] = '\0';
+	note(RING_FACT, now_ns(), (uint64_t)RING_CWD, self.anonymous ? hashed : cwd);
+}
+
+/* The descriptors that the program was given. */
+static void find_descriptors(void)
+{
+	long fd = raw(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n;
+	char text[2048] __attribute__((aligned(8)));
+
+	if (raw_failed(fd))
+		return;
+	while ((n = raw(SYS_getdents64, fd, text, sizeof(text))) > 0) {
+		for (long at = 0; at < n;) {
+			uint16_t length;
+			uint64_t k;
+
+			memcpy(&length, text + at + 16, sizeof(length));
+			if (parse_number(text + at + 19, &k) && k < INT32_MAX && (long)k != fd)
+				(void)fd_word((int)k);
+			at += length;
+		}
+	}
+	raw(SYS_close, fd);
+}
+
+static void begin_life(void)
+{
+	int none = LIFE_NONE;
+	uint64_t parent;
+	bool forked = ring_head() != NULL;
+
+	if (!__atomic_compare_exchange_n(&self.life->state, &none, LIFE_BEGINNING, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
+	parent = forked ? ring_head()->id : 0;
+	ring_forked();
+	if (!configure() || !make_ring(parent)) {
+		__atomic_store_n(&self.life->state, LIFE_OFF, __ATOMIC_RELEASE);
+		return;
+	}
+	__atomic_store_n(&self.life->state, LIFE_READY, __ATOMIC_RELEASE);
+	note_facts();
+	if (!forked)
+		find_descriptors();
+}
+
+static bool make_life(void)
+{
+	struct life *page, *none = NULL;
+
+	if (!environ)
+		return false;
+	page = (struct life *)raw(SYS_mmap, 0, RING_PAGE, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (raw_failed((long)page))
+		return false;
+	raw(SYS_madvise, page, RING_PAGE, MADV_WIPEONFORK);
+	if (!__atomic_compare_exchange_n(&self.life, &none, page, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		raw(SYS_munmap, page, RING_PAGE);
+	return true;
+}
+
+bool recording(void)
+{
+	if (UNLIKELY(!self.life) && !make_life())
+		return false;
+	if (UNLIKELY(vforked) && process_is_vforked())
+		return false;
+	if (UNLIKELY(__atomic_load_n(&self.life->state, __ATOMIC_ACQUIRE) != LIFE_READY)) {
+		if (self.life->state == LIFE_NONE)
+			begin_life();
+		return self.life->state == LIFE_READY;
+	}
+	return true;
+}
+
+bool process_is_vforked(void)
+{
+	if (!vforked)
+		return false;
+	if (raw(SYS_getpid) != self.pid)
+		return true;
+	/* the parent goes on: its child has another program now, or is gone */
+	vforked = false;
+	return false;
+}
+
+void process_vforks(void)
+{
+	vforked = recording();
+}
+
+void process_forked(void)
+{
+	(void)recording();
+}
+
+void process_ends(uint64_t still)
+{
+	struct ring_head *h = ring_head();
+	struct ring_io io;
+
+	/* of an earlier end that was none: a program that could not be executed */
+	__atomic_fetch_add(&h->own_rchar, h->own_last, __ATOMIC_RELAXED);
+	h->own_last = (uint64_t)read_io(&io);
+	io.wchar += still;
+	h->major_faults_end = major_faults();
+	h->end_ns = now_ns();
+	h->last = io;
+}
+
+static __attribute__((constructor(101))) void loaded(void)
+{
+	ring_threads_end();
+	(void)recording();
+}
