@@ -21,6 +21,11 @@ const struct format_facts *account_format_of(const char *extension);
 void account_visits(struct account *a);
 /* Trainers, readers, generations of workers. */
 void account_crew(struct account *a);
+/* Threads that read for different purposes, by their names: `left_out` of those that only look, and
+ * `round` of each crew of threads, the one that reads most first. Of ranks without worker processes
+ * and with THREAD_KINDS_MAX kinds of names at most. Within account_crew. */
+#define THREAD_KINDS_MAX 16
+void account_thread_kinds(struct account *a);
 /* Passes over the samples: parts of the dataset, epochs, evaluations, order of samples. */
 void account_epochs(struct account *a);
 /* Format, files, samples and their sizes. After account_epochs. */

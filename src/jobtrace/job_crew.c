@@ -209,34 +209,45 @@ static void make_readers(struct account *a, struct life *life)
 	free(of_thread);
 }
 
-/* Of a trainer that has worker processes, its own few visits are looks at the dataset; threads of
- * one that has none are workers where several read. */
+/* Of a trainer that has worker processes, its own few visits are looks at the dataset. Threads of
+ * one that has none are workers where several of a crew read, or where crews are apart. */
 static void tell_threads(struct account *a)
 {
 	struct {
-		size_t workers, own, of_workers, of_own; /* readers; their visits */
-	} *of = xcalloc(a->trainers + 1, sizeof(*of));
+		size_t readers, visits;
+	} *workers = xcalloc(a->trainers + 1, sizeof(*workers)),
+	  *own = xcalloc((a->trainers + 1) * THREAD_KINDS_MAX, sizeof(*own));
 
+	account_thread_kinds(a);
 	for (size_t i = 0; i < a->readers; i++) {
 		const struct job_reader *r = &a->reader[i];
 
-		*(r->worker ? &of[r->rank].workers : &of[r->rank].own) += 1;
-		*(r->worker ? &of[r->rank].of_workers : &of[r->rank].of_own) += r->visits;
+		if (r->worker) {
+			workers[r->rank].readers++;
+			workers[r->rank].visits += r->visits;
+		} else if (!r->left_out) {
+			own[r->rank * THREAD_KINDS_MAX + r->round].readers++;
+			own[r->rank * THREAD_KINDS_MAX + r->round].visits += r->visits;
+		}
 	}
 	for (size_t i = 0; i < a->readers; i++) {
 		struct job_reader *r = &a->reader[i];
-		size_t workers = of[r->rank].workers, own = of[r->rank].own;
-		double of_own = (double)of[r->rank].of_own,
-		       of_workers = (double)of[r->rank].of_workers;
+		size_t crew = r->rank * THREAD_KINDS_MAX, readers = own[crew + r->round].readers;
+		double visits = (double)own[crew + r->round].visits;
 
-		if (r->worker)
+		if (r->worker || r->left_out)
 			continue;
-		if (workers > 0 && of_own <= PEEK_SHARE * (of_own + of_workers) + 2)
-			r->left_out = true;
-		else if (workers == 0 && own > 1)
-			r->worker = (double)r->visits > PEEK_SHARE * of_own / (double)own;
+		if (workers[r->rank].readers > 0) {
+			if (visits <= PEEK_SHARE * (visits + (double)workers[r->rank].visits) + 2)
+				r->left_out = true;
+		} else if (own[crew + 1].readers > 0) {
+			r->worker = true;
+		} else if (readers > 1) {
+			r->worker = (double)r->visits > PEEK_SHARE * visits / (double)readers;
+		}
 	}
-	free(of);
+	free(workers);
+	free(own);
 }
 
 static void drop_left_out(struct account *a)
@@ -280,7 +291,7 @@ static void find_rounds(struct account *a)
 	uint32_t *order = xcalloc(a->readers + 1, sizeof(*order));
 	int64_t *first = xcalloc(a->readers + 1, sizeof(*first));
 	int64_t read_ns = INT64_MAX; /* when the first of the present generation read */
-	uint32_t rank = JOB_NONE, round = 0, number = 0;
+	uint32_t rank = JOB_NONE, round = 0, number = 0, of_kind[THREAD_KINDS_MAX];
 	const struct job_reader *last = NULL;
 
 	for (size_t i = 0; i < a->readers; i++) {
@@ -301,10 +312,17 @@ static void find_rounds(struct account *a)
 			rank = r->rank;
 			round = number = 0;
 			read_ns = INT64_MAX;
+			memset(of_kind, 0, sizeof(of_kind));
 		} else if (process && r->begin_ns > read_ns && !begins_beside(r, last)) {
 			round++;
 			number = 0;
 			read_ns = INT64_MAX;
+		}
+		if (!process) {
+			r->number = of_kind[r->round]++;
+			if (r->round + 1 > a->trainer[rank].rounds)
+				a->trainer[rank].rounds = r->round + 1;
+			continue;
 		}
 		r->round = round;
 		r->number = number++;
@@ -321,7 +339,7 @@ static void find_rounds(struct account *a)
 
 static void say_workers(struct account *a)
 {
-	uint64_t rounds = 0, agree = 0;
+	uint64_t rounds = 0, crews = 0, agree = 0;
 	uint32_t mode = 0, best = 0, most = 0;
 	uint32_t *size, *count;
 	uint64_t *first = xcalloc(a->trainers + 1, sizeof(*first)); /* round of each rank */
@@ -339,6 +357,9 @@ static void say_workers(struct account *a)
 		if (!r->worker || r->left_out)
 			continue;
 		processes |= r->thread == JOB_NONE;
+		/* of crews of threads, the one that reads most */
+		if (r->thread != JOB_NONE && r->round > 0)
+			continue;
 		at = first[r->rank] + r->round;
 		size[at]++;
 		if (size[at] > most)
@@ -352,17 +373,20 @@ static void say_workers(struct account *a)
 		return;
 	}
 	count = xcalloc((size_t)most + 1, sizeof(*count));
-	for (size_t i = 0; i < rounds; i++)
-		if (++count[size[i]] > best || (count[size[i]] == best && size[i] > mode)) {
+	for (size_t i = 0; i < rounds; i++) {
+		crews += size[i] > 0;
+		if (size[i] > 0 &&
+		    (++count[size[i]] > best || (count[size[i]] == best && size[i] > mode))) {
 			best = count[size[i]];
 			mode = size[i];
 		}
+	}
 	agree = count[mode];
 	account_inferred(a, ACCOUNT_WORKERS, mode,
 			 processes ? "processes that a rank forked and that read samples, alive at "
 				     "once; of the generations of workers"
 				   : "threads of the rank that read samples",
-			 agree, rounds)
+			 agree, crews)
 		->text = processes ? "processes" : "threads";
 	free(count);
 	free(size);
