@@ -11,6 +11,9 @@ void account_sort_groups(struct account *a);
 /* Whether a part of the name is one that parts of datasets for evaluation have: val, test. */
 bool account_is_evaluation_name(const char *name);
 
+/* Whether an extension is one of checkpoints, and of hardly anything else. */
+bool account_is_checkpoint_name(const char *extension);
+
 /* Why something is not identifiable of a job whose readers were never idle. */
 extern const char account_waiting_for_data[];
 

@@ -104,7 +104,7 @@ const struct format_facts *account_format_of(const char *extension)
 	return NULL;
 }
 
-static bool is_checkpoint(const char *extension)
+bool account_is_checkpoint_name(const char *extension)
 {
 	for (size_t i = 0; checkpoint_facts_table[i]; i++)
 		if (strcasecmp(checkpoint_facts_table[i]->name, extension) == 0)
@@ -138,11 +138,12 @@ static enum file_role role_of(const struct job_file *f, const char *extension)
 	if (is_code(f->name, extension))
 		return FILE_CODE;
 	if (written) {
-		if (read && c->bytes_read > c->bytes_written / 2 && !is_checkpoint(extension))
+		if (read && c->bytes_read > c->bytes_written / 2 &&
+		    !account_is_checkpoint_name(extension))
 			return FILE_CACHE;
 		if (among(extension, log_extensions))
 			return FILE_LOG;
-		if (is_checkpoint(extension) || c->bytes_written >= CHECKPOINT_BYTES)
+		if (account_is_checkpoint_name(extension) || c->bytes_written >= CHECKPOINT_BYTES)
 			return FILE_CHECKPOINT;
 		return FILE_LOG;
 	}
@@ -376,7 +377,7 @@ static void choose_datasets(struct account *a)
 			v->role = FILE_OTHER;
 		else if (share < 0.01 && all > 0)
 			v->role = FILE_OTHER;
-		else if (is_checkpoint(v->extension) && share < MAIN_SHARE)
+		else if (account_is_checkpoint_name(v->extension) && share < MAIN_SHARE)
 			v->role = FILE_CHECKPOINT;
 	}
 	choose_made(a);
