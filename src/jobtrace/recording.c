@@ -360,21 +360,15 @@ static void opened(struct reading *r, const struct ring_event *v)
 
 static void found(struct reading *r, const struct ring_event *v)
 {
-	static const char gone[] = " (deleted)";
 	uint64_t kind = (uint64_t)v->v[3];
-	bool deleted = kind == RING_REGULAR && str_ends(v->name[0], gone);
 	uint32_t file;
 
 	if (kind == RING_PIPE || kind == RING_SOCKETS) {
 		file = file_numbered(r, kind, (uint64_t)v->v[5]);
-	} else if (deleted) {
-		char *name = xstrndup(v->name[0], strlen(v->name[0]) - strlen(gone));
-
-		file = file_named(r, v->ring, 0, name, kind);
-		r->job->file[file].deleted = true;
-		free(name);
 	} else {
 		file = file_named(r, v->ring, 0, v->name[0], kind);
+		if (v->v[4] & RING_DELETED)
+			r->job->file[file].deleted = true;
 	}
 	if (kind == RING_REGULAR)
 		saw_size(r, file, v->v[2]);
@@ -761,7 +755,8 @@ static void make_processes(struct reading *r)
 		key_map_put2(&r->pids, h->pid, (int64_t)h->host, (uint32_t)i);
 		r->facts.anonymous |= h->anonymous != 0;
 		r->facts.full |= h->full != 0;
-		r->facts.lost += h->lost + info->counts.nested;
+		r->facts.lost += h->lost;
+		r->facts.cut_off += info->counts.cut_off;
 		r->facts.lost_bytes += h->lost_rchar + h->lost_wchar;
 		r->facts.uring += h->uring != 0;
 		r->facts.limit = h->limit;
