@@ -134,7 +134,7 @@ static double size_of(const struct account *a, const struct job_sample *s, int64
 {
 	int64_t size = a->job->file[s->file].size;
 
-	if (!a->container && size > 0)
+	if (!a->container && a->companions == 0 && size > 0)
 		return (double)size;
 	return (double)(most > 0 && s->bytes > most ? most : s->bytes);
 }
@@ -171,7 +171,8 @@ static void say_samples(struct account *a)
 			best = i;
 		}
 	free(count);
-	account_seen(a, ACCOUNT_FILES, (double)files);
+	if (a->companions == 0) /* else those that account_dataset counted */
+		account_seen(a, ACCOUNT_FILES, (double)files);
 	if (a->stream) {
 		const char *why = "the files are streams of samples, and reads do not show where "
 				  "one ends";
@@ -188,6 +189,13 @@ static void say_samples(struct account *a)
 				 0, 0);
 		account_inferred(a, ACCOUNT_SAMPLES_PER_FILE, (double)best, "places of a file",
 				 agree, files);
+	} else if (a->companions > 0) {
+		account_inferred(a, ACCOUNT_SAMPLES, (double)n,
+				 "files with the same name in other folders, or the same number, "
+				 "are always read one after the other: they are one sample",
+				 0, 0)
+			->text = account_text(a, "of %u files each", a->companions);
+		account_unknown(a, ACCOUNT_SAMPLES_PER_FILE, "a sample has several files");
 	} else {
 		account_inferred(a, ACCOUNT_SAMPLES, (double)n,
 				 "a file is read as a whole each time: it is a sample", 0, 0);

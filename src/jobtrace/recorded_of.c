@@ -95,7 +95,7 @@ static bool sizes_known(const struct account *a, const struct part *p)
 	for (size_t i = 0; i < p->files; i++)
 		if (a->job->file[p->file[i].file].size < 0)
 			return false;
-	return p->files > 0;
+	return p->files > 0 && a->companions == 0;
 }
 
 /* ---- order ---- */
@@ -163,7 +163,9 @@ static size_t place_visits(const struct account *a, const struct part *p, struct
 		epoch[i] = UINT32_MAX;
 	for (size_t i = 0; i < a->visits; i++) {
 		const struct visit *v = &a->visit[i];
-		uint32_t batch = v->batch == JOB_NONE ? 0 : v->batch;
+		/* threads share batches, and read in the order of the sampler */
+		bool thread = a->reader[v->reader].thread != JOB_NONE;
+		uint32_t batch = v->batch == JOB_NONE || thread ? 0 : v->batch;
 
 		if (!is_of(a, p, v))
 			continue;
@@ -177,7 +179,7 @@ static size_t place_visits(const struct account *a, const struct part *p, struct
 			.rank = a->reader[v->reader].rank,
 			.epoch = v->epoch,
 			.batch = batch >= first[v->reader] ? batch - first[v->reader] : batch,
-			.number = a->reader[v->reader].number,
+			.number = thread ? 0 : a->reader[v->reader].number,
 			.visit = i};
 	}
 	free(epoch);
@@ -210,6 +212,8 @@ void recorded_of_look(const struct account *a, struct recorded_has *has)
 	*has = (struct recorded_has){.sizes = sizes_known(a, &p)};
 	if (p.files == 0)
 		has->no_sizes = "no dataset was found";
+	else if (a->companions > 0)
+		has->no_sizes = "a sample has several files";
 	else if (!has->sizes)
 		has->no_sizes = "the log does not have the size of every file";
 	has->no_order = no_order(a, &p);

@@ -104,7 +104,8 @@ static void put_dataset(const struct account *a, const char *recorded,
 	bool same, sizes = recorded && has->sizes && !a->container && !a->stream;
 	const struct format_facts *f = format_for(a, &same);
 	double per_file = number_of(a, ACCOUNT_SAMPLES_PER_FILE, 1);
-	double files = number_of(a, ACCOUNT_FILES, 1);
+	/* a file of ours for the files of a sample */
+	double files = number_of(a, a->companions > 0 ? ACCOUNT_SAMPLES : ACCOUNT_FILES, 1);
 	const struct fact *size = &a->fact[ACCOUNT_SAMPLE_BYTES];
 
 	buf_puts(out, "\ndataset:\n");
