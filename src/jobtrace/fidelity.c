@@ -188,6 +188,7 @@ static bool is_request(const struct job_event *v)
 	case JOB_LIST:
 	case JOB_SYNC:
 	case JOB_RENAME:
+	case JOB_LINK:
 	case JOB_UNLINK:
 	case JOB_MAKE_DIR:
 	case JOB_TRUNCATE:

@@ -411,3 +411,19 @@ int job_finish(struct job *job, struct err *e)
 	}
 	return 0;
 }
+
+const char *job_kind_name(enum job_event_kind kind)
+{
+	static const char *const name[JOB_KINDS] = {
+		[JOB_OPEN] = "open",      [JOB_CLOSE] = "close",    [JOB_READ] = "read",
+		[JOB_WRITE] = "write",    [JOB_SEEK] = "seek",      [JOB_STAT] = "stat",
+		[JOB_LIST] = "listing",   [JOB_MAP] = "mapping",    [JOB_UNMAP] = "unmapping",
+		[JOB_ADVISE] = "advice",  [JOB_SYNC] = "sync",      [JOB_RENAME] = "rename",
+		[JOB_UNLINK] = "removal", [JOB_MAKE_DIR] = "mkdir", [JOB_TRUNCATE] = "truncation",
+		[JOB_ACCESS] = "access",  [JOB_FORK] = "fork",      [JOB_EXEC] = "exec",
+		[JOB_EXIT] = "exit",      [JOB_WAIT] = "wait",      [JOB_COMPUTE] = "computation",
+		[JOB_MARK] = "mark",      [JOB_LINK] = "link",
+	};
+
+	return (unsigned)kind < JOB_KINDS ? name[kind] : "request";
+}

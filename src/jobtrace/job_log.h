@@ -36,7 +36,7 @@ enum job_sees {
 };
 
 enum job_event_kind {
-	JOB_OPEN, /* flags: as open(2); result: descriptor or -errno */
+	JOB_OPEN, /* flags: as open(2); result: descriptor or -errno; asked: the file's size then */
 	JOB_CLOSE,
 	JOB_READ,
 	JOB_WRITE,
@@ -58,6 +58,7 @@ enum job_event_kind {
 	JOB_WAIT,    /* for a child (other), a futex or poll: the thread was blocked */
 	JOB_COMPUTE, /* marked by the application; asked: epoch, offset: step; JOB_UNKNOWN */
 	JOB_MARK,    /* other marks, likewise: file holds the name (JOB_FILE_MARK) */
+	JOB_LINK,    /* other: the new name of the file (hard links) */
 	JOB_KINDS
 };
 
@@ -188,5 +189,7 @@ int job_finish(struct job *job, struct err *e);
 struct job_heat *job_heat(struct job *job, uint32_t process, double bin_s, size_t bins);
 /* Computes the counts of all files from the events; job_finish does where the log has none. */
 void job_count(struct job *job);
+/* "open", "read", ...: what the request is called. */
+const char *job_kind_name(enum job_event_kind kind);
 /* Index of the bucket of job_counts.read_size for a request that moved `bytes`. */
 size_t job_size_bucket(int64_t bytes);

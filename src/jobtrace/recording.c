@@ -155,6 +155,8 @@ static uint32_t file_named(struct reading *r, uint32_t ring, uint64_t base, cons
 	    !r->facts.anonymous && strncmp(name, "/memfd:", 7) != 0)
 		folder = "/dev/shm", name++;
 	whole = absolute(folder, name);
+	if (k == JOB_FILE_REGULAR && strncmp(whole, "/dev/shm/", 9) == 0)
+		k = JOB_FILE_MEMORY;
 	i = job_file(r->job, whole, k);
 	if (i == files)
 		r->name_bytes += strlen(whole);
@@ -355,20 +357,27 @@ static void opened(struct reading *r, const struct ring_event *v)
 	j->file = file;
 	j->flags = (uint32_t)flags;
 	j->descriptor = fd >= 0 ? (uint32_t)fd : JOB_NONE;
+	j->asked = fd >= 0 && kind == RING_REGULAR && size >= 0 ? size : JOB_UNKNOWN;
 	add(r);
 }
 
 static void found(struct reading *r, const struct ring_event *v)
 {
+	static const char gone[] = " (deleted)";
 	uint64_t kind = (uint64_t)v->v[3];
+	bool deleted = kind == RING_REGULAR && str_ends(v->name[0], gone);
 	uint32_t file;
 
 	if (kind == RING_PIPE || kind == RING_SOCKETS) {
 		file = file_numbered(r, kind, (uint64_t)v->v[5]);
+	} else if (deleted) {
+		char *name = xstrndup(v->name[0], strlen(v->name[0]) - strlen(gone));
+
+		file = file_named(r, v->ring, 0, name, kind);
+		r->job->file[file].deleted = true;
+		free(name);
 	} else {
 		file = file_named(r, v->ring, 0, v->name[0], kind);
-		if (v->v[4] & RING_DELETED)
-			r->job->file[file].deleted = true;
 	}
 	if (kind == RING_REGULAR)
 		saw_size(r, file, v->v[2]);
@@ -615,7 +624,8 @@ static void one(struct reading *r, const struct ring_event *v)
 		add(r);
 		break;
 	case RING_RENAME:
-		named(r, v, JOB_RENAME, v->v[2]);
+	case RING_LINK:
+		named(r, v, v->kind == RING_LINK ? JOB_LINK : JOB_RENAME, v->v[2]);
 		r->event.other =
 			file_named(r, v->ring, (uint64_t)v->v[1], v->name[1], RING_REGULAR);
 		add(r);
@@ -755,8 +765,7 @@ static void make_processes(struct reading *r)
 		key_map_put2(&r->pids, h->pid, (int64_t)h->host, (uint32_t)i);
 		r->facts.anonymous |= h->anonymous != 0;
 		r->facts.full |= h->full != 0;
-		r->facts.lost += h->lost;
-		r->facts.cut_off += info->counts.cut_off;
+		r->facts.lost += h->lost + info->counts.nested;
 		r->facts.lost_bytes += h->lost_rchar + h->lost_wchar;
 		r->facts.uring += h->uring != 0;
 		r->facts.limit = h->limit;

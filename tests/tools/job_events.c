@@ -1,6 +1,6 @@
 /* job_events LOG...: every event of a job as the reader gives it, one a line:
  * pid, kind, offset, asked, result, name. Then the processes: pid, parent's pid, rank, exit,
- * bytes read of the kernel and of the log, the same of bytes written, command. */
+ * kernel's bytes read and recorded, command. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@ int main(int argc, char **argv)
 	static const char *const kinds[JOB_KINDS] = {
 		"open",  "close",  "read", "write",  "seek",    "stat",  "list",     "map",
 		"unmap", "advise", "sync", "rename", "unlink",  "mkdir", "truncate", "access",
-		"fork",  "exec",   "exit", "wait",   "compute", "mark",
+		"fork",  "exec",   "exit", "wait",   "compute", "mark",  "link",
 	};
 	struct job job;
 	struct err e = {0};
@@ -49,8 +49,6 @@ int main(int argc, char **argv)
 		number(p->exit);
 		number(p->kernel_read_bytes);
 		number(p->logged_read_bytes);
-		number(p->kernel_write_bytes);
-		number(p->logged_write_bytes);
 		say(stdout, "%s\n", p->command);
 	}
 	for (size_t i = 0; i < job.files; i++)
