@@ -99,8 +99,23 @@ static void say_plan(const struct replay_plan *p, const struct replay_image *m)
 	say_left_out(p);
 }
 
+/* Which requests had other results, and the first of them. */
+static void say_differing(const struct replay_plan *p, const struct replay_image *m,
+			  const struct replay_done *done)
+{
+	const struct plan_op *o = &p->op[done->differs - 1];
+	const struct job_event *v = &p->job->event[o->event];
+	const char *path = v->file != JOB_NONE ? m->path[v->file] : NULL;
+
+	say(stdout,
+	    "%llu request%s had another result than in the job: fewer bytes, or a file that "
+	    "exists in only one of the two. The first: %s of '%s'.\n",
+	    (unsigned long long)done->differing, done->differing == 1 ? "" : "s",
+	    job_kind_name(v->kind), path ? path : "");
+}
+
 static int report(const struct replay_args *x, const struct replay_plan *p,
-		  const struct replay_done *done, struct err *e)
+		  const struct replay_image *m, const struct replay_done *done, struct err *e)
 {
 	struct job here;
 	struct buf text = {0}, json = {0};
@@ -115,10 +130,7 @@ static int report(const struct replay_args *x, const struct replay_plan *p,
 			fidelity_print(&f, &text);
 		say_text(stdout, &text);
 		if (done->differing && !x->json)
-			say(stdout,
-			    "%llu requests had another result than in the job: fewer bytes, or a "
-			    "file that exists in only one of the two.\n",
-			    (unsigned long long)done->differing);
+			say_differing(p, m, done);
 		fflush(stdout);
 		if (x->output)
 			rc = file_write(x->output, json.data, json.len, e);
@@ -129,21 +141,23 @@ static int report(const struct replay_args *x, const struct replay_plan *p,
 	return rc;
 }
 
-static int perform(const struct replay_args *x, const struct job *job, struct replay_plan *p,
-		   struct replay_image *m, struct err *e)
+static int perform(const struct replay_args *x, const struct job *job, struct replay_names *names,
+		   struct replay_plan *p, struct replay_image *m, struct err *e)
 {
 	struct replay_options o = {.think_scale = x->no_think ? 0 : x->think_scale, .stop = &stop};
 	struct replay_done done;
-	int rc = replay_image_init(m, job, x->data ? x->data : "replay-data", e);
+	int rc = replay_names_make(names, job, e);
 
 	if (rc == 0)
-		rc = replay_plan_make(p, job, e);
+		rc = replay_image_init(m, job, names, x->data ? x->data : "replay-data", e);
+	if (rc == 0)
+		rc = replay_plan_make(p, job, names, e);
 	if (rc == 0 && p->ops == 0)
 		rc = err_set(e, ERR_DATA, "the log has no requests to files");
 	if (rc == 0)
 		rc = signals_start(&stop, e);
 	if (rc == 0)
-		rc = replay_image_make(m, job, x->sparse, x->cold, &stop, e);
+		rc = replay_image_make(m, x->sparse, x->cold, &stop, e);
 	if (rc < 0)
 		return rc;
 	if (!x->json)
@@ -154,11 +168,12 @@ static int perform(const struct replay_args *x, const struct job *job, struct re
 	if (rc == 0 && done.stopped)
 		return err_set(e, ERR_CANCELED, "stopped after %llu operations",
 			       (unsigned long long)done.ops);
-	return rc < 0 ? rc : report(x, p, &done, e);
+	return rc < 0 ? rc : report(x, p, m, &done, e);
 }
 
 static int replay(const struct replay_args *x, struct err *e)
 {
+	struct replay_names names = {0};
 	struct replay_image m = {0};
 	struct replay_plan p = {0};
 	struct job job;
@@ -170,9 +185,10 @@ static int replay(const struct replay_args *x, struct err *e)
 	if (rc == 0)
 		rc = check_log(&job, e);
 	if (rc == 0)
-		rc = perform(x, &job, &p, &m, e);
+		rc = perform(x, &job, &names, &p, &m, e);
 	replay_plan_release(&p);
 	replay_image_release(&m);
+	replay_names_release(&names);
 	job_release(&job);
 	return rc;
 }

@@ -9,7 +9,8 @@
 #include "jobtrace/replay_image.h"
 #include "jobtrace/replay_plan.h"
 
-/* More bytes are asked for in several requests. A thread has a buffer of its largest request. */
+/* More bytes are asked for in several requests. A thread has a buffer of its largest read; all
+ * write from one of the largest write. */
 #define REPLAY_TRANSFER_MAX (INT64_C(1) << 30)
 
 struct replay_options {
@@ -21,6 +22,7 @@ struct replay_done {
 	uint64_t ops;       /* made */
 	uint64_t differing; /* answers other than the log's: fewer bytes, a file that is there or
 			       not */
+	uint32_t differs;   /* the operation + 1 of the first of them, by the log's order */
 	int64_t wall_ns;
 	bool stopped;
 };

@@ -21,6 +21,7 @@
 
 #define MARKER_NAME "stoker-image"
 #define MARKER "." MARKER_NAME
+#define LOCK_NAME "stoker_replay.lock"
 #define PART_MAX 200u   /* of a name; file systems take 255 */
 #define NAME_MAX_ 3000u /* below the folder */
 #define PIECE (1u << 20)
@@ -44,6 +45,8 @@ static void put_part(struct buf *out, const char *s, size_t n)
 	} else if (n == strlen(MARKER) && memcmp(s, MARKER, n) == 0) {
 		/* ours, which says whose the folder is */
 		buf_puts(out, "%2e" MARKER_NAME);
+	} else if (n == strlen("." LOCK_NAME) && memcmp(s, "." LOCK_NAME, n) == 0) {
+		buf_puts(out, "%2e" LOCK_NAME);
 	} else if (n > PART_MAX) {
 		buf_append(out, s, PART_MAX / 2);
 		buf_printf(out, "%%%016" PRIx64, hash_of(s, n));
@@ -81,30 +84,86 @@ static char *path_of(const char *folder, const char *name)
 
 struct seen {
 	bool any, created; /* an event that succeeded; the first one made the file */
+	bool surely;       /* and cannot have opened an older one */
 	bool tried;        /* one that did not */
 	bool moved;        /* bytes were read or written */
-	bool folder;
+	bool folder;       /* it was used as one */
+	bool unnamed;  /* a file without a name was made in it, whose bytes the log books here */
+	bool changed;  /* written, cut or replaced: sizes are later ones from here on */
+	int64_t size;  /* before that; JOB_UNKNOWN */
+	int64_t least; /* read so far before that */
+	int64_t most;  /* in the log at all */
 };
 
-static void see(struct seen *s, const struct job_event *v)
+static bool failed(const struct job_event *v)
 {
-	if (v->result < 0 && v->result != JOB_UNKNOWN && v->kind != JOB_EXIT) {
+	return v->result < 0 && v->result != JOB_UNKNOWN;
+}
+
+static bool is_change(const struct job_event *v)
+{
+	return v->kind == JOB_WRITE || v->kind == JOB_TRUNCATE || v->kind == JOB_RENAME ||
+	       v->kind == JOB_UNLINK || (v->kind == JOB_OPEN && v->flags & O_TRUNC);
+}
+
+/* What the log tells of the size that the file had before the job changed it. `sizes`: the log has
+ * them, so that 0 is one. */
+static void see_size(struct seen *s, const struct job_event *v, bool sizes)
+{
+	int64_t end = v->offset >= 0 && v->result > 0 ? v->offset + v->result : 0;
+
+	if (s->changed)
+		return;
+	if (is_change(v)) {
+		s->changed = true;
+		return;
+	}
+	if (v->kind == JOB_READ && end > s->least)
+		s->least = end;
+	/* by another name it may have changed since */
+	if (s->size != JOB_UNKNOWN)
+		return;
+	if (v->kind == JOB_STAT && v->result >= 0 && (v->result > 0 || sizes))
+		s->size = v->result;
+	else if (v->kind == JOB_OPEN && v->asked >= 0)
+		s->size = v->asked;
+	/* there it ended */
+	else if (v->kind == JOB_READ && end > 0 && v->asked > v->result)
+		s->size = end;
+}
+
+static void see(struct seen *s, const struct job_event *v, enum job_file_kind kind, bool sizes)
+{
+	if (failed(v) && v->kind != JOB_EXIT) {
 		s->tried = true;
+		/* it is in the way */
+		if (v->kind != JOB_RENAME && (v->result == -EEXIST || v->result == -EISDIR)) {
+			s->folder = s->folder || v->result == -EISDIR || v->kind == JOB_MAKE_DIR;
+			s->any = true;
+		}
 		return;
 	}
 	/* it is noted before the call, which tries the folders of PATH one after another */
 	if (v->kind == JOB_EXEC)
 		return;
-	s->folder = s->folder || v->kind == JOB_MAKE_DIR || v->kind == JOB_LIST;
+	s->folder = s->folder || v->kind == JOB_MAKE_DIR || v->kind == JOB_LIST ||
+		    kind == JOB_FILE_FOLDER;
+	s->unnamed = s->unnamed || (v->kind == JOB_OPEN && (v->flags & O_TMPFILE) == O_TMPFILE);
 	if (!s->any) {
 		s->any = true;
 		s->created = (v->kind == JOB_OPEN && v->flags & O_CREAT) || v->kind == JOB_WRITE ||
 			     v->kind == JOB_MAKE_DIR;
+		/* it was there, with these bytes */
+		if (v->kind == JOB_OPEN && v->asked > 0 && !(v->flags & O_TRUNC))
+			s->created = false;
+		s->surely = s->created &&
+			    (v->kind != JOB_OPEN || v->asked == 0 || v->flags & (O_EXCL | O_TRUNC));
 	}
+	see_size(s, v, sizes);
 	/* what is opened to be made if need be was there if it is read first */
 	if (!s->moved && (v->kind == JOB_READ || v->kind == JOB_WRITE) && v->result > 0) {
 		s->moved = true;
-		s->created = s->created && v->kind == JOB_WRITE;
+		s->created = s->created && (s->surely || v->kind == JOB_WRITE);
 	}
 }
 
@@ -113,59 +172,132 @@ static bool is_kept(const struct job_file *f)
 	return f->kind == JOB_FILE_REGULAR || f->kind == JOB_FILE_FOLDER;
 }
 
-/* A name may be in the log both as a file and as a folder: each gets the number of the first. */
-static uint32_t *number_names(const struct job *job)
+static struct seen made_now(void)
 {
-	uint32_t *of = xcalloc(job->files + 1, sizeof(*of));
-	struct texts names = {0};
-	uint32_t *first = xcalloc(job->files + 1, sizeof(*first));
-
-	for (size_t i = 0; i < job->files; i++) {
-		size_t known = names.n, k;
-
-		of[i] = (uint32_t)i;
-		if (!is_kept(&job->file[i]))
-			continue;
-		k = texts_add(&names, job->file[i].name);
-		if (k == known)
-			first[k] = (uint32_t)i;
-		of[i] = first[k];
-	}
-	texts_release(&names);
-	free(first);
-	return of;
+	return (struct seen){.any = true,
+			     .created = true,
+			     .surely = true,
+			     .moved = true,
+			     .changed = true,
+			     .size = JOB_UNKNOWN};
 }
 
-static void find_places(struct replay_image *m, const struct job *job)
-{
-	struct seen *seen = xcalloc(job->files + 1, sizeof(*seen));
-	uint32_t *of = number_names(job);
+/* All files by name, those below a folder next to each other. */
+struct sorted {
+	const struct job *job;
+	uint32_t *v;
+	size_t n;
+};
 
+static int by_name(const void *a, const void *b, void *arg)
+{
+	const struct job *job = arg;
+
+	return strcmp(job->file[*(const uint32_t *)a].name, job->file[*(const uint32_t *)b].name);
+}
+
+static void sort_names(struct sorted *s, const struct job *job, const struct replay_names *names)
+{
+	*s = (struct sorted){.job = job, .v = xcalloc(job->files + 1, sizeof(*s->v))};
+	for (size_t i = 0; i < job->files; i++)
+		if (is_kept(&job->file[i]) && names->of[i] == i)
+			s->v[s->n++] = (uint32_t)i;
+	qsort_r(s->v, s->n, sizeof(*s->v), by_name, (void *)(uintptr_t)job);
+}
+
+/* What lies below a folder that is renamed comes with it, where the job knew it below the old name.
+ */
+static void rename_below(const struct sorted *s, const struct replay_names *names,
+			 struct seen *seen, const char *from, const char *to)
+{
+	AUTO_FREE char *below = xasprintf("%s/", to);
+	size_t low = 0, high = s->n, n = strlen(below);
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (strcmp(s->job->file[s->v[middle]].name, below) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < s->n && strncmp(s->job->file[s->v[low]].name, below, n) == 0; low++) {
+		AUTO_FREE char *before = xasprintf("%s/%s", from, s->job->file[s->v[low]].name + n);
+		uint32_t k = replay_names_find(names, before);
+
+		if (!seen[s->v[low]].any && k != JOB_NONE && seen[k].any)
+			seen[s->v[low]] = made_now();
+	}
+}
+
+static void gather(const struct job *job, const struct replay_names *names, struct seen *seen)
+{
+	struct sorted sorted = {0};
+
+	for (size_t i = 0; i < job->files; i++)
+		seen[i].size = JOB_UNKNOWN;
+	for (size_t i = 0; i < job->files; i++)
+		if (job->file[i].size > seen[names->of[i]].most)
+			seen[names->of[i]].most = job->file[i].size;
 	for (size_t i = 0; i < job->events; i++) {
 		const struct job_event *v = &job->event[i];
+		struct seen *other;
 
-		if (v->file != JOB_NONE)
-			see(&seen[of[v->file]], v);
-		if (v->kind == JOB_RENAME && (v->result >= 0 || v->result == JOB_UNKNOWN) &&
-		    v->other != JOB_NONE && v->other < job->files && !seen[of[v->other]].any)
-			seen[of[v->other]] =
-				(struct seen){.any = true, .created = true, .moved = true};
+		if (v->file == JOB_NONE)
+			continue;
+		see(&seen[names->of[v->file]], v, job->file[v->file].kind,
+		    job->sees & JOB_SEES_SIZES);
+		if ((v->kind != JOB_RENAME && v->kind != JOB_LINK) || failed(v) ||
+		    v->other == JOB_NONE || v->other >= job->files)
+			continue;
+		other = &seen[names->of[v->other]];
+		other->changed = true;
+		if (!other->any) {
+			int64_t most = other->most;
+
+			*other = made_now();
+			other->most = most;
+		}
+		other->folder = other->folder || seen[names->of[v->file]].folder;
+		if (v->kind == JOB_LINK)
+			continue;
+		if (!sorted.v)
+			sort_names(&sorted, job, names);
+		rename_below(&sorted, names, seen, job->file[v->file].name,
+			     job->file[v->other].name);
 	}
-	for (size_t i = 0; i < job->files; i++) {
-		const struct seen *s = &seen[of[i]];
+	free(sorted.v);
+}
 
-		if (job->file[i].kind == JOB_FILE_FOLDER)
-			seen[of[i]].folder = true;
+static void find_places(struct replay_image *m, const struct job *job,
+			const struct replay_names *names)
+{
+	struct seen *seen = xcalloc(job->files + 1, sizeof(*seen));
+
+	gather(job, names, seen);
+	for (size_t i = 0; i < job->files; i++) {
+		const struct seen *s = &seen[names->of[i]];
+		int64_t most = s->most;
+
 		if (!is_kept(&job->file[i]))
 			m->place[i] = IMAGE_NONE;
 		else if (s->any)
 			m->place[i] = s->created ? IMAGE_MADE : IMAGE_PRESENT;
 		else
 			m->place[i] = s->tried ? IMAGE_ABSENT : IMAGE_NONE;
+		/* bytes are of files, whatever else was tried */
+		m->is_folder[i] = s->unnamed || (s->folder && !s->moved);
+		if (s->size != JOB_UNKNOWN)
+			most = s->size;
+		else if (s->changed && s->least > 0)
+			most = s->least;
+		m->size[i] = most < s->least && s->size == JOB_UNKNOWN ? s->least : most;
 	}
 	for (size_t i = 0; i < job->files; i++)
-		m->is_folder[i] = seen[of[i]].folder;
-	free(of);
+		for (uint32_t k = names->above[i]; m->place[i] == IMAGE_PRESENT && k != JOB_NONE;
+		     k = names->above[k])
+			if (m->place[k] == IMAGE_MADE)
+				m->place[i] = IMAGE_UNSEEN;
 	free(seen);
 }
 
@@ -191,7 +323,7 @@ static void find_folders(struct replay_image *m)
 	size_t n = 0, length;
 
 	for (size_t i = 0; i < m->files; i++)
-		if (m->path[i])
+		if (m->path[i] && m->place[i] != IMAGE_ABSENT)
 			list[n++] = (uint32_t)i;
 	qsort_r(list, n, sizeof(*list), compare_paths, m);
 	for (size_t i = n; i-- > 1;) {
@@ -201,22 +333,17 @@ static void find_folders(struct replay_image *m)
 		if (strcmp(path, next) == 0)
 			m->is_folder[list[i - 1]] =
 				m->is_folder[list[i - 1]] || m->is_folder[list[i]];
-		else if (strncmp(path, next, length) == 0 && next[length] == '/' &&
-			 m->place[list[i]] != IMAGE_ABSENT)
+		else if (strncmp(path, next, length) == 0 && next[length] == '/')
 			m->is_folder[list[i - 1]] = true;
 	}
 	free(list);
 }
 
-static int64_t size_of(const struct job_file *f)
+int replay_image_init(struct replay_image *m, const struct job *job,
+		      const struct replay_names *names, const char *folder, struct err *e)
 {
-	return f->size > 0 ? f->size : 0;
-}
-
-int replay_image_init(struct replay_image *m, const struct job *job, const char *folder,
-		      struct err *e)
-{
-	*m = (struct replay_image){.folder = xstrdup(folder), .files = job->files};
+	*m = (struct replay_image){
+		.names = names, .folder = xstrdup(folder), .lock.fd = -1, .files = job->files};
 	for (size_t n = strlen(m->folder); n > 1 && m->folder[n - 1] == '/'; n--)
 		m->folder[n - 1] = '\0';
 	if (strlen(m->folder) > PATH_MAX - NAME_MAX_ - 64)
@@ -226,9 +353,10 @@ int replay_image_init(struct replay_image *m, const struct job *job, const char 
 	m->place = try_calloc(job->files + 1, 1, "the names of the files", e);
 	m->is_folder =
 		try_calloc(job->files + 1, sizeof(*m->is_folder), "the names of the files", e);
-	if (!m->path || !m->place || !m->is_folder)
+	m->size = try_calloc(job->files + 1, sizeof(*m->size), "the names of the files", e);
+	if (!m->path || !m->place || !m->is_folder || !m->size)
 		return -ENOMEM;
-	find_places(m, job);
+	find_places(m, job, names);
 	for (size_t i = 0; i < job->files; i++) {
 		const struct job_file *f = &job->file[i];
 
@@ -238,12 +366,11 @@ int replay_image_init(struct replay_image *m, const struct job *job, const char 
 	}
 	find_folders(m);
 	for (size_t i = 0; i < job->files; i++) {
-		const struct job_file *f = &job->file[i];
-
-		if (m->place[i] != IMAGE_PRESENT || m->is_folder[i])
+		/* a name that is in the log in two kinds is one file */
+		if (m->place[i] != IMAGE_PRESENT || m->is_folder[i] || names->of[i] != i)
 			continue;
 		m->present++;
-		if (__builtin_add_overflow(m->bytes, (uint64_t)size_of(f), &m->bytes) ||
+		if (__builtin_add_overflow(m->bytes, (uint64_t)m->size[i], &m->bytes) ||
 		    m->bytes > INT64_MAX)
 			return err_set(e, ERR_DATA,
 				       "the files of the log have more than 2^63 bytes together");
@@ -253,11 +380,14 @@ int replay_image_init(struct replay_image *m, const struct job *job, const char 
 
 void replay_image_release(struct replay_image *m)
 {
+	if (m->folder)
+		file_unlock(&m->lock);
 	for (size_t i = 0; m->path && i < m->files; i++)
 		free(m->path[i]);
 	free(m->path);
 	free(m->place);
 	free(m->is_folder);
+	free(m->size);
 	free(m->folder);
 	*m = (struct replay_image){0};
 }
@@ -389,6 +519,7 @@ static int take_folder(const struct replay_image *m, struct err *e)
 	while ((entry = readdir(d)))
 		empty = empty &&
 			(strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+			 strcmp(entry->d_name, "." LOCK_NAME) == 0 ||
 			 strcmp(entry->d_name, "lost+found") == 0);
 	closedir(d);
 	if (empty || access(marker, F_OK) == 0)
@@ -397,6 +528,20 @@ static int take_folder(const struct replay_image *m, struct err *e)
 		       "the folder '%s' holds other things than the files of a replay: name an "
 		       "empty or a new one",
 		       m->folder);
+}
+
+static int lock_folder(struct replay_image *m, struct err *e)
+{
+	AUTO_FREE char *path = xasprintf("%s/." LOCK_NAME, m->folder);
+	char who[FILE_LOCK_WHO_MAX];
+	int rc = file_lock(&m->lock, path, who, e);
+
+	if (rc != -EBUSY)
+		return rc;
+	return err_set(e, -EBUSY,
+		       "another replay uses the folder '%s'%s%s: wait for it to end, stop it, or "
+		       "name another one with --data (lock file '%s')",
+		       m->folder, who[0] ? ": " : "", who, path);
 }
 
 /* No folder of the image is a link: what is below it would lie elsewhere. */
@@ -475,21 +620,21 @@ static int check_space(const struct replay_image *m, uint64_t bytes, struct err 
 		       str_bytes(room, have, sizeof(have)));
 }
 
-/* What the job makes or misses is not there. */
-static void remove_made_files(const struct replay_image *m)
+/* What the job makes or misses is not there: inner names first, and of folders only empty ones. */
+static void remove_made(const struct replay_image *m)
 {
-	for (size_t i = 0; i < m->files; i++)
-		if (m->place[i] == IMAGE_MADE || m->place[i] == IMAGE_ABSENT)
-			unlink(m->path[i]);
-}
+	uint32_t *list = xcalloc(m->files + 1, sizeof(*list));
+	size_t n = 0;
 
-/* Folders that hold other things stay. */
-static void remove_made_folders(const struct replay_image *m)
-{
-	/* names are in the order in which the job came to them: inner folders later */
-	for (size_t i = m->files; i-- > 0;)
-		if (m->place[i] == IMAGE_MADE || m->place[i] == IMAGE_ABSENT)
-			rmdir(m->path[i]);
+	for (size_t i = 0; i < m->files; i++)
+		if (m->place[i] != IMAGE_NONE && m->place[i] != IMAGE_PRESENT &&
+		    m->names->of[i] == i)
+			list[n++] = (uint32_t)i;
+	qsort_r(list, n, sizeof(*list), compare_paths, (void *)(uintptr_t)m);
+	while (n-- > 0)
+		if (unlink(m->path[list[n]]) < 0 && errno == EISDIR)
+			rmdir(m->path[list[n]]);
+	free(list);
 }
 
 static void make_cold(const struct replay_image *m)
@@ -507,19 +652,21 @@ static void make_cold(const struct replay_image *m)
 	}
 }
 
-static int make_all(struct replay_image *m, const struct job *job, bool sparse, bool again,
-		    void *piece, const struct stop_flag *stop, struct err *e)
+static int make_all(struct replay_image *m, bool sparse, bool again, void *piece,
+		    const struct stop_flag *stop, struct err *e)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < m->files && rc == 0; i++) {
-		const struct job_file *f = &job->file[i];
-		uint64_t bytes = (uint64_t)size_of(f);
+		uint64_t bytes = (uint64_t)m->size[i];
 
-		if (m->place[i] == IMAGE_NONE)
+		if (m->place[i] == IMAGE_NONE || m->names->of[i] != i)
 			continue;
 		if (stop_is_set(stop))
 			return err_set(e, ERR_CANCELED, "stopped while files were made");
+		/* where the job looks in vain no folder is needed either */
+		if (m->place[i] == IMAGE_ABSENT)
+			continue;
 		if (m->place[i] != IMAGE_PRESENT)
 			rc = make_parents(m, m->path[i], e);
 		else if (m->is_folder[i])
@@ -531,8 +678,8 @@ static int make_all(struct replay_image *m, const struct job *job, bool sparse, 
 	return rc;
 }
 
-int replay_image_make(struct replay_image *m, const struct job *job, bool sparse, bool cold,
-		      const struct stop_flag *stop, struct err *e)
+int replay_image_make(struct replay_image *m, bool sparse, bool cold, const struct stop_flag *stop,
+		      struct err *e)
 {
 	const char *way = sparse ? "sparse\n" : "filled\n";
 	uint64_t missing = 0;
@@ -542,15 +689,17 @@ int replay_image_make(struct replay_image *m, const struct job *job, bool sparse
 	int rc = take_folder(m, e);
 
 	if (rc == 0)
+		rc = lock_folder(m, e);
+	if (rc == 0)
 		rc = check_links(m, e);
 	if (rc < 0)
 		return rc;
 	m->written = m->written_bytes = 0;
 	again = !same_way(m, sparse);
 	for (size_t i = 0; i < m->files && !sparse; i++)
-		if (m->place[i] == IMAGE_PRESENT && !m->is_folder[i] &&
-		    !is_there(m->path[i], (uint64_t)size_of(&job->file[i])))
-			missing += (uint64_t)size_of(&job->file[i]);
+		if (m->place[i] == IMAGE_PRESENT && !m->is_folder[i] && m->names->of[i] == i &&
+		    !is_there(m->path[i], (uint64_t)m->size[i]))
+			missing += (uint64_t)m->size[i];
 	rc = check_space(m, missing, e);
 	if (rc < 0)
 		return rc;
@@ -560,14 +709,33 @@ int replay_image_make(struct replay_image *m, const struct job *job, bool sparse
 	/* until all is whole, as neither */
 	rc = again ? mark(m, "begun\n", e) : 0;
 	if (rc == 0) {
-		remove_made_files(m);
-		rc = make_all(m, job, sparse, again, piece, stop, e);
-		remove_made_folders(m);
+		remove_made(m);
+		rc = make_all(m, sparse, again, piece, stop, e);
+		remove_made(m);
 	}
 	free(piece);
 	if (rc == 0 && again)
 		rc = mark(m, way, e ? e : &ignored);
 	if (rc == 0 && cold)
 		make_cold(m);
+	return rc;
+}
+
+int replay_image_restore(const struct replay_image *m, uint32_t file)
+{
+	const char *path = m->path[file];
+	struct err why;
+	int fd, rc = 0;
+
+	if (make_parents(m, path, &why) < 0)
+		return -1;
+	if (m->is_folder[file])
+		return mkdir(path, 0777) < 0 && errno != EEXIST ? -1 : 0;
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return errno == EEXIST ? 0 : -1;
+	if (m->place[file] != IMAGE_MADE && m->size[file] > 0)
+		rc = ftruncate(fd, (off_t)m->size[file]);
+	close(fd);
 	return rc;
 }

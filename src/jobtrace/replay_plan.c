@@ -1,6 +1,9 @@
 /* From the events of a job to the operations of its replay. The events are gone through once in the
- * order of their begin; what waits can only wait for what ended, in the log, before it began (reads
- * of pipes: for what began before they ended), so that no circle can arise. */
+ * order of their begin; what waits can only wait for what ended, in the log, before it began, so
+ * that no circle can arise. Three kinds may wait for what went on at the same time: waits, for what
+ * ended before them (at the same time: what began before them); reads of pipes and the making of a
+ * name, for a write or removal that began before they ended, which wait for nothing of that sort
+ * themselves. So, along what waits for what, from one of these to the next the ends descend. */
 #include "jobtrace/replay_plan.h"
 
 #include <errno.h>
@@ -17,6 +20,21 @@
 
 struct last { /* the last operation of somebody */
 	uint32_t thread, op;
+	uint32_t before; /* of a process: that thread's one before it */
+};
+
+/* A thread that used a file since its last change. */
+struct user {
+	uint32_t thread, op;
+	uint32_t next; /* + 1 */
+};
+/* So many of a file are looked through; further ones are kept twice. */
+#define USERS_SEARCHED 8
+
+/* A wait of the log whose end the events have not come to. */
+struct waiting {
+	int64_t end_ns;
+	uint32_t op;
 };
 
 /* What is known of each while the events are gone through. */
@@ -33,8 +51,14 @@ struct of_process {
 };
 
 struct of_file {
-	struct last change, use;
-	uint32_t told; /* the thread that waited for this change already */
+	struct last change;
+	struct last removal; /* the last one that took the name away */
+	uint32_t users;      /* + 1: since that change */
+	uint32_t told;       /* the thread that waited for this change already */
+	bool changes;        /* at any time: else nobody needs to know who uses it */
+	bool exists;         /* as far as is known */
+	uint32_t made_anew;  /* the operation that made it although it existed: its removal is
+			      * still to come; NONE */
 };
 
 /* A descriptor of a process: an entry of a hash table. */
@@ -58,7 +82,12 @@ struct planner {
 	uint32_t *refs;         /* of each slot */
 	size_t ref_room;
 	struct last *slot_use; /* of each slot */
-	uint32_t last_folder;  /* the operation that made the last folder */
+	const struct replay_names *names;
+	struct user *user; /* of all files */
+	size_t users, user_room;
+	uint32_t free_user;      /* + 1 */
+	struct waiting *waiting; /* a heap: the first one to end in front */
+	size_t waitings, waiting_room;
 	int64_t origin_ns;
 	uint64_t inherited;
 	struct err *e;
@@ -132,8 +161,10 @@ static void remember(struct of_process *p, const struct replay_plan *plan, struc
 {
 	size_t oldest = 0;
 
+	l.before = NONE;
 	for (size_t i = 0; i < RECENT; i++) {
 		if (p->recent[i].op == NONE || p->recent[i].thread == l.thread) {
+			l.before = p->recent[i].op;
 			p->recent[i] = l;
 			return;
 		}
@@ -144,9 +175,10 @@ static void remember(struct of_process *p, const struct replay_plan *plan, struc
 	p->recent[oldest] = l;
 }
 
-/* The operation of another thread of `process` that ended last in (after, until]; NONE. */
+/* The operation of another thread of `process` that ended last in (after, until]; NONE. `going`:
+ * also of threads that had begun another one. */
 static uint32_t ended_last(struct planner *m, uint32_t process, uint32_t thread, int64_t after,
-			   int64_t until)
+			   int64_t until, bool going)
 {
 	const struct of_process *p = &m->process[process];
 	uint32_t best = NONE;
@@ -155,6 +187,10 @@ static uint32_t ended_last(struct planner *m, uint32_t process, uint32_t thread,
 		uint32_t op = p->recent[i].op;
 
 		if (op == NONE || p->recent[i].thread == thread)
+			continue;
+		if (going && op_at(m, op)->log_end_ns > until)
+			op = p->recent[i].before;
+		if (op == NONE)
 			continue;
 		if (op_at(m, op)->log_end_ns > after && op_at(m, op)->log_end_ns <= until &&
 		    (best == NONE || op_at(m, op)->log_end_ns > op_at(m, best)->log_end_ns))
@@ -214,7 +250,7 @@ static uint32_t new_slot(struct planner *m, uint32_t file, uint32_t thread, uint
 		return PLAN_NO_SLOT;
 	p->slot[p->slots] = (struct plan_slot){.file = file, .thread = thread, .op = op};
 	m->refs[p->slots] = 0;
-	m->slot_use[p->slots] = (struct last){NONE, NONE};
+	m->slot_use[p->slots] = (struct last){NONE, NONE, NONE};
 	return p->slots++;
 }
 
@@ -259,11 +295,13 @@ static bool is_pipe(const struct planner *m, const struct job_event *v)
 	       (v->kind == JOB_READ || v->kind == JOB_WRITE);
 }
 
+/* What failed changed nothing. */
 static bool changes(const struct job_event *v)
 {
-	return v->kind == JOB_WRITE || v->kind == JOB_TRUNCATE || v->kind == JOB_RENAME ||
-	       v->kind == JOB_UNLINK || v->kind == JOB_MAKE_DIR ||
-	       (v->kind == JOB_OPEN && v->flags & (O_CREAT | O_TRUNC));
+	return !failed(v) &&
+	       (v->kind == JOB_WRITE || v->kind == JOB_TRUNCATE || v->kind == JOB_RENAME ||
+		v->kind == JOB_UNLINK || v->kind == JOB_MAKE_DIR || v->kind == JOB_LINK ||
+		(v->kind == JOB_OPEN && v->flags & (O_CREAT | O_TRUNC)));
 }
 
 /* Whether the event becomes an operation, and whether one of which only the place counts. */
@@ -279,6 +317,7 @@ static bool is_taken(const struct planner *m, const struct job_event *v, bool *o
 	case JOB_LIST:
 		return is_stored(m, v->file);
 	case JOB_RENAME:
+	case JOB_LINK:
 		return is_stored(m, v->file) && v->other != JOB_NONE && v->other < m->job->files &&
 		       is_stored(m, v->other);
 	case JOB_READ:
@@ -313,12 +352,12 @@ static void begin_thread(struct planner *m, uint32_t op, uint32_t thread)
 	uint32_t process = m->job->thread[thread].process;
 	uint32_t parent = m->job->process[process].parent;
 	struct plan_op *o = op_at(m, op);
-	uint32_t on = ended_last(m, process, thread, INT64_MIN, o->log_begin_ns);
+	uint32_t on = ended_last(m, process, thread, INT64_MIN, o->log_begin_ns, false);
 
 	if (on == NONE)
 		on = m->process[process].fork;
 	if (on == NONE && parent != JOB_NONE && parent < m->job->processes)
-		on = ended_last(m, parent, thread, INT64_MIN, o->log_begin_ns);
+		on = ended_last(m, parent, thread, INT64_MIN, o->log_begin_ns, false);
 	if (on == NONE)
 		o->think_ns = o->log_begin_ns - m->origin_ns;
 	else
@@ -340,30 +379,80 @@ static void set_think(struct planner *m, uint32_t op, const struct job_event *v)
 	}
 	o->think_ns = gap > 0 ? gap : 0;
 	if (gap > PLAN_GAP_NS)
-		on = ended_last(m, process, v->thread, t->ready_ns, o->log_begin_ns);
+		on = ended_last(m, process, v->thread, t->ready_ns, o->log_begin_ns, false);
 	if (on == NONE)
 		return;
 	o->think_ns = 0;
 	wait_for(m, op, on, o->log_begin_ns - op_at(m, on)->log_end_ns);
 }
 
-/* A wait of the log: for a child, for another thread, or for whoever writes the pipe that is read
- * next. */
-static void plan_wait(struct planner *m, uint32_t op, const struct job_event *v)
+/* ---- waits of the log ---- */
+
+static void wait_for_late(struct planner *m, uint32_t op, uint32_t on, int64_t lag_ns);
+
+/* For a child, for another thread, or for whoever writes the pipe that is read next: for what
+ * ended last before it. Of several that end at once, the earlier ones are waited for only. */
+static void plan_wait(struct planner *m, uint32_t op)
 {
-	uint32_t process = m->job->thread[v->thread].process, on = NONE;
 	struct plan_op *o = op_at(m, op);
+	const struct job_event *v = &m->job->event[o->event];
+	uint32_t process = m->job->thread[v->thread].process, on = NONE;
 
 	if (v->other != JOB_NONE && v->other < m->job->processes && v->other != process)
-		on = ended_last(m, v->other, NONE, INT64_MIN, o->log_end_ns);
+		on = ended_last(m, v->other, NONE, INT64_MIN, o->log_end_ns, true);
 	if (on == NONE)
-		on = ended_last(m, process, v->thread, o->log_begin_ns, o->log_end_ns);
-	if (on != NONE && op_at(m, on)->log_begin_ns < o->log_end_ns &&
-	    op_at(m, on)->log_end_ns <= o->log_end_ns)
-		wait_for(m, op, on, o->log_end_ns - op_at(m, on)->log_end_ns);
+		on = ended_last(m, process, v->thread, o->log_begin_ns, o->log_end_ns, true);
+	if (on != NONE && (op_at(m, on)->log_end_ns < o->log_end_ns || on < op))
+		wait_for_late(m, op, on, o->log_end_ns - op_at(m, on)->log_end_ns);
 	else
 		o->hold_ns = o->log_end_ns - o->log_begin_ns;
 }
+
+static bool earlier(const struct waiting *a, const struct waiting *b)
+{
+	return a->end_ns != b->end_ns ? a->end_ns < b->end_ns : a->op < b->op;
+}
+
+static void swap(struct waiting *a, struct waiting *b)
+{
+	struct waiting c = *a;
+
+	*a = *b;
+	*b = c;
+}
+
+/* It is planned once what ends before it is known. */
+static void plan_wait_later(struct planner *m, uint32_t op)
+{
+	size_t i = m->waitings;
+
+	m->waiting = more(m, m->waiting, i, &m->waiting_room, sizeof(*m->waiting), "waits");
+	if (m->rc < 0)
+		return;
+	m->waiting[i] = (struct waiting){op_at(m, op)->log_end_ns, op};
+	m->waitings++;
+	for (; i > 0 && earlier(&m->waiting[i], &m->waiting[(i - 1) / 2]); i = (i - 1) / 2)
+		swap(&m->waiting[i], &m->waiting[(i - 1) / 2]);
+}
+
+static void plan_waits_until(struct planner *m, int64_t now_ns)
+{
+	while (m->waitings > 0 && m->waiting[0].end_ns <= now_ns && m->rc == 0) {
+		uint32_t op = m->waiting[0].op;
+
+		m->waiting[0] = m->waiting[--m->waitings];
+		for (size_t i = 0, k; (k = 2 * i + 1) < m->waitings; i = k) {
+			if (k + 1 < m->waitings && earlier(&m->waiting[k + 1], &m->waiting[k]))
+				k++;
+			if (!earlier(&m->waiting[k], &m->waiting[i]))
+				break;
+			swap(&m->waiting[k], &m->waiting[i]);
+		}
+		plan_wait(m, op);
+	}
+}
+
+/* ---- files ---- */
 
 static void plan_open(struct planner *m, uint32_t op, const struct job_event *v)
 {
@@ -399,9 +488,10 @@ static void use_slot(struct planner *m, uint32_t op, const struct job_event *v)
 	s->shared = s->shared || s->thread != v->thread;
 	s->writes = s->writes || v->kind == JOB_WRITE || v->kind == JOB_TRUNCATE;
 	if (s->op != NONE)
-		wait_for_ended(m, op, (struct last){s->thread, s->op});
-	wait_for_ended(m, op, v->kind == JOB_CLOSE ? m->slot_use[slot] : (struct last){NONE, NONE});
-	m->slot_use[slot] = (struct last){v->thread, op};
+		wait_for_ended(m, op, (struct last){s->thread, s->op, NONE});
+	wait_for_ended(m, op,
+		       v->kind == JOB_CLOSE ? m->slot_use[slot] : (struct last){NONE, NONE, NONE});
+	m->slot_use[slot] = (struct last){v->thread, op, NONE};
 	if (v->kind != JOB_CLOSE || s->op == NONE)
 		return;
 	h = v->descriptor != JOB_NONE ? find_held(m, process, v->descriptor) : NULL;
@@ -414,21 +504,107 @@ static void use_slot(struct planner *m, uint32_t op, const struct job_event *v)
 	}
 }
 
-/* Others' changes of the file, and others' use of what this one changes. */
-static void use_file(struct planner *m, uint32_t op, const struct job_event *v, uint32_t file)
+static void add_user(struct planner *m, struct of_file *f, uint32_t thread, uint32_t op)
 {
-	struct of_file *f = &m->file[file];
+	uint32_t i = f->users;
 
+	for (int n = 0; i && n < USERS_SEARCHED; n++, i = m->user[i - 1].next)
+		if (m->user[i - 1].thread == thread) {
+			m->user[i - 1].op = op;
+			return;
+		}
+	i = m->free_user;
+	if (i) {
+		m->free_user = m->user[i - 1].next;
+	} else {
+		m->user = more(m, m->user, m->users, &m->user_room, sizeof(*m->user), "files");
+		if (m->rc < 0)
+			return;
+		i = (uint32_t)++m->users;
+	}
+	m->user[i - 1] = (struct user){thread, op, f->users};
+	f->users = i;
+}
+
+/* Others' changes of the file, and others' use of what this one changes. */
+static void use_name(struct planner *m, uint32_t op, const struct job_event *v, uint32_t name,
+		     bool change)
+{
+	struct of_file *f = &m->file[name];
+
+	if (!f->changes)
+		return;
 	if (f->told != v->thread) {
 		wait_for_ended(m, op, f->change);
 		f->told = v->thread;
 	}
-	if (changes(v)) {
-		wait_for_ended(m, op, f->use);
-		f->change = (struct last){v->thread, op};
+	if (change) {
+		for (uint32_t i = f->users, next; i && m->rc == 0; i = next) {
+			next = m->user[i - 1].next;
+			wait_for_ended(
+				m, op,
+				(struct last){m->user[i - 1].thread, m->user[i - 1].op, NONE});
+			m->user[i - 1].next = m->free_user;
+			m->free_user = i;
+		}
+		f->users = 0;
+		f->change = (struct last){v->thread, op, NONE};
 		f->told = v->thread;
 	}
-	f->use = (struct last){v->thread, op};
+	add_user(m, f, v->thread, op);
+}
+
+static bool makes_anew(const struct job_event *v)
+{
+	return v->kind == JOB_MAKE_DIR || v->kind == JOB_LINK ||
+	       (v->kind == JOB_OPEN && v->flags & O_CREAT && v->flags & O_EXCL);
+}
+
+/* Of a removal and a making of one name at the same time the removal came first, whichever began
+ * first: names are made anew only where they are not. `made`: what the event leaves. */
+static void order_name(struct planner *m, uint32_t op, const struct job_event *v, uint32_t name,
+		       bool made)
+{
+	struct of_file *f = &m->file[name];
+
+	if (failed(v))
+		return;
+	if (!made) {
+		if (f->made_anew != NONE &&
+		    m->job->event[op_at(m, f->made_anew)->event].thread != v->thread &&
+		    op_at(m, op)->log_begin_ns < op_at(m, f->made_anew)->log_end_ns) {
+			wait_for_late(m, f->made_anew, op, 0);
+			f->made_anew = NONE;
+			return;
+		}
+		f->removal = (struct last){v->thread, op, NONE};
+		f->exists = false;
+		return;
+	}
+	if (makes_anew(v)) {
+		f->made_anew = f->exists ? op : NONE;
+		if (f->removal.op != NONE && f->removal.thread != v->thread)
+			wait_for(m, op, f->removal.op, 0);
+	}
+	f->exists = true;
+}
+
+static bool removes(const struct job_event *v)
+{
+	return v->kind == JOB_UNLINK || v->kind == JOB_RENAME;
+}
+
+static void use_file(struct planner *m, uint32_t op, const struct job_event *v, uint32_t file,
+		     bool change)
+{
+	uint32_t name = m->names->of[file];
+
+	order_name(m, op, v, name, file != v->file || !removes(v));
+	use_name(m, op, v, name, change);
+	/* what is below a folder comes after its making, and before its end */
+	for (uint32_t k = m->names->above[name]; k != JOB_NONE && m->rc == 0;
+	     k = m->names->above[k])
+		use_name(m, op, v, k, false);
 }
 
 static void plan_stored(struct planner *m, uint32_t op, const struct job_event *v)
@@ -438,26 +614,22 @@ static void plan_stored(struct planner *m, uint32_t op, const struct job_event *
 	if (v->kind == JOB_OPEN)
 		plan_open(m, op, v);
 	else if (v->kind == JOB_READ || v->kind == JOB_WRITE || v->kind == JOB_SEEK ||
-		 v->kind == JOB_CLOSE || v->kind == JOB_SYNC || v->kind == JOB_TRUNCATE)
+		 v->kind == JOB_CLOSE || v->kind == JOB_SYNC || v->kind == JOB_LIST ||
+		 (v->kind == JOB_TRUNCATE && v->descriptor != JOB_NONE))
 		use_slot(m, op, v);
 	if (m->rc < 0)
 		return;
 	if (v->kind != JOB_CLOSE && v->kind != JOB_SEEK)
-		use_file(m, op, v, v->file);
-	if (v->kind == JOB_RENAME)
-		use_file(m, op, v, v->other);
-	if (v->kind == JOB_MAKE_DIR)
-		m->last_folder = op;
-	else if (m->last_folder != NONE && changes(v))
-		wait_for_ended(m, op,
-			       (struct last){m->job->event[op_at(m, m->last_folder)->event].thread,
-					     m->last_folder});
+		use_file(m, op, v, v->file, changes(v) && v->kind != JOB_LINK);
+	if (v->kind == JOB_RENAME || v->kind == JOB_LINK)
+		use_file(m, op, v, v->other, changes(v));
 	if (v->kind == JOB_READ || v->kind == JOB_WRITE) {
-		int64_t bytes =
-			v->asked != JOB_UNKNOWN && v->asked > v->result ? v->asked : v->result;
+		bool more_asked = v->kind == JOB_READ && v->asked > v->result;
+		int64_t bytes = more_asked ? v->asked : v->result;
 
 		t->most_bytes = bytes > t->most_bytes ? bytes : t->most_bytes;
-		t->writes = t->writes || v->kind == JOB_WRITE;
+		if (v->kind == JOB_WRITE && v->result > t->most_written)
+			t->most_written = v->result;
 	}
 }
 
@@ -504,15 +676,19 @@ static void take_event(struct planner *m, uint32_t i)
 	atomic_init(&m->p->op[op].end_ns, JOB_UNKNOWN);
 	m->p->ops++;
 	set_times(m, op_at(m, op), v);
+	plan_waits_until(m, op_at(m, op)->log_begin_ns);
 	set_think(m, op, v);
+	/* what a fork or an end takes belongs to it */
+	if (v->kind == JOB_FORK || v->kind == JOB_EXIT)
+		op_at(m, op)->hold_ns = op_at(m, op)->log_end_ns - op_at(m, op)->log_begin_ns;
 	if (v->kind == JOB_WAIT)
-		plan_wait(m, op, v);
+		plan_wait_later(m, op);
 	else if (!only)
 		plan_stored(m, op, v);
 	if (m->rc < 0)
 		return;
 	append(m, op, v);
-	remember(&m->process[process], m->p, (struct last){v->thread, op});
+	remember(&m->process[process], m->p, (struct last){v->thread, op, NONE});
 	if (v->kind == JOB_FORK && !failed(v) && v->other != JOB_NONE &&
 	    v->other < m->job->processes && v->other != process) {
 		inherit(m, process, v->other);
@@ -539,8 +715,6 @@ static int by_file(const void *a, const void *b)
 	return x->file != y->file ? (x->file > y->file) - (x->file < y->file)
 				  : (x->op > y->op) - (x->op < y->op);
 }
-
-static void wait_for_late(struct planner *m, uint32_t op, uint32_t on, int64_t lag_ns);
 
 /* The read, or the wait just before it (a poll), waited for the write: what passed after that until
  * it returned is the machine's. What was there at once takes as long as it took. */
@@ -691,28 +865,48 @@ static int get_memory(struct planner *m)
 	for (size_t i = 0; i < job->processes; i++) {
 		m->process[i].fork = NONE;
 		for (size_t k = 0; k < RECENT; k++)
-			m->process[i].recent[k] = (struct last){NONE, NONE};
+			m->process[i].recent[k] = (struct last){NONE, NONE, NONE};
 	}
 	for (size_t i = 0; i < job->files; i++) {
-		m->file[i] = (struct of_file){{NONE, NONE}, {NONE, NONE}, NONE};
+		m->file[i] = (struct of_file){.change = {NONE, NONE, NONE},
+					      .removal = {NONE, NONE, NONE},
+					      .told = NONE,
+					      .made_anew = NONE};
 		m->free_slot_of[i] = PLAN_NO_SLOT;
 	}
-	m->last_folder = NONE;
 	return 0;
 }
 
-int replay_plan_make(struct replay_plan *p, const struct job *job, struct err *e)
+static void find_changes(struct planner *m)
 {
-	struct planner m = {.p = p, .job = job, .e = e};
+	for (size_t i = 0; i < m->job->events; i++) {
+		const struct job_event *v = &m->job->event[i];
+
+		if (v->file == JOB_NONE || !changes(v))
+			continue;
+		m->file[m->names->of[v->file]].changes = true;
+		if (v->other != JOB_NONE && v->other < m->job->files &&
+		    (v->kind == JOB_RENAME || v->kind == JOB_LINK))
+			m->file[m->names->of[v->other]].changes = true;
+	}
+}
+
+int replay_plan_make(struct replay_plan *p, const struct job *job, const struct replay_names *names,
+		     struct err *e)
+{
+	struct planner m = {.p = p, .job = job, .names = names, .e = e};
 
 	*p = (struct replay_plan){.job = job};
 	if (job->events > UINT32_MAX - 2)
 		return err_set(e, -EFBIG, "the log has more requests than can be replayed");
 	m.rc = get_memory(&m);
-	if (m.rc == 0)
+	if (m.rc == 0) {
 		set_origin(&m);
+		find_changes(&m);
+	}
 	for (size_t i = 0; i < job->events && m.rc == 0; i++)
 		take_event(&m, (uint32_t)i);
+	plan_waits_until(&m, INT64_MAX);
 	if (m.rc == 0)
 		plan_pipes(&m);
 	free(m.thread);
@@ -723,6 +917,8 @@ int replay_plan_make(struct replay_plan *p, const struct job *job, struct err *e
 	free(m.held);
 	free(m.refs);
 	free(m.slot_use);
+	free(m.user);
+	free(m.waiting);
 	return m.rc;
 }
 

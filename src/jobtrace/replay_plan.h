@@ -5,8 +5,11 @@
  * An operation begins when the one before it in its thread has ended, its thread has thought, and
  * all that it waits for has ended. It waits for
  *   - the write of a pipe that a read of that pipe got its last byte from,
- *   - the last change of a file by another thread (a write, a truncation, a rename, its creation);
- *     a change, for the last use of the file by another thread,
+ *   - the last change of a file, or of a folder above it, by another thread (a write, a
+ *     truncation, a rename, a removal, its creation); a change, for the last use by each other
+ *     thread,
+ *   - the end of the child, or of what another thread of its process did last, if it is a wait of
+ *     the log,
  *   - the opening of its descriptor by another thread; closing one, for its last use,
  *   - in the first operation of a process or thread: the fork, or what its process or its parent
  *     did last,
@@ -27,6 +30,7 @@
 
 #include "base/err.h"
 #include "jobtrace/job_log.h"
+#include "jobtrace/replay_names.h"
 
 #define PLAN_GAP_NS 200000
 /* A pipe that is read so soon after it was written was waited for. */
@@ -39,6 +43,7 @@ struct plan_op {
 	uint32_t dep, deps; /* in plan->dep */
 	uint32_t next;      /* the thread's next operation + 1; 0: the last one */
 	uint8_t closes;     /* JOB_CLOSE that ends the last descriptor of the slot */
+	bool begins;        /* a thread begins after it; the engine's */
 	uint8_t only;     /* nothing is asked of the storage: only its place in the order counts */
 	int64_t think_ns; /* before it */
 	int64_t hold_ns;  /* of `only`: it takes so long in any case */
@@ -64,9 +69,8 @@ struct plan_slot { /* an open file, shared by all descriptors that go back to on
 };
 
 struct plan_thread {
-	uint32_t first, ops; /* first: an index + 1; 0: none */
-	int64_t most_bytes;  /* of a transfer */
-	bool writes;
+	uint32_t first, ops;              /* first: an index + 1; 0: none */
+	int64_t most_bytes, most_written; /* of a transfer */
 };
 
 struct replay_plan {
@@ -85,6 +89,7 @@ struct replay_plan {
 /* The operations that were made as a job, with the times and results of the replay. Threads,
  * processes and files have the numbers that they have in the job. */
 int replay_plan_job(const struct replay_plan *p, struct job *out, struct err *e);
-/* `job` must outlive it. Release in any case. */
-int replay_plan_make(struct replay_plan *p, const struct job *job, struct err *e);
+/* `job` must outlive it, `names` only this call. Release in any case. */
+int replay_plan_make(struct replay_plan *p, const struct job *job, const struct replay_names *names,
+		     struct err *e);
 void replay_plan_release(struct replay_plan *p);

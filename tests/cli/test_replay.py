@@ -6,9 +6,11 @@ import pathlib
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from util import SANITIZED, STOKER, left_out  # noqa: E402
@@ -221,6 +223,96 @@ def check_hostile(tmp):
     assert "are free" in said, said
 
 
+REAL = r"""
+import fcntl, os, socket, time
+def child(f, *a):
+    pid = os.fork()
+    if pid == 0:
+        f(*a)
+        os._exit(0)
+    return pid
+def tries(f, *a):
+    try: return f(*a)
+    except OSError: return None
+def put(name, text, how="w"):
+    with open(name, how) as f: f.write(text)
+# what fails must not succeed: a folder in use, a file in the way, a name that is nowhere
+os.mkdir("full"); put("full/in", "1"); tries(os.rmdir, "full"); tries(os.mkdir, "full"); tries(os.rename, "none", "any")
+tries(os.open, "kept", os.O_DIRECTORY); tries(os.open, "kept", os.O_CREAT | os.O_EXCL | os.O_WRONLY); tries(os.mkdir, "none/below")
+put("none", "now"); open("none").read()
+# a file that was there grows, and is read between
+put("kept", "x" * 1000, "a"); print(len(open("kept").read()))
+# names change hands: each process removes what the other one made
+def locker(k):
+    for i in range(10):
+        while True:
+            fd = tries(os.open, "lock", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+            if fd is not None: break
+            time.sleep(0.002)
+        put(f"l{k}.{i}", "1"); os.close(fd); os.unlink("lock")
+for pid in [child(locker, k) for k in range(2)]: os.waitpid(pid, 0)
+# what children made their parent reads and removes, and a folder with another name
+def fill(k):
+    time.sleep(0.01 * k); os.mkdir(f"d{k}"); put(f"d{k}/f", "x" * k)
+for pid in [child(fill, k) for k in range(1, 5)]: os.waitpid(pid, 0)
+for k in range(1, 5): os.rename(f"d{k}", f"e{k}"); open(f"e{k}/f").read(); os.unlink(f"e{k}/f"); os.rmdir(f"e{k}")
+# hard links, a socket in a new folder, a listing with questions between
+put("one", "1" * 50); os.link("one", "two"); os.unlink("one"); open("two").read(); os.unlink("two")
+os.mkdir("s"); s = socket.socket(socket.AF_UNIX); s.bind("s/sock"); os.unlink("s/sock"); os.rmdir("s")
+print(sum(e.stat().st_size for e in os.scandir("many")))
+fd = os.open("new", os.O_RDWR | os.O_CREAT)
+os.posix_fallocate(fd, 0, 5000); print(len(os.pread(fd, 9000, 0)))
+"""
+
+
+def check_real(tmp):
+    """A real job, recorded: each of its requests has the same answer in the replay, each time."""
+    if SANITIZED:
+        return left_out("a job recorded: its interpreter has no sanitizer")
+    work = tmp / "work"
+    (work / "many").mkdir(parents=True)
+    for i in range(1500):
+        (work / "many" / f"{i:05}").write_text("x" * (i % 7))
+    (work / "kept").write_text("before")
+    done = subprocess.run([STOKER, "record", "-o", tmp / "real", "--", sys.executable, "-c", REAL], cwd=work, timeout=60,
+                          capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.split() == ["1006", str(sum(i % 7 for i in range(1500))), "5000"], done
+    for args in (), ("--no-think",), ("--think-scale", "0.1"):
+        out = tmp / "real.json"
+        said = replay(tmp, tmp / "real", "--data", tmp / "image", "-o", out, *args)
+        f = json.loads(out.read_text())
+        assert f["requests_equal"] == 1 and f["other_requests_equal"] == 1 and f["order_tau"] == 1, f
+        # a lock is asked for while it is held, which is a matter of time
+        other = re.search(r"(\d+) requests? had another result.*of '(.*)'", said)
+        assert not other or other[2].endswith("/lock"), said
+    # files are listed as often as the job did, not once an entry
+    assert f["run_s"]["here"] < 5, f
+
+
+def check_lock(tmp):
+    """One replay at a time in a folder; the other one is told who has it."""
+    log, data = job(think=0.3).write(tmp / "slowly"), tmp / "locked"
+    first = subprocess.Popen([STOKER, "replay", log, "--data", data], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    lock = data / ".stoker_replay.lock"
+    while not lock.exists() or not lock.read_text():
+        assert first.poll() is None
+        time.sleep(0.01)
+    said = replay(tmp, log, "--data", data, status=1)
+    assert f"process {first.pid} on host" in said and "--data" in said, said
+    # stopped in the middle, then killed: the next one begins anew
+    first.send_signal(signal.SIGINT)
+    assert first.wait(timeout=60) == 1, first.returncode
+    assert not lock.exists()
+    killed = subprocess.Popen([STOKER, "replay", log, "--data", data], stdout=subprocess.DEVNULL)
+    while not (data / "job/data/s0.npy").exists() or not lock.exists():
+        assert killed.poll() is None
+        time.sleep(0.01)
+    killed.kill()
+    killed.wait()
+    replay(tmp, log, "--data", data, "--no-think")
+    assert not lock.exists()
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         tmp = pathlib.Path(folder)
@@ -229,6 +321,8 @@ def main():
         check_waiting(tmp)
         check_names(tmp)
         check_hostile(tmp)
+        check_real(tmp)
+        check_lock(tmp)
 
 
 main()
