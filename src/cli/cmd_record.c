@@ -50,7 +50,8 @@ struct recorded {
 	uint64_t limit;
 	char *preload;
 	pid_t pid;
-	int status; /* exit status of the command */
+	int status;           /* exit status of the command */
+	const char *launches; /* the command, where it is a launcher; else NULL */
 	bool ended;
 	struct ring_end *end; /* of processes that were reaped; the last: of all */
 	size_t ends, room, left;
@@ -144,6 +145,20 @@ static void set_variables(const struct recorded *j, const struct record_args *x)
 	} else {
 		setenv("LD_PRELOAD", j->preload, 1);
 	}
+}
+
+/* The command's name if it starts ranks, perhaps by daemons and on other hosts. */
+static const char *launcher_name(const char *command)
+{
+	static const char *const names[] = {"srun",    "mpirun", "mpiexec",        "mpiexec.hydra",
+					    "orterun", "prun",   "prterun",        "aprun",
+					    "jsrun",   "ibrun",  "mpirun.openmpi", "mpirun.mpich"};
+	const char *slash = strrchr(command, '/'), *name = slash ? slash + 1 : command;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return name;
+	return NULL;
 }
 
 /* ---- the command ---- */
@@ -336,6 +351,11 @@ static void say_blind(const struct recording_facts *f, const struct recorded *j,
 {
 	char a[32], b[32], n[64];
 
+	if (j->launches && !f->ranked)
+		buf_say(out,
+			"  ranks                  none was recorded: let '%s' pass LD_PRELOAD and "
+			"STOKER_RECORD_* on, or start 'stoker record' itself\n",
+			j->launches);
 	for (size_t i = 0; i < f->unrecorded.n && i < UNRECORDED_SHOWN; i++)
 		buf_say(out, "  not recorded           %s\n", f->unrecorded.v[i]);
 	if (f->unrecorded.n > UNRECORDED_SHOWN)
@@ -395,7 +415,8 @@ static int report(const struct recorded *j, const char *shown, struct err *e)
 	if (f.processes == 0)
 		buf_say(&out,
 			"  nothing was recorded: the programs do not load LD_PRELOAD (static, "
-			"set-user-ID, another libc, or a container)\n");
+			"set-user-ID, another libc, or a container), or there was no room in the "
+			"folder\n");
 	say_kernel(&f, &out);
 	say_blind(&f, j, &out);
 	buf_puts(&out, "next: stoker explain ");
@@ -494,6 +515,7 @@ static int record(const struct record_args *x, int *status, struct err *e)
 		free(j.preload);
 		return rc;
 	}
+	j.launches = launcher_name(x->word[0]);
 	set_variables(&j, x);
 	signals_of(&set);
 	sigprocmask(SIG_BLOCK, &set, &was);

@@ -12,6 +12,7 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -23,6 +24,7 @@
 #define NAMES_MAX 1000
 #define JOB_FILE_MAX 4096
 #define KEY_NAME ".key"
+#define ROOM_LEAST 65536 /* bytes that must be free: those of a few processes */
 
 static uint64_t digest(const char *s)
 {
@@ -68,6 +70,20 @@ static int read_job(const char *path, char job[32], bool *anonymous, struct err 
 	buf_release(&text);
 	free(name);
 	return rc;
+}
+
+static int has_room(const char *path, struct err *e)
+{
+	struct statvfs s;
+	char bytes[32];
+
+	if (statvfs(path, &s) < 0 || (uint64_t)s.f_bavail * s.f_frsize >= ROOM_LEAST)
+		return 0;
+	return err_set(e, -ENOSPC,
+		       "%s: no room for a recording: %s are free. Name a folder on another file "
+		       "system",
+		       path,
+		       str_bytes((double)s.f_bavail * (double)s.f_frsize, bytes, sizeof(bytes)));
 }
 
 /* Makes the file that marks the folder. 1: another process did. */
@@ -139,7 +155,7 @@ static int begin_at(struct record_folder *f, const char *path, const char *job, 
 		    struct err *e)
 {
 	char text[256], mine[32] = "none", theirs[32];
-	bool hashed;
+	bool hashed, made;
 	int rc;
 
 	if (job)
@@ -147,13 +163,18 @@ static int begin_at(struct record_folder *f, const char *path, const char *job, 
 	if (strlen(path) >= sizeof(f->path))
 		return err_set(e, ERR_USAGE, "-o: the name of the folder is too long");
 	snprintf(f->path, sizeof(f->path), "%s", path);
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+	made = mkdir(path, 0700) == 0;
+	if (!made && errno != EEXIST)
 		return err_sys(e, errno, "%s: cannot be made", path);
 	rc = read_job(path, theirs, &hashed, e);
 	if (rc == -ENOENT && is_empty(path)) {
 		snprintf(text, sizeof(text), "%sjob %s\nanonymous %d\n", RING_JOB_MAGIC, mine,
 			 anonymous);
-		rc = make_job(path, text, e);
+		rc = has_room(path, e);
+		if (rc == 0)
+			rc = make_job(path, text, e);
+		if (rc < 0 && made)
+			rmdir(path); /* unless another rank is at work in it */
 		if (rc <= 0)
 			return rc;
 		rc = read_job(path, theirs, &hashed, e);

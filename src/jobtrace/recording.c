@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/path.h"
 #include "base/saturate.h"
 #include "base/str.h"
 #include "jobtrace/key_map.h"
@@ -58,6 +59,7 @@ struct reading {
 	bool *opened;
 	size_t sizes;
 	uint64_t name_bytes, names_most; /* of the files */
+	struct texts made_in_memory;     /* names below /dev/shm */
 	bool events;
 	struct recording_facts facts;
 	struct job_event event;
@@ -337,10 +339,17 @@ static void opened(struct reading *r, const struct ring_event *v)
 {
 	int64_t flags = v->v[1], fd = v->v[2], size = v->v[5];
 	uint64_t kind = (uint64_t)v->v[4];
-	uint32_t file = file_named(r, v->ring, (uint64_t)v->v[0], v->name[0],
-				   flags & O_DIRECTORY ? RING_FOLDER : kind);
+	uint32_t file;
 	struct job_event *j;
 
+	/* in /dev/shm, what the job did not make itself is data that somebody put there */
+	if (kind == RING_MEMORY && fd >= 0 && !(flags & O_CREAT) &&
+	    texts_find(&r->made_in_memory, v->name[0]) == TEXT_NONE)
+		kind = RING_REGULAR;
+	else if (kind == RING_MEMORY && flags & O_CREAT)
+		texts_add(&r->made_in_memory, v->name[0]);
+	file = file_named(r, v->ring, (uint64_t)v->v[0], v->name[0],
+			  flags & O_DIRECTORY ? RING_FOLDER : kind);
 	if (fd >= 0) {
 		describe(r, v->ring, (uint64_t)v->v[3],
 			 (struct description){file, 0, (uint32_t)fd, (uint8_t)kind,
@@ -804,6 +813,7 @@ int recording_read(struct job *job, const char *folder, bool events, struct reco
 	key_map_release(&r.threads);
 	key_map_release(&r.ring_ids);
 	key_map_release(&r.pids);
+	texts_release(&r.made_in_memory);
 	free(r.description);
 	free(r.mapping);
 	free(r.size);
@@ -834,15 +844,30 @@ void recording_facts_release(struct recording_facts *f)
 
 /* ---- the row ---- */
 
+static bool begins(const unsigned char *head, size_t n, const char *with)
+{
+	return n >= strlen(with) && memcmp(head, with, strlen(with)) == 0;
+}
+
+/* Also single files of a recording, which read_folders refuses with what to name instead. */
 static bool recognize(const char *path, bool folder, const unsigned char *head, size_t n)
 {
-	(void)head;
-	(void)n;
-	return folder && ring_folder(path);
+	return folder ? ring_folder(path)
+		      : begins(head, n, RING_MAGIC) || begins(head, n, RING_END_MAGIC) ||
+				begins(head, n, RING_JOB_MAGIC);
 }
 
 static int read_folders(struct job *job, const char *const *paths, size_t n, struct err *e)
 {
+	for (size_t i = 0; i < n; i++)
+		if (!ring_folder(paths[i])) {
+			AUTO_FREE char *folder = path_dirname(paths[i]);
+
+			return err_set(e, ERR_USAGE,
+				       "%s is one file of a recording, which is read as a whole: "
+				       "name its folder, %s",
+				       paths[i], folder);
+		}
 	if (n > 1)
 		return err_set(e, ERR_USAGE, "%s and %s are two recordings: each folder is one job",
 			       paths[0], paths[1]);

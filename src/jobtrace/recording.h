@@ -16,6 +16,8 @@
 struct recording_facts {
 	uint64_t events, files;     /* files: regular ones that were opened */
 	uint64_t processes, killed; /* killed: that did not tell their end */
+	uint64_t ranked;            /* processes that a launcher gave a rank */
+	uint64_t elsewhere;         /* started by others than the command, such as daemons */
 	uint64_t bytes_read,
 		bytes_written; /* recorded: what the kernel counts in rchar and wchar */
 	uint64_t excluded_calls, excluded_read, excluded_written; /* of these */

@@ -33,6 +33,18 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
+/* Processes that `stoker record` reaped: the kernel's count of the command has them. The first end
+ * of each. */
+static struct key_map reaped(const struct ring_files *files)
+{
+	struct key_map ends = {0};
+
+	for (size_t i = 0; i < files->ends; i++)
+		if (files->end[i].pid > 0 && key_map_get(&ends, files->end[i].pid) == KEY_MAP_NONE)
+			key_map_put(&ends, files->end[i].pid, (uint32_t)i);
+	return ends;
+}
+
 /* What the kernel counted of each process, less what it adds of the children that were reaped, and
  * what was recorded. */
 static void account(struct job *job, const struct ring_files *files, const uint32_t *process,
@@ -43,6 +55,7 @@ static void account(struct job *job, const struct ring_files *files, const uint3
 	uint64_t *total_read = xcalloc(n + 1, sizeof(*total_read));
 	uint64_t *total_written = xcalloc(n + 1, sizeof(*total_written));
 	uint64_t own_read = 0, own_written = 0;
+	struct key_map ends = reaped(files);
 
 	for (size_t i = 0; i < n; i++)
 		job->process[i].logged_read_bytes = job->process[i].logged_write_bytes = 0;
@@ -94,6 +107,20 @@ static void account(struct job *job, const struct ring_files *files, const uint3
 		job->process[i].kernel_read_bytes = read[i] < 0 ? JOB_UNKNOWN : read[i];
 		job->process[i].kernel_write_bytes = written[i] < 0 ? JOB_UNKNOWN : written[i];
 	}
+	for (size_t i = 0; i < n; i++) {
+		facts->ranked += job->process[i].rank >= 0;
+		if (job->process[i].parent != JOB_NONE ||
+		    key_map_get(&ends, job->process[i].pid) != KEY_MAP_NONE)
+			continue;
+		/* a rank that a daemon started; of a killed one, what it recorded makes no
+		 * difference */
+		facts->elsewhere++;
+		facts->kernel_read +=
+			total_read[i] ? total_read[i] : (uint64_t)job->process[i].logged_read_bytes;
+		facts->kernel_written += total_read[i]
+						 ? total_written[i]
+						 : (uint64_t)job->process[i].logged_write_bytes;
+	}
 	for (size_t i = 0; i < files->ends; i++) {
 		const struct ring_end *end = &files->end[i];
 
@@ -121,25 +148,20 @@ static void account(struct job *job, const struct ring_files *files, const uint3
 	free(written);
 	free(total_read);
 	free(total_written);
+	key_map_release(&ends);
 }
 
-/* Exit statuses that only the one who reaped the process knows; the first of each. */
+/* Exit statuses that only the one who reaped the process knows. */
 static void take_ends(struct job *job, const struct ring_files *files)
 {
-	struct key_map ends = {0};
+	struct key_map ends = reaped(files);
 
-	for (size_t i = 0; i < files->ends; i++) {
-		const struct ring_end *end = &files->end[i];
-
-		if (end->pid > 0 && end->status != JOB_UNKNOWN &&
-		    key_map_get(&ends, end->pid) == KEY_MAP_NONE)
-			key_map_put(&ends, end->pid, (uint32_t)i);
-	}
 	for (size_t k = 0; k < job->processes; k++) {
 		struct job_process *p = &job->process[k];
 		uint32_t i = key_map_get(&ends, p->pid);
 
-		if (p->exit == JOB_UNKNOWN && i != KEY_MAP_NONE)
+		if (p->exit == JOB_UNKNOWN && i != KEY_MAP_NONE &&
+		    files->end[i].status != JOB_UNKNOWN)
 			p->exit = files->end[i].status;
 	}
 	key_map_release(&ends);

@@ -216,6 +216,10 @@ def folders(tmp, file):
                                f"'{JOB}' loop '{file}' 100000; s=$?; '{EVENTS}' '{full}/r' | grep -c '^event .* read'; exit $s"],
                               capture_output=True, text=True)
         assert done.returncode == 0 and "no room" in done.stderr and 1000 < int(done.stdout) < 100000, done
+        # one that is full from the beginning: no job, no folder
+        done = subprocess.run(["unshare", "-m", "sh", "-c", f"mount -t tmpfs -o size=40k none '{full}' && '{STOKER}' record -o '{full}/r' -- "
+                               f"echo ran; s=$?; ls '{full}'; exit $s"], capture_output=True, text=True)
+        assert done.returncode == 1 and done.stdout == "" and "/r: no room for a recording: 40 KiB are free" in done.stderr, done
     else:
         left_out("a full file system: needs root")
 
@@ -249,6 +253,9 @@ def without_names(tmp, file):
 def damaged(tmp, file):
     """Rings that are cut anywhere, or hold anything."""
     r = Recording(tmp, "to_cut", [JOB, "variants", file])
+    for part in (*r.folder.glob("*.ring"), r.folder / "stoker-recording"):
+        done = subprocess.run([STOKER, "explain", part], capture_output=True, text=True)
+        assert done.returncode == 2 and f"{part} is one file of a recording" in done.stderr and f"name its folder, {r.folder}\n" in done.stderr, done
     ring = max(r.folder.glob("*.ring"), key=lambda p: p.stat().st_size)
     data = ring.read_bytes()
     whole = len(r.events)

@@ -395,6 +395,47 @@ class Dataset(Kind):
                 command(["run", *keys, "-o", folder / "out"], self.tmp)
 
 
+# Epochs over files by a worker that is told by a pipe, and a checkpoint.
+JOB = """
+import os, sys
+for i in range(4): open(f'{sys.argv[1]}/part{i}.npy', 'wb').write(bytes(3000))
+for epoch in range(3):
+    (ask, asks), (take, gives) = os.pipe(), os.pipe()
+    if os.fork() == 0:
+        os.close(asks)
+        while order := os.read(ask, 1):
+            with open(f'{sys.argv[1]}/part{order[0]}.npy', 'rb') as f: os.write(gives, f.read()[:9])
+        os._exit(0)
+    os.close(ask)
+    for i in (2, 0, 3, 1): os.write(asks, bytes([i])); os.read(take, 9)
+    os.close(asks)
+    os.wait()
+    with open(f'{sys.argv[1]}/state.tmp', 'wb') as f: f.write(bytes(1 << 20)); os.fsync(f.fileno())
+    os.rename(f'{sys.argv[1]}/state.tmp', f'{sys.argv[1]}/state.pt')
+"""
+
+
+class Recording(Kind):
+    """The files of a recorded job."""
+    how = BYTES
+
+    def make(self):
+        data = self.tmp / "recorded"
+        data.mkdir()
+        made(["record", "-o", self.base, "--", sys.executable, "-c", JOB, data], self.tmp)
+
+    def mutators(self, path):
+        return (*BYTES, cut, words)
+
+    def read(self, folder, r):
+        how = r.choice(([], ["-v"], ["--json"], ["-o", folder / "job.yaml"], ["-o", folder / "job.html"], ["replay"]))
+        if how == ["replay"]:
+            command(["replay", folder, "--data", folder.with_suffix(".image"), "--no-think", "--sparse"], self.tmp)
+            shutil.rmtree(folder.with_suffix(".image"), ignore_errors=True)
+        else:
+            command(["explain", folder, *how], self.tmp)
+
+
 MODEL = ["model.type=transformer", "model.num_layers=1", "model.transformer.vocab_size=10", "model.transformer.hidden_size=8",
          "model.transformer.ffn_hidden_size=8", "model.transformer.num_attention_heads=2", "model.transformer.num_kv_heads=1",
          "workflow.train=false", "workflow.evaluation=false", "workflow.checkpoint=true", "checkpoint.verify=true"]
@@ -503,8 +544,8 @@ def damage(form, path, before, after):
     return {parts[i] if parts else f"{path.name} at {i}" for i in range(len(before)) if before[i] != after[i]}
 
 
-KINDS = (Results, Dlio, Study, Workload, Trace, Dataset, Checkpoint)
-SHARES = {"Results": 5, "Dlio": 3, "Study": 4, "Workload": 3, "Trace": 3, "Dataset": 2, "Checkpoint": 4}
+KINDS = (Results, Dlio, Study, Workload, Trace, Dataset, Checkpoint, Recording)
+SHARES = {"Results": 5, "Dlio": 3, "Study": 4, "Workload": 3, "Trace": 3, "Dataset": 2, "Checkpoint": 4, "Recording": 3}
 
 
 def one(kind, n, seed, keep):

@@ -54,6 +54,25 @@ def howto(folder):
              "\n".join(p.read_text()[-2000:] for p in folder.glob("slurm-*.out")))
 
 
+def record(tmp):
+    """Ranks of two hosts in one recording: srun on the outside, on the inside, and without the variables."""
+    (tmp / "bytes").write_bytes(bytes(65536))
+    tools = pathlib.Path(os.environ["STOKER_TOOLS"]).resolve()
+    job = [tools / "recorded", "loop", tmp / "bytes", 500]
+    launch, recorder = ["srun", "-N2", "-n4"], ["timeout", "-k", "5", "60", PROGRAM, "record", "-o"]
+    done = run([*launch, *recorder, tmp / "r-in", "--", *job])
+    assert done.stderr.count("recorded: 4 processes, 1 file") == 1 and done.stderr.count("recorded: ") == 1, done.stderr
+    done = run([*recorder, tmp / "r-out", "--", *launch, *job])
+    for name in ("r-in", "r-out"):
+        lines = [line.split(" ") for line in run([tools / "job_events", tmp / name]).stdout.splitlines()]
+        ranks = {w[1]: w[3] for w in lines if w[0] == "process" and w[3] != "-1"}
+        assert sorted(ranks.values()) == ["0", "1", "2", "3"], (name, ranks)
+        reads = [ranks[w[1]] for w in lines if w[:1] == ["event"] and w[2] == "read" and w[6].endswith("/bytes")]
+        assert sorted(reads) == sorted(500 * list("0123")), (name, len(reads))
+    done = run([*recorder, tmp / "r-none", "--", *launch, "--export=NONE", *job])
+    assert "none was recorded: let 'srun' pass LD_PRELOAD" in done.stderr, done.stderr
+
+
 with hosts_to_oneself(), tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
     os.chmod(tmp, 0o755)
     cluster = f"{tmp}/slurm"
@@ -114,6 +133,8 @@ with hosts_to_oneself(), tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
 
         if "openmpi" in LIBRARIES:
             howto(pathlib.Path(tmp, "howto"))
+
+        record(pathlib.Path(tmp))
 
         library = LIBRARIES[-1]
         out = f"{tmp}/killed"
