@@ -7,7 +7,7 @@ ratios the median is printed, with the interval that holds the true median with 
 
 calls  A loop of reads of 4 KiB from a file in memory, whose processor time the program itself measures.
 steps  Where torch is installed: a DataLoader of .npz files with two workers and 80 steps of 25 ms. Seconds from the first batch to
-       the last, and the processor time that the program and its workers took for it. The time of a job that waits for its
+       the last, and the processor time of the program in these and of its workers from their fork to their end. The time of a job that waits for its
        steps hardly depends on its processor time, which others on the machine disturb less.
 many   10^7 reads: bytes of the recording, and the time to read it back.
 """
@@ -28,13 +28,13 @@ import numpy, torch
 class Files(torch.utils.data.Dataset):
     def __len__(self): return 324
     def __getitem__(self, i): return numpy.load(f'{sys.argv[1]}/{i % 64}.npz')['x']
+def used(who):
+    return sum(resource.getrusage(who)[:2])
 begin = None
 for batch in torch.utils.data.DataLoader(Files(), batch_size=4, shuffle=True, num_workers=2):
-    begin = begin or time.monotonic()
+    if begin is None: begin, before = time.monotonic(), used(resource.RUSAGE_SELF)
     time.sleep(0.025)
-took = time.monotonic() - begin
-del batch
-print(took, sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+print(time.monotonic() - begin, used(resource.RUSAGE_SELF) - before + used(resource.RUSAGE_CHILDREN))
 """
 
 
@@ -77,7 +77,7 @@ def steps(stoker, job, rounds, tmp):
     for i in range(64):
         numpy.savez(f"{tmp}/{i}.npz", x=numpy.zeros((100, 100), dtype="u1"))
     found = turns(stoker, [sys.executable, "-c", TRAIN, tmp], rounds, tmp)
-    for k, what in enumerate(("80 steps of 25 ms with 2 workers", "processor time of these and of the start of torch")):
+    for k, what in enumerate(("80 steps of 25 ms with 2 workers", "processor time of these, and of the workers from their fork")):
         print(f"{what}: {told([a[k] for a, _ in found], '.3f')} s, recorded x {told([b[k] / a[k] for a, b in found], '.4f')}, "
               f"{told([1e3 * (b[k] - a[k]) for a, b in found], '+.1f')} ms", flush=True)
     steps_s = 80 * 0.025
