@@ -382,6 +382,11 @@ static void say_blind(const struct recording_facts *f, const struct recorded *j,
 			number_of(f->lost, "request", "requests", n),
 			f->full ? "the limit was reached (--limit)"
 				: "no room, memory or descriptor for them");
+	if (f->cut_off)
+		buf_say(out,
+			"  cut off                %s: a signal handler jumped away while they were "
+			"recorded\n",
+			number_of(f->cut_off, "request", "requests", n));
 	if (f->killed)
 		buf_say(out,
 			"  killed                 %s did not tell the end; what was done before is "

@@ -59,7 +59,8 @@ struct reading {
 	bool *opened;
 	size_t sizes;
 	uint64_t name_bytes, names_most; /* of the files */
-	struct texts made_in_memory;     /* names below /dev/shm */
+	/* Names below /dev/shm that the job made: the others are data that somebody put there. */
+	struct texts made_in_memory;
 	bool events;
 	struct recording_facts facts;
 	struct job_event event;
@@ -157,7 +158,7 @@ static uint32_t file_named(struct reading *r, uint32_t ring, uint64_t base, cons
 	    !r->facts.anonymous && strncmp(name, "/memfd:", 7) != 0)
 		folder = "/dev/shm", name++;
 	whole = absolute(folder, name);
-	if (k == JOB_FILE_REGULAR && strncmp(whole, "/dev/shm/", 9) == 0)
+	if (k == JOB_FILE_REGULAR && texts_find(&r->made_in_memory, whole) != TEXT_NONE)
 		k = JOB_FILE_MEMORY;
 	i = job_file(r->job, whole, k);
 	if (i == files)
@@ -342,14 +343,14 @@ static void opened(struct reading *r, const struct ring_event *v)
 	uint32_t file;
 	struct job_event *j;
 
-	/* in /dev/shm, what the job did not make itself is data that somebody put there */
-	if (kind == RING_MEMORY && fd >= 0 && !(flags & O_CREAT) &&
-	    texts_find(&r->made_in_memory, v->name[0]) == TEXT_NONE)
-		kind = RING_REGULAR;
-	else if (kind == RING_MEMORY && flags & O_CREAT)
-		texts_add(&r->made_in_memory, v->name[0]);
 	file = file_named(r, v->ring, (uint64_t)v->v[0], v->name[0],
-			  flags & O_DIRECTORY ? RING_FOLDER : kind);
+			  flags & O_DIRECTORY                                    ? RING_FOLDER
+			  : kind == RING_MEMORY && fd >= 0 && !(flags & O_CREAT) ? RING_REGULAR
+										 : kind);
+	if (kind == RING_MEMORY && flags & O_CREAT)
+		texts_add(&r->made_in_memory, r->job->file[file].name);
+	else if (kind == RING_MEMORY && r->job->file[file].kind == JOB_FILE_REGULAR)
+		kind = RING_REGULAR;
 	if (fd >= 0) {
 		describe(r, v->ring, (uint64_t)v->v[3],
 			 (struct description){file, 0, (uint32_t)fd, (uint8_t)kind,
@@ -372,21 +373,23 @@ static void opened(struct reading *r, const struct ring_event *v)
 
 static void found(struct reading *r, const struct ring_event *v)
 {
-	static const char gone[] = " (deleted)";
 	uint64_t kind = (uint64_t)v->v[3];
-	bool deleted = kind == RING_REGULAR && str_ends(v->name[0], gone);
 	uint32_t file;
 
 	if (kind == RING_PIPE || kind == RING_SOCKETS) {
 		file = file_numbered(r, kind, (uint64_t)v->v[5]);
-	} else if (deleted) {
-		char *name = xstrndup(v->name[0], strlen(v->name[0]) - strlen(gone));
-
-		file = file_named(r, v->ring, 0, name, kind);
-		r->job->file[file].deleted = true;
-		free(name);
 	} else {
-		file = file_named(r, v->ring, 0, v->name[0], kind);
+		bool deleted = v->v[4] & RING_DELETED;
+
+		file = file_named(r, v->ring, 0, v->name[0],
+				  kind == RING_MEMORY && !deleted && v->name[0][0] == '/' &&
+						  strncmp(v->name[0], "/memfd:", 7) != 0
+					  ? RING_REGULAR
+					  : kind);
+		if (deleted)
+			r->job->file[file].deleted = true;
+		if (kind == RING_MEMORY && r->job->file[file].kind == JOB_FILE_REGULAR)
+			kind = RING_REGULAR;
 	}
 	if (kind == RING_REGULAR)
 		saw_size(r, file, v->v[2]);
@@ -774,7 +777,8 @@ static void make_processes(struct reading *r)
 		key_map_put2(&r->pids, h->pid, (int64_t)h->host, (uint32_t)i);
 		r->facts.anonymous |= h->anonymous != 0;
 		r->facts.full |= h->full != 0;
-		r->facts.lost += h->lost + info->counts.nested;
+		r->facts.lost += h->lost;
+		r->facts.cut_off += info->counts.cut_off;
 		r->facts.lost_bytes += h->lost_rchar + h->lost_wchar;
 		r->facts.uring += h->uring != 0;
 		r->facts.limit = h->limit;

@@ -26,6 +26,7 @@ struct recording_facts {
 	uint64_t major_faults;
 	uint64_t folder_bytes, limit, lost; /* lost: events beyond the limit, or without room */
 	uint64_t lost_bytes;
+	uint64_t cut_off; /* events that signal handlers interrupted for good */
 	bool full, anonymous;
 	uint64_t uring;   /* processes that used io_uring */
 	uint64_t damaged; /* chunks and files that are cut or damaged */

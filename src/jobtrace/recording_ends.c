@@ -182,6 +182,11 @@ static void notes(struct job *job, const struct recording_facts *f)
 			 "there was no room on the disk",
 			 (unsigned long long)f->lost, f->lost == 1 ? " is" : "s are",
 			 str_bytes((double)f->limit, bytes, sizeof(bytes)));
+	if (f->cut_off)
+		job_note(job,
+			 "%llu request%s missing: a signal handler jumped away while %s recorded",
+			 (unsigned long long)f->cut_off, f->cut_off == 1 ? " is" : "s are",
+			 f->cut_off == 1 ? "it was" : "they were");
 	if (f->uring)
 		job_note(job,
 			 "%llu process%s used io_uring, whose requests no recording from inside a "

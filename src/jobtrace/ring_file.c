@@ -102,7 +102,7 @@ static void add_counts(struct ring_counts *to, const struct ring_counts *c)
 	to->excluded_calls += c->excluded_calls;
 	to->excluded_read += c->excluded_read;
 	to->excluded_written += c->excluded_written;
-	to->nested += c->nested;
+	to->cut_off += c->cut_off;
 }
 
 static void find_chunks(struct ring_files *f, uint32_t ring, int fd, uint64_t size)

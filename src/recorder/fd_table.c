@@ -126,30 +126,64 @@ bool fd_facts(int fd, struct fd_facts *out)
 	return false;
 }
 
-static __attribute__((noinline)) uint64_t find(int fd)
+/* Cuts `end` off. */
+static bool cut(char *s, const char *end)
+{
+	size_t n = strlen(s), m = strlen(end);
+
+	if (n < m || strcmp(s + n - m, end) != 0)
+		return false;
+	s[n - m] = '\0';
+	return true;
+}
+
+bool fd_name(int fd, uint64_t inode, char name[FD_NAME_MAX])
 {
 	static const char proc[] = "/proc/self/fd/";
-	char name[4096], link[sizeof(proc) + 12];
-	struct fd_facts facts;
-	int64_t begin = now_ns(), position = -1;
+	char link[sizeof(proc) + 12], digit[24];
 	size_t at = sizeof(proc) - 1, n = 0;
-	char digit[12];
-	uint64_t w;
+	bool deleted;
 	long r;
 
-	if (fd < 0 || !fd_facts(fd, &facts))
-		return 0;
 	memcpy(link, proc, at);
 	for (int v = fd; n == 0 || v > 0; v /= 10)
 		digit[n++] = (char)('0' + v % 10);
 	while (n > 0)
 		link[at++] = digit[--n];
 	link[at] = '\0';
-	r = raw(SYS_readlinkat, AT_FDCWD, link, name, sizeof(name) - 1);
+	r = raw(SYS_readlinkat, AT_FDCWD, link, name, FD_NAME_MAX - sizeof(digit) - 4);
 	name[r > 0 ? r : 0] = '\0';
+	deleted = cut(name, " (deleted)");
+	if (strncmp(name, "/memfd:", 7) != 0)
+		return deleted;
+	/* many have one name */
+	at = strlen(name);
+	name[at++] = ' ';
+	name[at++] = '[';
+	for (; n == 0 || inode > 0; inode /= 10)
+		digit[n++] = (char)('0' + inode % 10);
+	while (n > 0)
+		name[at++] = digit[--n];
+	name[at++] = ']';
+	name[at] = '\0';
+	return false;
+}
+
+static __attribute__((noinline)) uint64_t find(int fd)
+{
+	struct fd_facts facts;
+	int64_t begin = now_ns(), position = -1;
+	char name[FD_NAME_MAX];
+	bool deleted;
+	uint64_t w;
+	long r;
+
+	if (fd < 0 || !fd_facts(fd, &facts))
+		return 0;
+	deleted = fd_name(fd, facts.inode, name);
 	if (strncmp(name, "/dev/shm/", 9) == 0 || strncmp(name, "/memfd:", 7) == 0)
 		facts.kind = RING_MEMORY;
-	if (facts.kind == RING_REGULAR)
+	if (facts.kind == RING_REGULAR || facts.kind == RING_MEMORY)
 		position = raw(SYS_lseek, fd, 0, SEEK_CUR);
 	if ((facts.kind == RING_REGULAR || facts.kind == RING_FOLDER || facts.kind == RING_OTHER) &&
 	    name_excluded(name, 0)) {
@@ -163,7 +197,8 @@ static __attribute__((noinline)) uint64_t find(int fd)
 	r = raw(SYS_fcntl, fd, F_GETFL);
 	note(RING_FOUND, begin, FD_SERIAL(w), (uint64_t)(unsigned)fd,
 	     facts.kind == RING_PIPE || facts.kind == RING_SOCKETS ? "" : name, position,
-	     facts.size, (uint64_t)facts.kind, (uint64_t)(r > 0 ? r : 0), facts.inode);
+	     facts.size, (uint64_t)facts.kind,
+	     (uint64_t)(r > 0 ? r : 0) | (deleted ? RING_DELETED : 0), facts.inode);
 	return w;
 }
 
@@ -179,11 +214,12 @@ uint64_t fd_word_at_position(int fd)
 	uint64_t w = fd_word(fd);
 	int64_t begin, position;
 
-	if (LIKELY(FD_KIND(w) != RING_REGULAR || FD_DOUBT(w) == doubt_now()))
+	if (LIKELY(FD_DOUBT(w) == doubt_now() ||
+		   (FD_KIND(w) != RING_REGULAR && FD_KIND(w) != RING_MEMORY)))
 		return w;
 	begin = now_ns();
 	position = raw(SYS_lseek, fd, 0, SEEK_CUR);
-	w = word_of(w, RING_REGULAR);
+	w = word_of(w, FD_KIND(w));
 	fd_put(fd, w);
 	if (position >= 0)
 		note(RING_POSITION, begin, FD_SERIAL(w), position);

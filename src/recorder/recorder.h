@@ -103,6 +103,10 @@ struct fd_facts {
 	uint64_t inode;
 };
 bool fd_facts(int fd, struct fd_facts *out);
+#define FD_NAME_MAX 4160
+/* The name that the kernel has for the descriptor, without its mark of deleted files; those of
+ * memfd_create get the number that tells them apart. Whether the file is deleted. */
+bool fd_name(int fd, uint64_t inode, char name[FD_NAME_MAX]);
 /* Of st_mode. */
 enum ring_file kind_of_mode(unsigned mode);
 

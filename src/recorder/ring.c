@@ -139,27 +139,33 @@ static uint64_t zigzag(int64_t v)
 	return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
 }
 
+/* Goes on with a chunk, from its last complete event: nothing that events refer to is known. */
+static void go_on(struct lane *l, struct ring_chunk *c, int64_t tid)
+{
+	int64_t base = now_ns();
+
+	lane_reset(l, c, base);
+	l->at = (uint8_t *)(c + 1) + c->used;
+	l->end = (uint8_t *)c + c->bytes;
+	*l->at++ = RING_THREAD;
+	*l->at++ = 0;
+	*l->at++ = 0;
+	l->at = put(put(l->at, zigzag(tid)), zigzag(base));
+	commit(l);
+}
+
 /* A chunk that a thread left when it ended. */
 static bool adopt(struct lane *l, int64_t tid)
 {
 	for (size_t i = 0; i < SPARES; i++) {
 		struct ring_chunk *c;
-		int64_t base;
 
 		if (!__atomic_load_n(&self.spare[i], __ATOMIC_RELAXED))
 			continue;
 		c = __atomic_exchange_n(&self.spare[i], NULL, __ATOMIC_ACQ_REL);
 		if (!c)
 			continue;
-		base = now_ns();
-		lane_reset(l, c, base);
-		l->at = (uint8_t *)(c + 1) + c->used;
-		l->end = (uint8_t *)c + c->bytes;
-		*l->at++ = RING_THREAD;
-		*l->at++ = 0;
-		*l->at++ = 0;
-		l->at = put(put(l->at, zigzag(tid)), zigzag(base));
-		commit(l);
+		go_on(l, c, tid);
 		return true;
 	}
 	return false;
@@ -175,7 +181,7 @@ static void drop(struct lane *l)
 	raw(SYS_munmap, c, c->bytes);
 }
 
-static bool renew(struct lane *l)
+static bool renew_undisturbed(struct lane *l)
 {
 	uint32_t bytes = l->next_bytes;
 	struct ring_chunk *c;
@@ -199,6 +205,22 @@ static bool renew(struct lane *l)
 	l->end = (uint8_t *)c + bytes;
 	l->next_bytes = bytes < CHUNK_SECOND ? CHUNK_SECOND : CHUNK_MAX;
 	return true;
+}
+
+/* A handler that jumps out would leave the room that was just reserved unused. Faults are not held
+ * back. */
+static bool renew(struct lane *l)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
+	uint64_t held = ~0ull, was;
+	bool done;
+
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		held &= ~(1ull << (faults[i] - 1));
+	raw(SYS_rt_sigprocmask, SIG_BLOCK, &held, &was, sizeof(was));
+	done = renew_undisturbed(l);
+	raw(SYS_rt_sigprocmask, SIG_SETMASK, &was, NULL, sizeof(was));
+	return done;
 }
 
 /* When a thread ends, another one can go on with its chunk. */
@@ -246,8 +268,11 @@ static __attribute__((noinline)) bool taken_back(struct lane *l, const char *fra
 	    s.ss_flags & SS_ONSTACK)
 		return false;
 	if (l->chunk) {
-		l->chunk->counts.nested++;
-		drop(l);
+		l->chunk->counts.cut_off++;
+		if (l->chunk->bytes - sizeof(*l->chunk) - l->chunk->used > TRANSFER_ROOM)
+			go_on(l, l->chunk, raw(SYS_gettid));
+		else
+			drop(l);
 	}
 	l->busy = false;
 	return true;

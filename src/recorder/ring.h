@@ -150,6 +150,9 @@ static inline const char *ring_fields(unsigned kind)
 }
 #define RING_FIELDS_MAX 8
 
+/* Beside the flags of RING_FOUND: the file has no name any more. */
+#define RING_DELETED 0x40000000u
+
 /* What the base of a name is: 0, the current folder of the process (or the name is absolute);
  * else the serial of a folder and 1. */
 
@@ -208,7 +211,7 @@ struct ring_head {
 struct ring_counts {
 	uint64_t rchar, wchar; /* recorded bytes that the kernel counts there */
 	uint64_t excluded_calls, excluded_read, excluded_written;
-	uint64_t nested; /* events of signal handlers within signal handlers: lost */
+	uint64_t cut_off; /* events that a signal handler interrupted and did not return to: lost */
 };
 
 struct ring_chunk {

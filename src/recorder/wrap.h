@@ -6,6 +6,7 @@
 #endif
 
 #include <errno.h>
+#include <stdarg.h>
 #include <sys/uio.h>
 
 #include "recorder/recorder.h"
@@ -33,7 +34,7 @@
 /* What a wrapped function does: `call`, and where calls are recorded, `before` in front of it and
  * the rest behind, which finds its begin in `begin`, its result in `r`, and errno as it left it. */
 #define WRAP_BODY(ret, call, before, ...)                                                          \
-	int64_t begin;                                                                             \
+	int64_t begin __attribute__((unused));                                                     \
 	ret r;                                                                                     \
 	if (!recording())                                                                          \
 		return call;                                                                       \
@@ -51,10 +52,24 @@
 		WRAP_BODY(ret, real args, before, __VA_ARGS__);                                    \
 	}
 
+/* A function with arguments for `format`, which `call` takes as `ap`. */
+#define WRAP_FORMAT(name, params, call)                                                            \
+	WRAP int name params                                                                       \
+	{                                                                                          \
+		va_list ap;                                                                        \
+		int r;                                                                             \
+		va_start(ap, format);                                                              \
+		r = call;                                                                          \
+		va_end(ap);                                                                        \
+		return r;                                                                          \
+	}
+
 /* Within these: the result as of the kernel, -errno for errors. */
 #define RESULT (r < 0 ? N(-errno) : N(r))
 
-#define RECORD_MEMORY (1 << 30) /* beside the flags of open(2): a file in memory */
+/* Beside the flags of open(2): a file in memory; one of which only the kernel knows the name. */
+#define RECORD_MEMORY (1 << 30)
+#define RECORD_UNNAMED (1 << 29)
 
 static inline int no_call(void)
 {
@@ -82,6 +97,7 @@ const char *wrap_name(const char *path, int64_t result);
 void wrap_opened(int dirfd, const char *path, int flags, int64_t begin, long result);
 void wrap_closing(int fd, int64_t begin); /* before the call */
 void wrap_leaving(int status);            /* before _exit(2) */
+void wrap_closing_range(unsigned first, unsigned last, int flags);
 void wrap_duplicated(int old, int copy, int64_t begin);
 void wrap_copied(int in, int out, int64_t at_in, int64_t at_out, uint64_t asked, int64_t begin,
 		 int64_t result, bool counted);

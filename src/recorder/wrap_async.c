@@ -158,10 +158,20 @@ static void before_call(long nr, const long *a, int64_t begin)
 {
 	if (nr == SYS_close)
 		wrap_closing((int)a[0], begin);
+#ifdef SYS_close_range
+	else if (nr == SYS_close_range)
+		wrap_closing_range((unsigned)a[0], (unsigned)a[1], (int)a[2]);
+#endif
 	else if (nr == SYS_exit_group)
 		wrap_leaving((int)a[0]);
 	else if (nr == SYS_io_submit)
 		wrap_submitted(a[1], (void *const *)a[2], begin);
+}
+
+/* Of a copy, where it has a pointer to its offset. */
+static int64_t began(long pointer, long r)
+{
+	return pointer && r >= 0 ? *(const int64_t *)pointer - r : -1;
 }
 
 static void after_call(long nr, const long *a, int64_t begin, long r)
@@ -234,10 +244,13 @@ static void after_call(long nr, const long *a, int64_t begin, long r)
 		note(RING_LIST, begin, FD_SERIAL(fd_word((int)a[0])), N(r));
 		break;
 	case SYS_sendfile:
-		wrap_copied((int)a[1], (int)a[0], -1, -1, (uint64_t)a[3], begin, r, true);
+		wrap_copied((int)a[1], (int)a[0], began(a[2], r), -1, (uint64_t)a[3], begin, r,
+			    true);
 		break;
 	case SYS_copy_file_range:
-		wrap_copied((int)a[0], (int)a[2], -1, -1, (uint64_t)a[4], begin, r, true);
+	case SYS_splice:
+		wrap_copied((int)a[0], (int)a[2], began(a[1], r), began(a[3], r), (uint64_t)a[4],
+			    begin, r, nr == SYS_copy_file_range);
 		break;
 	case SYS_io_getevents:
 #ifdef SYS_io_pgetevents
@@ -265,6 +278,11 @@ WRAP long syscall(long nr, ...)
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(ap, long);
 	va_end(ap);
+	if (nr == SYS_execve)
+		return execve((const char *)a[0], (char *const *)a[1], (char *const *)a[2]);
+	if (nr == SYS_execveat)
+		return execveat((int)a[0], (const char *)a[1], (char *const *)a[2],
+				(char *const *)a[3], (int)a[4]);
 	/* most calls that come this way are of locks */
 	if (nr == SYS_futex || nr == SYS_gettid || !recording())
 		return real(nr, a[0], a[1], a[2], a[3], a[4], a[5]);

@@ -39,16 +39,13 @@ const char *wrap_name(const char *path, int64_t result)
 
 #define BASE(w) ((w) ? FD_SERIAL(w) + 1 : 0)
 
-static void opened(int dirfd, const char *path, int flags, int64_t begin, int fd, int error)
+static void opened_as(int dirfd, const char *path, int flags, int64_t begin, int fd, int error,
+		      struct fd_facts facts)
 {
-	struct fd_facts facts = {RING_UNKNOWN, -1, 0};
 	uint64_t base, w = 0;
 
-	path = wrap_name(path, fd >= 0 ? 0 : -error);
 	(void)at_base(dirfd, path, &base);
-	if (fd >= 0)
-		(void)fd_facts(fd, &facts);
-	if (path && (strncmp(path, "/dev/shm/", 9) == 0 || flags & RECORD_MEMORY))
+	if (path && strncmp(path, "/dev/shm/", 9) == 0)
 		facts.kind = RING_MEMORY;
 	if (name_excluded(path, base)) {
 		if (fd >= 0)
@@ -58,11 +55,52 @@ static void opened(int dirfd, const char *path, int flags, int64_t begin, int fd
 	}
 	if (fd >= 0)
 		w = fd_new(fd, facts.kind);
-	note(RING_OPEN, begin, BASE(base), path, N((unsigned)flags & ~RECORD_MEMORY),
-	     fd >= 0 ? N(fd) : N(-error), FD_SERIAL(w), N(facts.kind), facts.size);
+	note(RING_OPEN, begin, BASE(base), path, N((unsigned)flags), fd >= 0 ? N(fd) : N(-error),
+	     FD_SERIAL(w), N(facts.kind), facts.size);
 }
 
-#define OPEN(name, type, params, args, dirfd, flags)                                               \
+/* Whether the name says nothing of the file that it leads to. */
+static bool is_indirect(const char *path, int flags)
+{
+	return (flags & O_TMPFILE) == O_TMPFILE ||
+	       (path && ((strncmp(path, "/proc/", 6) == 0 && strstr(path, "/fd/")) ||
+			 strncmp(path, "/dev/fd/", 8) == 0 || strncmp(path, "/dev/std", 8) == 0));
+}
+
+static __attribute__((noinline)) void opened_indirectly(int flags, int64_t begin, int fd,
+							struct fd_facts facts)
+{
+	char name[FD_NAME_MAX];
+
+	(void)fd_name(fd, facts.inode, name);
+	if (*name != '/') {
+		fd_forget(fd);
+		(void)fd_word(fd);
+		return;
+	}
+	/* one that nobody else can open, until it is linked */
+	if ((flags & O_TMPFILE) == O_TMPFILE)
+		flags = (flags & ~O_TMPFILE) | O_CREAT | O_EXCL;
+	opened_as(AT_FDCWD, name, flags, begin, fd, 0, facts);
+}
+
+static void opened(int dirfd, const char *path, int flags, int64_t begin, int fd, int error)
+{
+	struct fd_facts facts = {RING_UNKNOWN, -1, 0};
+
+	path = wrap_name(path, fd >= 0 ? 0 : -error);
+	if (fd >= 0)
+		(void)fd_facts(fd, &facts);
+	if (flags & RECORD_MEMORY)
+		facts.kind = RING_MEMORY;
+	if (fd >= 0 && (flags & (RECORD_MEMORY | RECORD_UNNAMED) || is_indirect(path, flags)))
+		opened_indirectly(flags & ~(RECORD_MEMORY | RECORD_UNNAMED), begin, fd, facts);
+	else
+		opened_as(dirfd, path, flags & ~(RECORD_MEMORY | RECORD_UNNAMED), begin, fd, error,
+			  facts);
+}
+
+#define OPEN(name, type, params, args, dirfd, path, flags)                                         \
 	WRAP_CALL(int, name, type, params, args, , opened(dirfd, path, flags, begin, r, errno))
 #define MODE                                                                                       \
 	mode_t mode = 0;                                                                           \
@@ -86,21 +124,37 @@ OPEN_MODE(openat, (int, const char *, int, ...), (int dir, const char *path, int
 	  (dir, path, flags, mode), dir)
 OPEN_MODE(openat64, (int, const char *, int, ...), (int dir, const char *path, int flags, ...),
 	  (dir, path, flags, mode), dir)
-OPEN(__open_2, (const char *, int), (const char *path, int flags), (path, flags), AT_FDCWD, flags)
-OPEN(__open64_2, (const char *, int), (const char *path, int flags), (path, flags), AT_FDCWD, flags)
+OPEN(__open_2, (const char *, int), (const char *path, int flags), (path, flags), AT_FDCWD, path,
+     flags)
+OPEN(__open64_2, (const char *, int), (const char *path, int flags), (path, flags), AT_FDCWD, path,
+     flags)
 OPEN(__openat_2, (int, const char *, int), (int dir, const char *path, int flags),
-     (dir, path, flags), dir, flags)
+     (dir, path, flags), dir, path, flags)
 OPEN(__openat64_2, (int, const char *, int), (int dir, const char *path, int flags),
-     (dir, path, flags), dir, flags)
-OPEN(creat, (const char *, mode_t), (const char *path, mode_t mode), (path, mode), AT_FDCWD,
+     (dir, path, flags), dir, path, flags)
+OPEN(creat, (const char *, mode_t), (const char *path, mode_t mode), (path, mode), AT_FDCWD, path,
      (O_CREAT | O_TRUNC | O_WRONLY))
-OPEN(creat64, (const char *, mode_t), (const char *path, mode_t mode), (path, mode), AT_FDCWD,
+OPEN(creat64, (const char *, mode_t), (const char *path, mode_t mode), (path, mode), AT_FDCWD, path,
      (O_CREAT | O_TRUNC | O_WRONLY))
 /* the name of shared memory is below /dev/shm */
 OPEN(shm_open, (const char *, int, mode_t), (const char *path, int flags, mode_t mode),
-     (path, flags, mode), AT_FDCWD, (flags | RECORD_MEMORY))
+     (path, flags, mode), AT_FDCWD, path, (flags | RECORD_MEMORY))
 OPEN(memfd_create, (const char *, unsigned), (const char *path, unsigned flags), (path, flags),
-     AT_FDCWD, (O_RDWR | RECORD_MEMORY))
+     AT_FDCWD, path, (O_RDWR | RECORD_MEMORY))
+
+OPEN(open_by_handle_at, (int, struct file_handle *, int),
+     (int dir, struct file_handle *h, int flags), (dir, h, flags), AT_FDCWD, "",
+     (flags | RECORD_UNNAMED))
+#define MAKE(name, type, params, args, flags)                                                      \
+	OPEN(name, type, params, args, AT_FDCWD, path, (flags | O_RDWR | O_CREAT | O_EXCL))
+MAKE(mkstemp, (char *), (char *path), (path), 0)
+MAKE(mkstemp64, (char *), (char *path), (path), 0)
+MAKE(mkostemp, (char *, int), (char *path, int flags), (path, flags), flags)
+MAKE(mkostemp64, (char *, int), (char *path, int flags), (path, flags), flags)
+MAKE(mkstemps, (char *, int), (char *path, int n), (path, n), 0)
+MAKE(mkstemps64, (char *, int), (char *path, int n), (path, n), 0)
+MAKE(mkostemps, (char *, int, int), (char *path, int n, int flags), (path, n, flags), flags)
+MAKE(mkostemps64, (char *, int, int), (char *path, int n, int flags), (path, n, flags), flags)
 
 void wrap_opened(int dirfd, const char *path, int flags, int64_t begin, long result)
 {
@@ -143,12 +197,18 @@ static void close_some(unsigned first, unsigned last)
 		fd_forget_range(first > 65536 ? first : 65536, last);
 }
 
+void wrap_closing_range(unsigned first, unsigned last, int flags)
+{
+	if (!(flags & 4 /* CLOSE_RANGE_CLOEXEC */))
+		close_some(first, last);
+}
+
 WRAP int close_range(unsigned first, unsigned last, int flags)
 {
 	REAL(int, close_range, unsigned, unsigned, int);
 
-	if (recording() && !(flags & 4 /* CLOSE_RANGE_CLOEXEC */))
-		close_some(first, last);
+	if (recording())
+		wrap_closing_range(first, last, flags);
 	return real ? real(first, last, flags) : no_call();
 }
 
@@ -200,19 +260,37 @@ FCNTL(__fcntl)
 /* ---- read and write ---- */
 
 #define TRANSFER(kind, name, type, params, args, asked)                                            \
-	WRAP_CALL(ssize_t, name, type, params, args, uint64_t w = fd_word_at_position(fd),         \
+	TRANSFER_OF(ssize_t, kind, name, type, params, args, asked)
+#define TRANSFER_OF(ret, kind, name, type, params, args, asked)                                    \
+	WRAP_CALL(ret, name, type, params, args, uint64_t w = fd_word_at_position(fd),             \
 		  note_transfer(kind, w, begin, asked, 0, RESULT))
 #define TRANSFER_AT(kind, name, type, params, args, asked)                                         \
 	WRAP_CALL(ssize_t, name, type, params, args, uint64_t w = fd_word(fd),                     \
 		  note_transfer(kind, w, begin, asked, at, RESULT))
 /* preadv2: offset -1 is the position */
-#define TRANSFER_2(kind, kind_at, name)                                                            \
+static void transferred_2(bool write, int fd, uint64_t w, int64_t begin, uint64_t asked, int64_t at,
+			  int flags, int64_t result)
+{
+	struct fd_facts facts;
+
+	if (write && result > 0 && flags & 16 /* RWF_APPEND */ && fd_facts(fd, &facts)) {
+		if (at == -1)
+			fd_doubt();
+		at = facts.size - result;
+	}
+	if (at == -1)
+		note_transfer(write ? RING_WRITE : RING_READ, w, begin, asked, 0, result);
+	else
+		note_transfer(write ? RING_PWRITE : RING_PREAD, w, begin, asked, at, result);
+}
+
+#define TRANSFER_2(name, write)                                                                    \
 	WRAP_CALL(ssize_t, name, (int, const struct iovec *, int, off64_t, int),                   \
 		  (int fd, const struct iovec *v, int n, off64_t at, int flags),                   \
 		  (fd, v, n, at, flags),                                                           \
 		  uint64_t w = at == -1 ? fd_word_at_position(fd) : fd_word(fd),                   \
-		  note_transfer(at == -1 ? kind : kind_at, w, begin,                               \
-				vector_bytes(v, (uint64_t)n, r), at, RESULT))
+		  transferred_2(write, fd, w, begin, vector_bytes(v, (uint64_t)n, r), at, flags,   \
+				RESULT))
 
 TRANSFER(RING_READ, read, (int, void *, size_t), (int fd, void *to, size_t n), (fd, to, n), n)
 TRANSFER(RING_READ, __read, (int, void *, size_t), (int fd, void *to, size_t n), (fd, to, n), n)
@@ -226,6 +304,14 @@ TRANSFER(RING_WRITE, __write, (int, const void *, size_t), (int fd, const void *
 	 (fd, from, n), n)
 TRANSFER(RING_WRITE, writev, (int, const struct iovec *, int),
 	 (int fd, const struct iovec *v, int n), (fd, v, n), vector_bytes(v, (uint64_t)n, r))
+TRANSFER_OF(int, RING_WRITE, vdprintf, (int, const char *, va_list),
+	    (int fd, const char *format, va_list ap), (fd, format, ap), r < 0 ? 0 : (uint64_t)r)
+TRANSFER_OF(int, RING_WRITE, __vdprintf_chk, (int, int, const char *, va_list),
+	    (int fd, int how, const char *format, va_list ap), (fd, how, format, ap),
+	    r < 0 ? 0 : (uint64_t)r)
+WRAP_FORMAT(dprintf, (int fd, const char *format, ...), vdprintf(fd, format, ap))
+WRAP_FORMAT(__dprintf_chk, (int fd, int how, const char *format, ...),
+	    __vdprintf_chk(fd, how, format, ap))
 TRANSFER_AT(RING_PREAD, pread, (int, void *, size_t, off_t), (int fd, void *to, size_t n, off_t at),
 	    (fd, to, n, at), n)
 TRANSFER_AT(RING_PREAD, pread64, (int, void *, size_t, off64_t),
@@ -242,8 +328,8 @@ TRANSFER_AT(RING_PREAD, preadv, (int, const struct iovec *, int, off_t),
 TRANSFER_AT(RING_PREAD, preadv64, (int, const struct iovec *, int, off64_t),
 	    (int fd, const struct iovec *v, int n, off64_t at), (fd, v, n, at),
 	    vector_bytes(v, (uint64_t)n, r))
-TRANSFER_2(RING_READ, RING_PREAD, preadv2)
-TRANSFER_2(RING_READ, RING_PREAD, preadv64v2)
+TRANSFER_2(preadv2, false)
+TRANSFER_2(preadv64v2, false)
 TRANSFER_AT(RING_PWRITE, pwrite, (int, const void *, size_t, off_t),
 	    (int fd, const void *from, size_t n, off_t at), (fd, from, n, at), n)
 TRANSFER_AT(RING_PWRITE, pwrite64, (int, const void *, size_t, off64_t),
@@ -256,8 +342,8 @@ TRANSFER_AT(RING_PWRITE, pwritev, (int, const struct iovec *, int, off_t),
 TRANSFER_AT(RING_PWRITE, pwritev64, (int, const struct iovec *, int, off64_t),
 	    (int fd, const struct iovec *v, int n, off64_t at), (fd, v, n, at),
 	    vector_bytes(v, (uint64_t)n, r))
-TRANSFER_2(RING_WRITE, RING_PWRITE, pwritev2)
-TRANSFER_2(RING_WRITE, RING_PWRITE, pwritev64v2)
+TRANSFER_2(pwritev2, true)
+TRANSFER_2(pwritev64v2, true)
 
 /* ---- from one file to another ---- */
 
@@ -298,6 +384,17 @@ SENDFILE(sendfile64, off64_t)
 			      counted))
 COPY(copy_file_range, true)
 COPY(splice, false)
+
+/* Between pipes, and from memory: what goes into a pipe. The kernel counts none of it. */
+WRAP_CALL(ssize_t, tee, (int, int, size_t, unsigned), (int in, int fd, size_t n, unsigned flags),
+	  (in, fd, n, flags), uint64_t w = fd_word(fd),
+	  note_transfer(RING_SEND, w, begin, n, 0, RESULT))
+WRAP_CALL(ssize_t, vmsplice, (int, const struct iovec *, size_t, unsigned),
+	  (int fd, const struct iovec *v, size_t n, unsigned flags), (fd, v, n, flags),
+	  uint64_t w = fd_word(fd);
+	  bool takes = (raw(SYS_fcntl, fd, F_GETFL) & O_ACCMODE) == O_RDONLY,
+	  note_transfer(takes ? RING_RECEIVE : RING_SEND, w, begin, vector_bytes(v, n, r), 0,
+			RESULT))
 
 /* ---- positions ---- */
 
@@ -499,29 +596,29 @@ DESCRIPTOR(int, ftruncate, (int, off_t), (int fd, off_t n), (fd, n), RING_FTRUNC
 DESCRIPTOR(int, ftruncate64, (int, off64_t), (int fd, off64_t n), (fd, n), RING_FTRUNCATE, begin,
 	   FD_SERIAL(w), N(n), RESULT)
 
-/* Space set aside makes a file longer: for who reads it later, as ftruncate. */
-static void allocated(int fd, int mode, int64_t at, int64_t n, int64_t begin, int64_t result)
+/* The size that is left, as ftruncate(2) would. `result` 0: it was done. */
+static void allocated(int fd, int64_t begin, int64_t result, int mode)
 {
 	uint64_t w = fd_word(fd);
-	struct stat st;
+	struct fd_facts facts;
 
-	if (FD_KIND(w) == RING_EXCLUDED)
+	if (mode & 1 /* FALLOC_FL_KEEP_SIZE */ || FD_KIND(w) == RING_EXCLUDED ||
+	    !fd_facts(fd, &facts))
 		note_excluded(0, 0);
-	else if (result == 0 && mode == 0 && raw(SYS_fstat, fd, &st) == 0 && st.st_size == at + n)
-		note(RING_FTRUNCATE, begin, FD_SERIAL(w), N(st.st_size), N(0));
+	else
+		note(RING_FTRUNCATE, begin, FD_SERIAL(w), facts.size, result);
 }
 
-#define ALLOCATE(name, offset)                                                                     \
-	WRAP_CALL(int, name, (int, offset, offset), (int fd, offset at, offset n), (fd, at, n), ,  \
-		  allocated(fd, 0, at, n, begin, r))
-ALLOCATE(posix_fallocate, off_t)
-ALLOCATE(posix_fallocate64, off64_t)
-#undef ALLOCATE
-#define ALLOCATE(name, offset)                                                                     \
-	WRAP_CALL(int, name, (int, int, offset, offset), (int fd, int mode, offset at, offset n),  \
-		  (fd, mode, at, n), , allocated(fd, mode, at, n, begin, r))
+#define ALLOCATE(name, off)                                                                        \
+	WRAP_CALL(int, name, (int, int, off, off), (int fd, int mode, off at, off n),              \
+		  (fd, mode, at, n), , allocated(fd, begin, RESULT, mode))
+#define ALLOCATE_POSIX(name, off)                                                                  \
+	WRAP_CALL(int, name, (int, off, off), (int fd, off at, off n), (fd, at, n), ,              \
+		  allocated(fd, begin, -r, 0))
 ALLOCATE(fallocate, off_t)
 ALLOCATE(fallocate64, off64_t)
+ALLOCATE_POSIX(posix_fallocate, off_t)
+ALLOCATE_POSIX(posix_fallocate64, off64_t)
 
 /* ---- names ---- */
 
@@ -554,10 +651,10 @@ static void removed_memory(const char *path, int64_t begin, int64_t result)
 	size_t n = sizeof(folder) - 1;
 
 	path = wrap_name(path, result);
-	while (*path == '/')
+	while (path && *path == '/')
 		path++;
 	memcpy(name, folder, n);
-	while (*path && n < sizeof(name) - 1)
+	while (path && *path && n < sizeof(name) - 1)
 		name[n++] = *path++;
 	name[n] = '\0';
 	note(RING_UNLINK, begin, N(0), name, result);
@@ -593,9 +690,33 @@ RENAME(renameat2, (int, const char *, int, const char *, unsigned),
        (from, path, into, to, flags), from, into)
 WRAP_CALL(int, link, (const char *, const char *), (const char *path, const char *to), (path, to), ,
 	  renamed(RING_LINK, AT_FDCWD, path, AT_FDCWD, to, begin, RESULT))
+
+/* A file that has no name may get one. */
+static __attribute__((noinline)) void linked(int dir, const char *path, int to_dir, const char *to,
+					     int64_t begin, int64_t result)
+{
+	char name[FD_NAME_MAX];
+	struct fd_facts facts;
+	int fd = dir;
+
+	if (result < 0 || (*path && !is_indirect(path, 0))) {
+		renamed(RING_LINK, dir, path, to_dir, to, begin, result);
+		return;
+	}
+	if (*path) {
+		fd = 0;
+		for (const char *p = strrchr(path, '/') + 1; *p >= '0' && *p <= '9'; p++)
+			fd = fd * 10 + *p - '0';
+	}
+	if (!fd_facts(fd, &facts))
+		return;
+	(void)fd_name(fd, facts.inode, name);
+	renamed(RING_RENAME, AT_FDCWD, name, to_dir, to, begin, 0);
+}
+
 WRAP_CALL(int, linkat, (int, const char *, int, const char *, int),
-	  (int from, const char *path, int into, const char *to, int flags),
-	  (from, path, into, to, flags), , renamed(RING_LINK, from, path, into, to, begin, RESULT))
+	  (int dir, const char *path, int to_dir, const char *to, int flags),
+	  (dir, path, to_dir, to, flags), , linked(dir, path, to_dir, to, begin, RESULT))
 
 static void moved(const char *path, int64_t begin, int64_t result)
 {

@@ -302,6 +302,35 @@ FORK(fork)
 FORK(__fork)
 FORK(_Fork)
 
+/* As libc's, whose fork and exit cannot be seen. */
+WRAP int daemon(int stays, int keeps)
+{
+	int fd;
+
+	switch (fork()) {
+	case -1:
+		return -1;
+	case 0:
+		break;
+	default:
+		_exit(0);
+	}
+	if (setsid() < 0)
+		return -1;
+	if (!stays)
+		(void)!chdir("/");
+	if (keeps)
+		return 0;
+	fd = open("/dev/null", O_RDWR);
+	if (fd < 0)
+		return -1;
+	for (int i = 0; i < 3; i++)
+		(void)dup2(fd, i);
+	if (fd > 2)
+		close(fd);
+	return 0;
+}
+
 /* vfork(2) returns twice from one frame, so nothing of ours can be between it and its caller. */
 __attribute__((used)) static void *before_vfork(void)
 {

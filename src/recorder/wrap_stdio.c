@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -37,15 +38,19 @@ static int64_t behind_of(FILE *f)
 	return f->_IO_write_ptr > f->_IO_write_base ? f->_IO_write_ptr - f->_IO_write_base : 0;
 }
 
-/* A stream with a descriptor; those of fmemopen(3) and of wide characters have none, or other
- * buffers. */
+#define MAPPED 1 /* of _flags2: fopen(3) with mode "m" */
+
+/* A stream with a descriptor that libc reads and writes; those of fmemopen(3) and of wide
+ * characters have none, or other buffers. */
 static bool followed(FILE *f)
 {
-	return f && f->_fileno >= 0 && f->_mode <= 0;
+	return f && f->_fileno >= 0 && f->_mode <= 0 && !(f->_flags2 & MAPPED);
 }
 
+/* The position must be known before the call moves it. */
 static struct fill before(FILE *f)
 {
+	(void)fd_word_at_position(f->_fileno);
 	return (struct fill){ahead_of(f), behind_of(f)};
 }
 
@@ -54,7 +59,7 @@ static void after_read(FILE *f, struct fill was, int64_t begin, int64_t got, int
 	int64_t read = got - was.ahead + ahead_of(f);
 
 	if (read > 0 || (got == 0 && was.ahead == 0))
-		note_transfer(RING_STDIO_READ, fd_word_at_position(f->_fileno), begin,
+		note_transfer(RING_STDIO_READ, fd_word(f->_fileno), begin,
 			      (uint64_t)(asked > read ? asked : read), 0, read > 0 ? read : 0);
 	if (was.behind > behind_of(f))
 		note_transfer(RING_STDIO_WRITE, fd_word(f->_fileno), begin, (uint64_t)was.behind, 0,
@@ -81,10 +86,24 @@ static int flags_of(const char *mode)
 	return *mode == 'r' ? flags : flags | O_WRONLY;
 }
 
+static void opened(FILE *f, const char *path, const char *mode, int64_t begin)
+{
+	struct fd_facts facts;
+	uint64_t w;
+
+	wrap_opened(AT_FDCWD, path, flags_of(mode), begin, f ? f->_fileno : -errno);
+	if (!f || !(f->_flags2 & MAPPED) || !fd_facts(f->_fileno, &facts))
+		return;
+	w = fd_word(f->_fileno);
+	if (facts.kind == RING_REGULAR && facts.size > 0 && FD_KIND(w) != RING_EXCLUDED)
+		note(RING_MAP, begin, FD_SERIAL(w), N(0), facts.size, N(0), N(PROT_READ),
+		     N(MAP_SHARED), N(-1));
+}
+
 #define FOPEN(name)                                                                                \
 	WRAP_CALL(FILE *, name, (const char *, const char *),                                      \
 		  (const char *path, const char *mode), (path, mode), ,                            \
-		  wrap_opened(AT_FDCWD, path, flags_of(mode), begin, r ? r->_fileno : -errno))
+		  opened(r, path, mode, begin))
 FOPEN(fopen)
 FOPEN(fopen64)
 
@@ -133,10 +152,19 @@ static void closes(FILE *f)
 #define FREOPEN(name)                                                                              \
 	WRAP_CALL(FILE *, name, (const char *, const char *, FILE *),                              \
 		  (const char *path, const char *mode, FILE *f), (path, mode, f), closes(f),       \
-		  if (path) wrap_opened(AT_FDCWD, path, flags_of(mode), begin,                     \
-					r ? r->_fileno : -errno))
+		  if (path) opened(r, path, mode, begin))
 FREOPEN(freopen)
 FREOPEN(freopen64)
+
+#define TMPFILE(name)                                                                              \
+	WRAP_CALL(FILE *, name, (void), (void), (), ,                                              \
+		  wrap_opened(AT_FDCWD, "", O_RDWR | O_TMPFILE, begin, r ? r->_fileno : -errno))
+TMPFILE(tmpfile)
+TMPFILE(tmpfile64)
+
+/* libc makes the pipe. */
+WRAP_CALL(FILE *, popen, (const char *, const char *), (const char *command, const char *mode),
+	  (command, mode), , if (r) fd_forget(r->_fileno))
 
 WRAP int fclose(FILE *f)
 {
@@ -290,6 +318,53 @@ WRAP int __underflow(FILE *f)
 	STREAM_BODY(int, f, real(f), after_read(f, was, begin, 0, 1));
 }
 
+/* How much scanf(3) takes is not known: the kernel's position tells what was read for it, and where
+ * there is none, what the buffer holds now. */
+static void scanned(FILE *f, struct fill was, const char *end, const char *at, int64_t begin,
+		    int64_t position)
+{
+	int64_t now = raw(SYS_lseek, f->_fileno, 0, SEEK_CUR), read = now - position;
+
+	if (now < 0 || position < 0)
+		read = f->_IO_read_end != end || f->_IO_read_ptr < at
+			       ? f->_IO_read_end - f->_IO_read_base
+			       : 0;
+	if (read > 0)
+		note_transfer(RING_STDIO_READ, fd_word(f->_fileno), begin, (uint64_t)read, 0, read);
+	if (was.behind > behind_of(f))
+		after_write(f, was, begin, 0);
+}
+
+/* stdio.h gives one of these families the name of another: each has its own symbol here. */
+#define SCAN_FAMILY(name, prefix)                                                                  \
+	WRAP int name##_vfscanf(FILE *, const char *, va_list) __asm__(prefix "vfscanf");          \
+	WRAP int name##_vscanf(const char *, va_list) __asm__(prefix "vscanf");                    \
+	WRAP int name##_fscanf(FILE *, const char *, ...) __asm__(prefix "fscanf");                \
+	WRAP int name##_scanf(const char *, ...) __asm__(prefix "scanf");                          \
+	WRAP int name##_vfscanf(FILE *f, const char *format, va_list ap)                           \
+	{                                                                                          \
+		static void *slot;                                                                 \
+		int (*real)(FILE *, const char *, va_list) =                                       \
+			(int (*)(FILE *, const char *, va_list))real_of(&slot, prefix "vfscanf");  \
+		if (!followed(f))                                                                  \
+			return real(f, format, ap);                                                \
+		WRAP_BODY(int, real(f, format, ap), struct fill was = before(f);                   \
+			  long position = raw(SYS_lseek, f->_fileno, 0, SEEK_CUR);                 \
+			  const char *end = f->_IO_read_end;                                       \
+			  const char *at = f->_IO_read_ptr,                                        \
+			  scanned(f, was, end, at, begin, position));                              \
+	}                                                                                          \
+	WRAP int name##_vscanf(const char *format, va_list ap)                                     \
+	{                                                                                          \
+		return name##_vfscanf(stdin, format, ap);                                          \
+	}                                                                                          \
+	WRAP_FORMAT(name##_fscanf, (FILE * f, const char *format, ...),                            \
+		    name##_vfscanf(f, format, ap))                                                 \
+	WRAP_FORMAT(name##_scanf, (const char *format, ...), name##_vfscanf(stdin, format, ap))
+SCAN_FAMILY(gnu, "")
+SCAN_FAMILY(c99, "__isoc99_")
+SCAN_FAMILY(c23, "__isoc23_")
+
 /* ---- write ---- */
 
 #define PUT(ret, name, type, params, args, stream, put)                                            \
@@ -320,18 +395,8 @@ PUT(int, vprintf, (const char *, va_list), (const char *format, va_list ap), (fo
 PUT(int, __vprintf_chk, (int, const char *, va_list), (int how, const char *format, va_list ap),
     (how, format, ap), stdout, r > 0 ? r : 0)
 
-#define PRINT(name, params, call)                                                                  \
-	WRAP int name params                                                                       \
-	{                                                                                          \
-		va_list ap;                                                                        \
-		int r;                                                                             \
-		va_start(ap, format);                                                              \
-		r = call;                                                                          \
-		va_end(ap);                                                                        \
-		return r;                                                                          \
-	}
-PRINT(printf, (const char *format, ...), vprintf(format, ap))
-PRINT(fprintf, (FILE * f, const char *format, ...), vfprintf(f, format, ap))
-PRINT(__printf_chk, (int how, const char *format, ...), __vprintf_chk(how, format, ap))
-PRINT(__fprintf_chk, (FILE * f, int how, const char *format, ...),
-      __vfprintf_chk(f, how, format, ap))
+WRAP_FORMAT(printf, (const char *format, ...), vprintf(format, ap))
+WRAP_FORMAT(fprintf, (FILE * f, const char *format, ...), vfprintf(f, format, ap))
+WRAP_FORMAT(__printf_chk, (int how, const char *format, ...), __vprintf_chk(how, format, ap))
+WRAP_FORMAT(__fprintf_chk, (FILE * f, int how, const char *format, ...),
+	    __vfprintf_chk(f, how, format, ap))

@@ -32,7 +32,7 @@ class Recording:
     def read_back(self):
         lines = subprocess.run([EVENTS, self.folder], capture_output=True, check=True, timeout=60).stdout.decode().splitlines()
         self.events = [line.split(" ", 6)[1:] for line in lines if line.startswith("event ")]
-        self.processes = [line.split(" ", 7)[1:] for line in lines if line.startswith("process ")]
+        self.processes = [line.split(" ", 9)[1:] for line in lines if line.startswith("process ")]
         self.notes = [line[5:] for line in lines if line.startswith("note ")]
         self.deleted = [line[8:] for line in lines if line.startswith("deleted ")]
 
@@ -62,8 +62,8 @@ def variants(tmp, file):
     assert bad.of("read", "/data")[-1] == ("0", "77", "77") and [x for x in bad.of("open") if x[2] == "-14"], bad.events
     assert len(r.of("rename", ".out")) == 1 and any(d.endswith(".out.new") for d in r.deleted)
     assert r.of("read", "-") == [("0", "1", "-9")]
-    pid, parent, rank, status, kernel, seen, command = r.processes[0]
-    assert kernel == seen and status == "0", r.processes  # every byte that the kernel counts was recorded
+    pid, parent, rank, status, kernel, seen, kernel_written, written, command = r.processes[0]
+    assert (kernel, kernel_written) == (seen, written) and status == "0", r.processes  # every byte that the kernel counts was recorded
     assert r.figure("unseen") == "0 B", r.report
 
 
@@ -86,7 +86,7 @@ def processes(tmp, file):
 def children(tmp, file):
     """vfork, posix_spawn and exec, with empty environments."""
     r = Recording(tmp, "children", [JOB, "children", file])
-    assert [p[6].split()[0] for p in r.processes[1:]] == ["cat"] * 3, r.processes
+    assert [p[8].split()[0] for p in r.processes[1:]] == ["cat"] * 3, r.processes
     assert len(r.of("read", "/data")) >= 9 and len(r.of("exec", "/cat")) == 3
     assert r.events[-1][1] in ("close", "exit", "read"), r.events[-5:]
     r = Recording(tmp, "shell", ["sh", "-c", f"cat '{file}' | tail -c +1 | wc -c; exit 3"], status=3)

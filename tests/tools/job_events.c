@@ -1,6 +1,6 @@
 /* job_events LOG...: every event of a job as the reader gives it, one a line:
  * pid, kind, offset, asked, result, name. Then the processes: pid, parent's pid, rank, exit,
- * kernel's bytes read and recorded, command. */
+ * bytes read of the kernel and of the log, the same of bytes written, command. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -49,6 +49,8 @@ int main(int argc, char **argv)
 		number(p->exit);
 		number(p->kernel_read_bytes);
 		number(p->logged_read_bytes);
+		number(p->kernel_write_bytes);
+		number(p->logged_write_bytes);
 		say(stdout, "%s\n", p->command);
 	}
 	for (size_t i = 0; i < job.files; i++)
