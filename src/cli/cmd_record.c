@@ -136,10 +136,10 @@ static void set_variables(const struct recorded *j, const struct record_args *x)
 	else
 		unsetenv(RING_ENV_ALL);
 	if (others && *others) {
-		size_t n = strlen(others) + strlen(j->preload) + 2;
-		char *both = xmalloc(n);
+		bool last = strstr(others, RING_SANITIZER) != NULL;
+		char *both =
+			xasprintf("%s:%s", last ? others : j->preload, last ? j->preload : others);
 
-		snprintf(both, n, "%s:%s", j->preload, others);
 		setenv("LD_PRELOAD", both, 1);
 		free(both);
 	} else {
@@ -336,15 +336,14 @@ static void say_kernel(const struct recording_facts *f, struct buf *out)
 			bytes_of(f->excluded_read, a), bytes_of(f->excluded_written, b),
 			f->excluded_calls);
 	if (f->loader_read)
-		buf_say(out, "  start of programs      %s read: before anything can be recorded\n",
+		buf_say(out, "  start of programs      %s read: before recording can begin\n",
 			bytes_of(f->loader_read, a));
 	buf_say(out, "  unseen                 %s read, %s written%s\n",
 		bytes_of((uint64_t)f->unseen_read, a), bytes_of((uint64_t)f->unseen_written, b),
 		f->unseen_read + f->unseen_written == 0 ? ""
 		: f->unrecorded.n || f->unseen_written
-			? ": by programs that were not recorded, or calls without libc"
-			: ": by calls that do not pass through libc's functions, as those "
-			  "of the loader of libraries");
+			? ": by programs that were not recorded, or by calls that bypass libc"
+			: ": by calls that bypass libc, such as those of the dynamic loader");
 }
 
 static void say_blind(const struct recording_facts *f, const struct recorded *j, struct buf *out)
@@ -389,7 +388,8 @@ static void say_blind(const struct recording_facts *f, const struct recorded *j,
 			number_of(f->cut_off, "request", "requests", n));
 	if (f->killed)
 		buf_say(out,
-			"  killed                 %s did not tell the end; what was done before is "
+			"  killed                 %s without a recorded end; what was done before "
+			"it is "
 			"recorded\n",
 			number_of(f->killed, "process", "processes", n));
 	if (f->damaged)
@@ -417,7 +417,7 @@ static int report(const struct recorded *j, const char *shown, struct err *e)
 		number_of(f.events, "request", "requests", n[2]), bytes_of(f.bytes_read, a),
 		bytes_of(f.bytes_written, b), bytes_of(f.folder_bytes, c), shown,
 		bytes_of(j->limit, d));
-	if (f.processes == 0)
+	if (f.processes == 0 && f.unrecorded.n == 0)
 		buf_say(&out,
 			"  nothing was recorded: the programs do not load LD_PRELOAD (static, "
 			"set-user-ID, another libc, or a container), or there was no room in the "

@@ -43,6 +43,9 @@
 #define RING_ENV_KEY "STOKER_RECORD_KEY"     /* 32 hex digits: names are hashed */
 #define RING_ENV_ALL "STOKER_RECORD_ALL"     /* set: nothing is excluded */
 
+/* In LD_PRELOAD: libraries of sanitizers, which must be first there. */
+#define RING_SANITIZER "san.so"
+
 enum ring_kind {
 	RING_FACT = 1, /* which, text */
 	RING_OPEN,

@@ -129,6 +129,12 @@ static void environment(char *const *env, char **out, char *preload)
 	memcpy(preload, PRELOAD, k);
 	if (now && strstr(now, add[0])) {
 		memcpy(preload + k, now, strlen(now) + 1);
+	} else if (now && strstr(now, RING_SANITIZER)) {
+		size_t before = strlen(now);
+
+		memcpy(preload + k, now, before);
+		preload[k + before] = ':';
+		memcpy(preload + k + before + 1, add[0], m + 1);
 	} else {
 		memcpy(preload + k, add[0], m + 1);
 		if (now && *now) {

@@ -97,7 +97,7 @@ def children(tmp, file):
 
 def ends(tmp, file):
     r = Recording(tmp, "killed", [JOB, "killed", file, 1000], status=128 + 9)
-    assert len(r.of("read", "/data")) == 1000 and r.processes[0][3] == "-9" and "1 process did not tell the end" in r.report
+    assert len(r.of("read", "/data")) == 1000 and r.processes[0][3] == "-9" and "1 process without a recorded end" in r.report
     r = Recording(tmp, "killed_child", ["sh", "-c", f"'{JOB}' killed '{file}' 500; echo $?"])
     assert r.out.split() == [b"137"] and len(r.of("read", "/data")) == 500
     with subprocess.Popen([STOKER, "record", "-o", tmp / "passed", "--", JOB, "waits", file], stdout=subprocess.PIPE,
