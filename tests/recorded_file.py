@@ -15,17 +15,22 @@ def crc32c(data):
     return c ^ 0xffffffff
 
 
-def framed(body):
-    return b"stoker recorded\n" + struct.pack("<II", 1, crc32c(body)) + body
+def framed(body, version=1):
+    return b"stoker recorded\n" + struct.pack("<II", version, crc32c(body)) + body
 
 
-def recorded(ranks, parts):
-    """parts: (files, samples of each, sizes or None, epochs: a list of visits for each rank) of training and evaluation."""
+def recorded(ranks, parts, requests=None):
+    """parts: (files, samples of each, sizes or None, epochs: a list of visits for each rank) of training and evaluation.
+    requests: of both parts a list for each file's opening, then for each of its samples, of (offset, bytes)."""
     body = struct.pack("<II", ranks, 0)
-    for files, samples, sizes, epochs in parts:
+    for k, (files, samples, sizes, epochs) in enumerate(parts):
         body += struct.pack("<QQQQ", files, samples, sizes is not None, len(epochs))
         body += struct.pack(f"<{len(sizes or [])}Q", *(sizes or []))
         for epoch in epochs:
             for visits in epoch:
                 body += struct.pack(f"<Q{len(visits)}I", len(visits), *visits)
-    return framed(body)
+        if requests:
+            body += struct.pack("<Q", len(requests[k]))
+            for one in requests[k]:
+                body += struct.pack("<I", len(one)) + b"".join(struct.pack("<QI", *r) for r in one)
+    return framed(body, 2 if requests else 1)

@@ -48,14 +48,17 @@ static json_t *read_json(const char *folder, const char *name, struct err *e)
 	return root;
 }
 
-/* From having one batch to having the next: the rest of this step, and the wait for the next. */
+/* From having one batch to having the next: the rest of this step, whose time has that of loading
+ * in it, and the wait for the next. */
 static void take_block(const json_t *load, const json_t *proc, struct steps *out)
 {
 	for (size_t i = 0; i + 1 < json_array_size(proc); i++) {
-		const json_t *p = json_array_get(proc, i), *l = json_array_get(load, i + 1);
+		const json_t *p = json_array_get(proc, i), *l = json_array_get(load, i),
+			     *next = json_array_get(load, i + 1);
 
-		if (json_is_number(p) && json_is_number(l))
-			add_step(out, json_number_value(p) + json_number_value(l));
+		if (json_is_number(p) && json_is_number(l) && json_is_number(next))
+			add_step(out, json_number_value(p) - json_number_value(l) +
+					      json_number_value(next));
 	}
 }
 

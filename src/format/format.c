@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "format/recorded_requests.h"
+
 const struct format_ops *format_find(const char *name)
 {
 	for (size_t i = 0; format_table[i]; i++) {
@@ -10,6 +12,12 @@ const struct format_ops *format_find(const char *name)
 			return format_table[i];
 	}
 	return NULL;
+}
+
+const struct format_ops *format_reader(const struct format_ops *format,
+				       const struct reader_config *c)
+{
+	return c->access == ACCESS_RECORDED ? &recorded_requests_ops : format;
 }
 
 uint64_t file_spec_elements(const struct file_spec *f)

@@ -16,6 +16,8 @@
 
 #define FORMAT_DIMS_MAX 8
 
+struct recorded;
+
 /* Everything a blob's bytes depend on besides its content stream. */
 struct file_spec {
 	const struct elem_type *elem;
@@ -49,7 +51,7 @@ struct content_source {
 	const struct elem_type *elem;
 };
 
-enum read_access { ACCESS_FRAMEWORK, ACCESS_NATIVE };
+enum read_access { ACCESS_FRAMEWORK, ACCESS_NATIVE, ACCESS_RECORDED };
 enum read_decode {
 	DECODE_FULL,   /* what the framework does with the bytes: checksums, inflate, parse */
 	DECODE_VERIFY, /* compare every payload byte with the content source */
@@ -76,6 +78,7 @@ struct reader_config {
 	const struct content_source *content; /* for DECODE_VERIFY */
 	/* Any file of the dataset, while memory is laid out; NULL: room for ordinary ones. */
 	const struct file_spec *example;
+	const struct recorded *recorded; /* for ACCESS_RECORDED */
 };
 
 /* What a read delivered. */
@@ -165,6 +168,11 @@ struct format_ops {
 	int (*extent)(const struct reader_config *c, const struct file_spec *f, uint64_t index,
 		      struct extent *out, struct err *e);
 };
+
+/* Whose reader_bytes, reader_init, read and reader_close a reader of this format and configuration
+ * has: the format's own, but for ACCESS_RECORDED. */
+const struct format_ops *format_reader(const struct format_ops *format,
+				       const struct reader_config *c);
 
 #define FORMAT_WRITE_SCRATCH (4u << 20)
 /* The largest preferred request size for which a reader with buffer_bytes = block_bytes = 0 has

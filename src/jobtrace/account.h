@@ -45,12 +45,15 @@ enum account_fact {
 	ACCOUNT_SAMPLE_BYTES,
 	ACCOUNT_SIZES,
 	ACCOUNT_REQUESTS,
+	ACCOUNT_KEPT_OPEN,
 	ACCOUNT_EPOCHS,
 	ACCOUNT_ORDER,
 	ACCOUNT_SHUFFLE_WINDOW,
 	ACCOUNT_SHARDING,
 	ACCOUNT_WORKERS,
 	ACCOUNT_PERSISTENT,
+	ACCOUNT_WORKER_START,
+	ACCOUNT_WORKER_INIT,
 	ACCOUNT_BATCH,
 	ACCOUNT_STEPS,
 	ACCOUNT_PREFETCH,
@@ -189,10 +192,12 @@ struct account {
 	size_t trainers;
 	struct step *step; /* by rank, then time; none where the log does not show them */
 	size_t steps;
-	bool container;   /* files hold many samples, told apart by their places */
-	bool stream;      /* files are streams of samples that the log cannot tell apart */
-	bool trains;      /* more than a single pass of one process over files */
-	bool replacement; /* samples are drawn with replacement */
+	uint32_t companions; /* files of a sample, each read after the other; 0: one */
+	size_t trainings;    /* that follow each other; 0: one */
+	bool container;      /* files hold many samples, told apart by their places */
+	bool stream;         /* files are streams of samples that the log cannot tell apart */
+	bool trains;         /* more than a single pass of one process over files */
+	bool replacement;    /* samples are drawn with replacement */
 	size_t visit_room, reader_room, step_room;
 };
 

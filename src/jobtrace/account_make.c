@@ -29,19 +29,21 @@ static void admit_gaps(struct account *a)
 		}
 }
 
-/* Files that were read once, by processes without workers, and without pauses: that may be
- * anything. */
+/* Files that were read once, or again in the same order, by processes without workers, and without
+ * pauses: that may be anything. */
 static void doubt_training(struct account *a)
 {
 	static const enum account_fact of_training[] = {
-		ACCOUNT_RANKS,       ACCOUNT_EPOCHS,     ACCOUNT_WORKERS,     ACCOUNT_SHARDING,
-		ACCOUNT_EVALUATIONS, ACCOUNT_EVAL_FILES, ACCOUNT_EVAL_SAMPLES};
+		ACCOUNT_RANKS,        ACCOUNT_EPOCHS,      ACCOUNT_WORKERS,
+		ACCOUNT_SHARDING,     ACCOUNT_EVALUATIONS, ACCOUNT_EVAL_FILES,
+		ACCOUNT_EVAL_SAMPLES, ACCOUNT_SAMPLES,     ACCOUNT_SAMPLES_PER_FILE};
 
 	for (size_t i = 0; i < sizeof(of_training) / sizeof(of_training[0]); i++)
 		if (account_has(a, of_training[i]))
-			account_unknown(a, of_training[i],
-					"nothing in the log shows that the job trained: files were "
-					"read once, without workers or pauses");
+			account_unknown(
+				a, of_training[i],
+				"nothing in the log shows that the job trained: no batches, "
+				"no passes in changing order, no workers");
 }
 
 void account_make(struct account *a, const struct job *job)
@@ -52,6 +54,7 @@ void account_make(struct account *a, const struct job *job)
 	account_crew(a);
 	account_epochs(a);
 	account_dataset(a);
+	account_kept_open(a);
 	account_counters(a);
 	account_order(a);
 	account_batches(a);

@@ -11,6 +11,9 @@ void account_sort_groups(struct account *a);
 /* Whether a part of the name is one that parts of datasets for evaluation have: val, test. */
 bool account_is_evaluation_name(const char *name);
 
+/* Whether an extension is one of checkpoints, and of hardly anything else. */
+bool account_is_checkpoint_name(const char *extension);
+
 /* Why something is not identifiable of a job whose readers were never idle. */
 extern const char account_waiting_for_data[];
 
@@ -21,10 +24,17 @@ const struct format_facts *account_format_of(const char *extension);
 void account_visits(struct account *a);
 /* Trainers, readers, generations of workers. */
 void account_crew(struct account *a);
+/* Threads that read for different purposes, by their names: `left_out` of those that only look, and
+ * `round` of each crew of threads, the one that reads most first. Of ranks without worker processes
+ * and with THREAD_KINDS_MAX kinds of names at most. Within account_crew. */
+#define THREAD_KINDS_MAX 16
+void account_thread_kinds(struct account *a);
 /* Passes over the samples: parts of the dataset, epochs, evaluations, order of samples. */
 void account_epochs(struct account *a);
 /* Format, files, samples and their sizes. After account_epochs. */
 void account_dataset(struct account *a);
+/* Whether readers keep files open between samples. After account_dataset. */
+void account_kept_open(struct account *a);
 void account_order(struct account *a);
 /* Batches, steps, prefetch, computation. After account_epochs. */
 void account_batches(struct account *a);

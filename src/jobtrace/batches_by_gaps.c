@@ -29,7 +29,9 @@ static bool follows(const struct batches *b, size_t r, size_t i)
 static double gap_before(const struct batches *b, size_t i)
 {
 	const struct account *a = b->a;
-	int64_t gap = a->visit[b->visit[i]].begin_ns - a->visit[b->visit[i - 1]].end_ns;
+	const struct visit *v = &a->visit[b->visit[i]], *last = &a->visit[b->visit[i - 1]];
+	/* of threads that read at once, from begin to begin */
+	int64_t gap = v->begin_ns - (b->threads ? last->begin_ns : last->end_ns);
 
 	return gap > 100 ? (double)gap / 1e9 : 1e-7;
 }
@@ -152,7 +154,7 @@ static void number_batches(struct batches *b)
 			double threshold = is_eval(a, v) ? b->eval_threshold_s : b->threshold_s;
 
 			if (i > b->begin[r] &&
-			    (!follows(b, r, i) || (n == most && has_workers(a)) ||
+			    (!follows(b, r, i) || (n == most && has_workers(a) && !b->threads) ||
 			     (threshold > 0 && gap_before(b, i) > threshold))) {
 				batch++;
 				n = 0;
@@ -380,9 +382,53 @@ static void times_without_workers(struct batches *b)
 	free(period.v);
 }
 
+/* Threads share a queue: how long the trainer computes, and how far they are ahead, is not seen. */
+static void times_with_threads(struct batches *b)
+{
+	struct account *a = b->a;
+	struct values period = {0};
+	double step;
+
+	for (size_t r = 0; r < a->readers; r++) {
+		int64_t begin = JOB_UNKNOWN;
+
+		for (size_t i = b->begin[r]; i < b->begin[r + 1]; i++) {
+			const struct visit *v = &a->visit[b->visit[i]];
+
+			if (is_eval(a, v) || !follows(b, r, i)) {
+				begin = JOB_UNKNOWN;
+				continue;
+			}
+			if (gap_before(b, i) <= b->threshold_s)
+				continue;
+			if (begin != JOB_UNKNOWN)
+				values_add(&period, (double)(v->begin_ns - begin) / 1e9);
+			begin = v->begin_ns;
+		}
+	}
+	account_unknown(a, ACCOUNT_PREFETCH, "threads share what they read ahead");
+	if (period.n > 2) {
+		step = values_median(&period);
+		account_inferred(a, ACCOUNT_STEP, step,
+				 "time from one batch to the next; within 10 %",
+				 values_near(&period, step), period.n);
+		account_inferred(
+			a, ACCOUNT_COMPUTE, step,
+			"the step, in which the trainer also takes the batch: the log does "
+			"not show it",
+			0, 0)
+			->at_most = true;
+	} else {
+		account_unknown(a, ACCOUNT_COMPUTE, "readers waited too few times");
+	}
+	free(period.v);
+}
+
 static void times_by_gaps(struct batches *b)
 {
-	if (has_workers(b->a))
+	if (b->threads)
+		times_with_threads(b);
+	else if (has_workers(b->a))
 		times_with_workers(b);
 	else
 		times_without_workers(b);
@@ -391,7 +437,8 @@ static void times_by_gaps(struct batches *b)
 void batches_by_gaps(struct batches *b)
 {
 	struct account *a = b->a;
-	uint64_t agree = 0, of = 0, batches = 0;
+	uint64_t agree = 0, of = 0, batches = 0, all = 0;
+	bool whole = true;
 	size_t *in_epoch;
 	uint32_t epochs = 0;
 
@@ -431,9 +478,18 @@ void batches_by_gaps(struct batches *b)
 		if (a->reader[v->reader].rank == 0 && !is_eval(a, v) && v->epoch < epochs)
 			in_epoch[v->epoch]++;
 	}
-	for (size_t i = 0; i < epochs; i++)
+	for (size_t i = 0; i < epochs; i++) {
 		batches += (in_epoch[i] + b->batch - 1) / b->batch;
-	account_inferred(a, ACCOUNT_STEPS, (double)batches, "samples of an epoch by the batch size",
-			 0, 0);
+		all += in_epoch[i];
+		whole &= in_epoch[i] % b->batch == 0;
+	}
+	if (b->threads) /* which share batches beyond an epoch's end, or drop the last */
+		account_inferred(a, ACCOUNT_STEPS,
+				 all % b->batch == 0 ? (double)(all / b->batch) : (double)batches,
+				 "samples by the batch size", 0, 0)
+			->at_most = !whole;
+	else
+		account_inferred(a, ACCOUNT_STEPS, (double)batches,
+				 "samples of an epoch by the batch size", 0, 0);
 	free(in_epoch);
 }

@@ -32,9 +32,12 @@ static void find_index_pipes(struct batches *b)
 		const struct message *m = &b->messages.v[i];
 		uint32_t r = reader_of[job->thread[m->thread].process];
 
+		bool alone = true; /* workers of a pool share the pipe of their tasks */
+
 		for (end = i; end < b->messages.n && b->messages.v[end].pipe == m->pipe; end++)
-			;
-		if (r != JOB_NONE && end - i > best[r]) {
+			alone &= job->thread[b->messages.v[end].thread].process ==
+				 job->thread[m->thread].process;
+		if (alone && r != JOB_NONE && end - i > best[r]) {
 			best[r] = end - i;
 			b->index_pipe[r] = m->pipe;
 		}
@@ -146,6 +149,58 @@ struct place {
 	bool evaluation;
 };
 
+#define UNREAD_SHARE 0.05 /* of the batches: for these nothing was read */
+
+/* Whether batches came for which the worker read nothing: it has the samples in memory, since it
+ * keeps what it read, or since a file holds several of them and was read as a whole. Only of
+ * messages that bring something in shared memory: others begin an epoch, or end it. */
+static void find_unread(struct batches *b, const uint32_t *reader_of, const size_t *first,
+			const uint32_t *of)
+{
+	struct account *a = b->a;
+	size_t *sent = xcalloc(a->readers + 1, sizeof(*sent)), with = 0, without = 0, bare = 0;
+	uint32_t *begins = xcalloc(a->readers + 1, sizeof(*begins)), epochs = 0;
+	bool in_first = false, same = true;
+
+	for (size_t i = 0; i < b->messages.n; i++) {
+		const struct message *m = &b->messages.v[i];
+		uint32_t r;
+		size_t at;
+
+		if (m->writer == JOB_NONE)
+			continue;
+		r = reader_of[a->job->thread[m->writer].process];
+		if (r == JOB_NONE || b->index_pipe[r] == JOB_NONE)
+			continue;
+		at = first[r] + sent[r]++;
+		if (at >= first[r + 1])
+			continue;
+		if (of[at] != JOB_NONE) {
+			with += m->fetched;
+			bare += !m->fetched;
+		} else if (m->fetched) {
+			without++;
+			/* it read more afterwards, of the same pass */
+			for (size_t k = at + 1; k < first[r + 1] && !in_first; k++)
+				in_first = of[k] != JOB_NONE && a->visit[of[k]].epoch == 0;
+		} else {
+			begins[r]++;
+		}
+	}
+	b->unread = !a->stream && a->visits > 0 && bare == 0 &&
+		    (double)without > UNREAD_SHARE * (double)(with + without);
+	b->many_in_file = b->unread && in_first;
+	for (size_t r = 0; r < a->readers; r++) {
+		if (!a->reader[r].worker || a->reader[r].left_out)
+			continue;
+		same &= epochs == 0 || begins[r] + 1 == epochs;
+		epochs = begins[r] + 1;
+	}
+	b->begins = same && a->trainers == 1 && a->trainer[0].rounds == 1 ? epochs : 0;
+	free(begins);
+	free(sent);
+}
+
 /* Batches that trainers took. A worker sends its answers in the order of its tasks, so that the
  * k-th of it is about its k-th message. `first`: of each reader in `has`, by its messages. */
 static void steps_by_pipes(struct batches *b)
@@ -186,6 +241,8 @@ static void steps_by_pipes(struct batches *b)
 		if (v->batch != JOB_NONE && b->index_pipe[v->reader] != JOB_NONE)
 			of[first[v->reader] + v->batch] = (uint32_t)i;
 	}
+	find_unread(b, reader_of, first, of);
+	unseen |= b->unread;
 	for (size_t i = 0; i < b->messages.n; i++) {
 		const struct message *m = &b->messages.v[i];
 		uint32_t t = trainer_of[job->thread[m->thread].process], r, visit, epoch;
@@ -205,8 +262,9 @@ static void steps_by_pipes(struct batches *b)
 		if (unseen && fetched && !m->fetched)
 			continue;
 		a->trainer[t].thread = m->thread;
-		epoch = visit == JOB_NONE ? 0 : a->visit[visit].epoch;
-		evaluation = visit != JOB_NONE && is_eval(a, &a->visit[visit]);
+		/* one that was not read is of the pass that its worker is at */
+		epoch = visit == JOB_NONE ? place[r].epoch : a->visit[visit].epoch;
+		evaluation = visit == JOB_NONE ? place[r].evaluation : is_eval(a, &a->visit[visit]);
 		if (place[r].epoch != epoch || place[r].evaluation != evaluation)
 			place[r] = (struct place){.epoch = epoch, .evaluation = evaluation};
 		add_step(a,
@@ -230,89 +288,135 @@ static void steps_by_pipes(struct batches *b)
 	free(reader_of);
 }
 
-/* Batches of a generation that were asked for before its first answer was taken. */
-static void prefetch_by_pipes(struct batches *b)
+/* A task that was sent (1), or an answer that was taken (-1). */
+struct traffic {
+	int64_t ns;
+	uint32_t generation;
+	int32_t change;
+};
+
+static int by_traffic(const void *x, const void *y)
 {
-	struct account *a = b->a;
-	struct counts c = {0};
-	uint64_t agree, whole = 0;
-	uint32_t rounds = 0, ahead;
-	size_t *in, *all;
-	int64_t *first;
-	size_t *of_rank = xcalloc(a->trainers + 1, sizeof(*of_rank));
-	bool *training;
+	const struct traffic *a = x, *b = y;
+
+	if (a->generation != b->generation)
+		return a->generation < b->generation ? -1 : 1;
+	if (a->ns != b->ns)
+		return a->ns < b->ns ? -1 : 1;
+	return (a->change > b->change) - (a->change < b->change);
+}
+
+/* The worker that wrote a message; JOB_NONE. */
+static uint32_t answered_by(const struct batches *b, const struct message *m,
+			    const uint32_t *reader_of)
+{
+	return m->writer == JOB_NONE ? JOB_NONE : reader_of[b->a->job->thread[m->writer].process];
+}
+
+/* Tasks and answers of each generation of workers. */
+static size_t find_traffic(const struct batches *b, const size_t *of_rank, struct traffic *out)
+{
+	const struct account *a = b->a;
 	uint32_t *reader_of = xcalloc(a->job->processes + 1, sizeof(*reader_of));
+	int64_t *answers = xcalloc(a->readers + 1, sizeof(*answers));
+	size_t n = 0;
 
 	for (size_t i = 0; i < a->job->processes; i++)
 		reader_of[i] = JOB_NONE;
 	for (size_t r = 0; r < a->readers; r++)
 		if (b->index_pipe[r] != JOB_NONE)
 			reader_of[a->reader[r].process] = (uint32_t)r;
-	for (size_t t = 0; t < a->trainers; t++) {
-		of_rank[t] = rounds;
-		rounds += a->trainer[t].rounds;
+	for (size_t i = 0; i < b->messages.n; i++) {
+		uint32_t r = answered_by(b, &b->messages.v[i], reader_of);
+
+		if (r != JOB_NONE)
+			answers[r]++;
 	}
-	in = xcalloc((size_t)rounds + 1, sizeof(*in));
-	all = xcalloc((size_t)rounds + 1, sizeof(*all));
-	first = xcalloc((size_t)rounds + 1, sizeof(*first));
+	for (size_t i = 0; i < b->messages.n; i++) {
+		const struct message *m = &b->messages.v[i];
+		uint32_t from = answered_by(b, m, reader_of);
+		uint32_t to = reader_of[a->job->thread[m->thread].process];
+		uint32_t r = from != JOB_NONE ? from : to;
+
+		if (r == JOB_NONE || (from == JOB_NONE && m->pipe != b->index_pipe[r]))
+			continue;
+		/* the end of a worker, and what it was asked for and left, have no answer */
+		if (from == JOB_NONE && answers[r]-- <= 0)
+			continue;
+		out[n++] = (struct traffic){
+			.ns = from != JOB_NONE ? m->begin_ns : m->ready_ns,
+			.generation = (uint32_t)of_rank[a->reader[r].rank] + a->reader[r].round,
+			.change = from != JOB_NONE ? -1 : 1,
+		};
+		if (out[n - 1].ns == JOB_UNKNOWN)
+			n--;
+	}
+	free(answers);
+	free(reader_of);
+	if (n > 0)
+		qsort(out, n, sizeof(*out), by_traffic);
+	return n;
+}
+
+/* The most tasks that were on their way while answers were still taken: the trainer sends so many
+ * at the begin, and then one for each batch that it takes. A thread of it sends them, which may be
+ * late: then there seem to be fewer. */
+static void prefetch_by_pipes(struct batches *b)
+{
+	struct account *a = b->a;
+	struct counts c = {0};
+	uint64_t agree = 0, whole = 0;
+	uint32_t rounds = 0, ahead = 0;
+	size_t *of_rank = xcalloc(a->trainers + 1, sizeof(*of_rank)), n;
+	struct traffic *t = xcalloc(b->messages.n + 1, sizeof(*t));
+	bool *training;
+
+	for (size_t i = 0; i < a->trainers; i++) {
+		of_rank[i] = rounds;
+		rounds += a->trainer[i].rounds;
+	}
 	training = xcalloc((size_t)rounds + 1, sizeof(*training));
-	for (size_t i = 0; i < rounds; i++)
-		first[i] = INT64_MAX;
 	for (size_t i = 0; i < a->visits; i++) {
 		const struct job_reader *r = &a->reader[a->visit[i].reader];
 
 		if (r->worker && !is_eval(a, &a->visit[i]))
 			training[of_rank[r->rank] + r->round] = true;
 	}
-	/* the first answer of each generation: that of its workers */
-	for (size_t i = 0; i < b->messages.n; i++) {
-		const struct message *m = &b->messages.v[i];
-		uint32_t process, r;
-		size_t at;
+	n = find_traffic(b, of_rank, t);
+	for (size_t i = 0, end; i < n; i = end) {
+		int64_t now = 0, most = 0, tasks = 0;
+		size_t last = i;
 
-		if (m->writer == JOB_NONE)
-			continue;
-		process = a->job->thread[m->writer].process;
-		r = reader_of[process];
-		if (r == JOB_NONE)
-			continue;
-		at = of_rank[a->reader[r].rank] + a->reader[r].round;
-		if (m->begin_ns < first[at])
-			first[at] = m->begin_ns;
-	}
-	for (size_t r = 0; r < a->readers; r++) {
-		size_t n, at = of_rank[a->reader[r].rank] + a->reader[r].round;
-		const struct message *m;
-
-		if (b->index_pipe[r] == JOB_NONE || !training[at])
-			continue;
-		m = messages_of(&b->messages, b->index_pipe[r], &n);
-		for (size_t k = 0; k < n; k++) {
-			all[at]++;
-			in[at] += m[k].ready_ns != JOB_UNKNOWN && m[k].ready_ns <= first[at];
+		for (end = i; end < n && t[end].generation == t[i].generation; end++) {
+			tasks += t[end].change > 0;
+			if (t[end].change < 0)
+				last = end;
 		}
-	}
-	for (size_t i = 0; i < rounds; i++) {
-		if (!training[i] || in[i] == 0)
+		for (size_t k = i; k < last; k++) {
+			now += t[k].change;
+			if (now > most)
+				most = now;
+		}
+		if (!training[t[i].generation] || most <= 0)
 			continue;
-		counts_add(&c, in[i]);
-		whole += in[i] + 4 >= all[i]; /* all there were; a worker's end is a message */
+		counts_add(&c, (size_t)most);
+		if ((uint32_t)most > ahead)
+			ahead = (uint32_t)most;
+		whole += most + 2 >= tasks; /* all there were */
 	}
-	ahead = counts_mode(&c, &agree);
+	if (ahead > 0 && ahead <= BATCH_MAX)
+		agree = c.of[ahead];
 	if (ahead > 0 && 2 * whole < c.all)
 		account_inferred(a, ACCOUNT_PREFETCH, ahead,
-				 "batches that were asked for before the first was taken; of the "
+				 "the most batches that were asked for and not yet taken; of the "
 				 "generations of workers",
 				 agree, c.all);
 	else if (ahead > 0)
 		account_unknown(a, ACCOUNT_PREFETCH,
 				"all batches of an epoch were asked for at once");
 	free(c.of);
-	free(reader_of);
 	free(training);
-	free(first);
-	free(all);
-	free(in);
+	free(t);
 	free(of_rank);
 }
 
@@ -367,7 +471,8 @@ static void times_by_pipes(struct batches *b)
 {
 	struct account *a = b->a;
 	struct values period = {0}, compute = {0}, upper = {0};
-	uint64_t training = 0, most = 0, now = 0;
+	uint64_t training = 0, most = 0, now = 0; /* taken, by a rank */
+	uint64_t handed = 0, given = 0;           /* in order, to the training */
 	uint32_t *times = xcalloc(a->steps + 1, sizeof(*times));
 	bool ordered = hand_out(a, times);
 	double step, v;
@@ -377,12 +482,15 @@ static void times_by_pipes(struct batches *b)
 		double gap;
 
 		if (last && last->rank != s->rank)
-			now = 0;
+			now = given = 0;
 		if (s->evaluation)
 			continue;
 		training++;
 		if (++now > most)
 			most = now;
+		given += times[i];
+		if (given > handed)
+			handed = given;
 		if (!last || last->rank != s->rank || last->epoch != s->epoch || last->evaluation)
 			continue;
 		values_add(&period, (double)(s->taken_ns - last->taken_ns) / 1e9);
@@ -400,7 +508,7 @@ static void times_by_pipes(struct batches *b)
 			values_add(&compute, gap);
 	}
 	if (training > 0)
-		account_seen(a, ACCOUNT_STEPS, (double)most)->text = NULL;
+		account_seen(a, ACCOUNT_STEPS, (double)(ordered && !b->unread ? handed : most));
 	if (period.n > 2) {
 		step = values_median(&period);
 		account_inferred(a, ACCOUNT_STEP, step,
@@ -435,6 +543,32 @@ static void times_by_pipes(struct batches *b)
 	free(period.v);
 }
 
+/* What cannot be told where batches came without a request for them. */
+static void say_unread(struct batches *b)
+{
+	struct account *a = b->a;
+	static const enum account_fact of_samples[] = {
+		ACCOUNT_SAMPLES, ACCOUNT_SAMPLES_PER_FILE, ACCOUNT_SAMPLE_BYTES,
+		ACCOUNT_SIZES,   ACCOUNT_REQUESTS,         ACCOUNT_BATCH};
+
+	if (b->many_in_file) {
+		for (size_t i = 0; i < sizeof(of_samples) / sizeof(of_samples[0]); i++)
+			account_unknown(a, of_samples[i],
+					"workers sent batches for which they read nothing: files "
+					"that are read as a whole hold several samples each");
+		return;
+	}
+	if (b->begins > 1)
+		account_inferred(a, ACCOUNT_EPOCHS, b->begins,
+				 "workers were told to begin an epoch; later ones are partly or "
+				 "wholly read from the memory of the workers",
+				 0, 0);
+	else
+		account_unknown(a, ACCOUNT_EPOCHS,
+				"workers sent batches for which they read nothing: samples are "
+				"kept in memory");
+}
+
 bool batches_by_pipes(struct batches *b)
 {
 	struct account *a = b->a;
@@ -448,6 +582,8 @@ bool batches_by_pipes(struct batches *b)
 	steps_by_pipes(b);
 	prefetch_by_pipes(b);
 	times_by_pipes(b);
+	if (b->unread)
+		say_unread(b);
 	if (a->visits == 0)
 		account_unknown(a, ACCOUNT_BATCH,
 				"the log does not show which samples are read for a batch");

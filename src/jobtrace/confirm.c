@@ -200,7 +200,7 @@ static enum dataset_kind kind_of(const struct confirming *c, uint64_t number, ui
 static int expect(struct confirming *c, uint64_t number, const char *path, struct err *e)
 {
 	struct expected *x = &c->expected[number];
-	const struct format_ops *format = c->dataset.format;
+	const struct format_ops *format = format_reader(c->dataset.format, &c->settings);
 	struct reader *reader;
 	struct file_spec spec;
 	struct sample sample;
@@ -609,7 +609,8 @@ static int prepare(struct confirming *c, struct err *e)
 					.one_request = true};
 	sample_reader_settings(&c->settings, &config);
 	c->settings.decode = DECODE_NONE;
-	c->memory_bytes = c->dataset.format->reader_bytes(&c->settings, &c->noted.s);
+	c->memory_bytes = format_reader(c->dataset.format, &c->settings)
+				  ->reader_bytes(&c->settings, &c->noted.s);
 	c->memory = c->memory_bytes ? buffer_alloc(c->memory_bytes, "a reader", e) : NULL;
 	if (!c->memory)
 		return c->memory_bytes

@@ -298,11 +298,24 @@ static void split_text(struct darshan_log *log, char *line)
 	qsort(log->mount, log->mounts, sizeof(*log->mount), by_length);
 }
 
+/* Whether the job has its times in nanoseconds. Those of 3.41 do, but for the builds of Darshan
+ * between the change of the header and that of the job: there the end lies where the nanoseconds
+ * of the begin should be, which are then too many. */
+static bool has_nanoseconds(const struct darshan_log *log, const unsigned char *raw)
+{
+	int64_t start_s = i64(log, raw + 8), start_ns = i64(log, raw + 16);
+
+	if (log->minor < 41)
+		return false;
+	return (start_ns >= 0 && start_ns < 1000000000) || start_ns < start_s ||
+	       i64(log, raw + 24) < 1;
+}
+
 static void read_job(struct darshan_log *log)
 {
 	unsigned char raw[JOB_BYTES] = {0};
 	bool fine = log->minor >= 41;
-	size_t metadata = fine ? 56 : 40, text = metadata + METADATA_BYTES, got = 0;
+	size_t metadata = fine ? 56 : 40, text, got = 0;
 	struct darshan_stream *s;
 
 	log->text = xcalloc(JOB_BYTES + 2, 1);
@@ -326,6 +339,9 @@ static void read_job(struct darshan_log *log)
 	if (got < metadata)
 		return;
 	log->has_job = true;
+	log->nanoseconds = fine = has_nanoseconds(log, raw);
+	metadata = fine ? 56 : 40;
+	text = metadata + METADATA_BYTES;
 	log->uid = i64(log, raw);
 	log->start_s = i64(log, raw + 8);
 	log->start_ns = fine ? i64(log, raw + 16) : 0;
@@ -361,7 +377,7 @@ double darshan_run_s(const struct darshan_log *log)
 {
 	if (!log->has_job)
 		return 0;
-	if (log->minor < 41)
+	if (!log->nanoseconds)
 		return (double)log->end_s - (double)log->start_s + 1;
 	return (double)log->end_s - (double)log->start_s +
 	       ((double)log->end_ns - (double)log->start_ns) / 1e9;

@@ -45,7 +45,7 @@ struct darshan_log {
 	uint64_t partial; /* bit id: the module ran out of memory, and its data are incomplete */
 	struct darshan_region job, name, module[DARSHAN_MODULES];
 	/* of the job; zero where `has_job` is false */
-	bool has_job;
+	bool has_job, nanoseconds; /* the latter: of begin and end, not whole seconds */
 	int64_t uid, start_s, start_ns, end_s, end_ns, ranks, job_id;
 	char *text;           /* the job's texts, NUL-terminated each */
 	const char *metadata; /* `key=value` lines */

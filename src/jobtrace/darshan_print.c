@@ -11,11 +11,12 @@
 #include "base/say.h"
 #include "base/str.h"
 #include "jobtrace/darshan_log.h"
+#include "jobtrace/key_map.h"
 
 #define FLUSH 65536
-#define RANKS_MAX (INT64_C(1) << 22) /* for which times are summed */
 
 struct rank_time {
+	int64_t rank;
 	double all, metadata, data;
 };
 
@@ -29,9 +30,9 @@ struct printer {
 	/* totals of the module */
 	bool any, summed;
 	struct darshan_record total;
-	struct rank_time *rank;
-	size_t ranks;
-	bool ranks_fit;
+	struct rank_time *rank; /* those with records, as they come */
+	size_t ranks, room;
+	struct key_map by_rank;
 	double shared_s;
 	int64_t bytes;
 };
@@ -136,8 +137,24 @@ static double named(const struct darshan_record *r, const char *suffix)
 	return i < 0 ? 0 : seconds(r->doubles[i]);
 }
 
+static struct rank_time *time_of(struct printer *p, int64_t rank)
+{
+	uint32_t i = key_map_get(&p->by_rank, rank);
+
+	if (i != KEY_MAP_NONE)
+		return &p->rank[i];
+	if (p->ranks == p->room) {
+		p->room = p->room ? 2 * p->room : 16;
+		p->rank = xrealloc(p->rank, p->room * sizeof(*p->rank));
+	}
+	key_map_put(&p->by_rank, rank, (uint32_t)p->ranks);
+	p->rank[p->ranks] = (struct rank_time){.rank = rank};
+	return &p->rank[p->ranks++];
+}
+
 static void add_time(struct printer *p, const struct darshan_record *r)
 {
+	struct rank_time *sum;
 	struct rank_time t = {.metadata = named(r, "_F_META_TIME"),
 			      .data = named(r, "_F_READ_TIME") + named(r, "_F_WRITE_TIME")};
 
@@ -145,20 +162,10 @@ static void add_time(struct printer *p, const struct darshan_record *r)
 		p->shared_s += named(r, "_F_SLOWEST_RANK_TIME");
 		return;
 	}
-	if (r->rank >= RANKS_MAX) {
-		p->ranks_fit = false;
-		return;
-	}
-	if ((size_t)r->rank >= p->ranks) {
-		size_t more = 2 * (size_t)r->rank + 16;
-
-		p->rank = xrealloc(p->rank, more * sizeof(*p->rank));
-		memset(p->rank + p->ranks, 0, (more - p->ranks) * sizeof(*p->rank));
-		p->ranks = more;
-	}
-	p->rank[r->rank].all += t.metadata + t.data;
-	p->rank[r->rank].metadata += t.metadata;
-	p->rank[r->rank].data += t.data;
+	sum = time_of(p, r->rank);
+	sum->all += t.metadata + t.data;
+	sum->metadata += t.metadata;
+	sum->data += t.data;
 }
 
 static void add_bytes(struct printer *p, const struct darshan_record *r)
@@ -216,7 +223,6 @@ static void put_totals(struct printer *p)
 {
 	const struct darshan_layout *l = p->total.layout;
 	struct rank_time slowest = {0};
-	size_t slowest_rank = 0;
 	double all;
 
 	for (size_t i = 0; i < l->ints; i++)
@@ -226,24 +232,24 @@ static void put_totals(struct printer *p)
 	for (size_t i = 0; i < l->doubles; i++)
 		if (rule_of(l->double_name[i]) != APART)
 			buf_say(&p->out, "total_%s: %f\n", l->double_name[i], p->total.doubles[i]);
+	/* of equally slow ranks the first */
 	for (size_t i = 0; i < p->ranks; i++)
-		if (p->rank[i].all > slowest.all) {
+		if (p->rank[i].all > slowest.all ||
+		    (p->rank[i].all == slowest.all && slowest.all > 0 &&
+		     p->rank[i].rank < slowest.rank))
 			slowest = p->rank[i];
-			slowest_rank = i;
-		}
 	all = slowest.all + p->shared_s;
-	buf_say(&p->out, "# total_bytes: %" PRId64 "\n", p->bytes);
-	if (p->ranks_fit)
-		buf_say(&p->out,
-			"# unique files: slowest_rank_io_time: %f\n"
-			"# unique files: slowest_rank_meta_only_time: %f\n"
-			"# unique files: slowest_rank_rw_only_time: %f\n"
-			"# unique files: slowest_rank: %zu\n"
-			"# shared files: time_by_slowest: %f\n"
-			"# agg_time_by_slowest: %f # seconds\n"
-			"# agg_perf_by_slowest: %f # MiB/s\n",
-			slowest.all, slowest.metadata, slowest.data, slowest_rank, p->shared_s, all,
-			all > 0 ? (double)p->bytes / 1048576.0 / all : 0);
+	buf_say(&p->out,
+		"# total_bytes: %" PRId64 "\n"
+		"# unique files: slowest_rank_io_time: %f\n"
+		"# unique files: slowest_rank_meta_only_time: %f\n"
+		"# unique files: slowest_rank_rw_only_time: %f\n"
+		"# unique files: slowest_rank: %" PRId64 "\n"
+		"# shared files: time_by_slowest: %f\n"
+		"# agg_time_by_slowest: %f # seconds\n"
+		"# agg_perf_by_slowest: %f # MiB/s\n",
+		p->bytes, slowest.all, slowest.metadata, slowest.data, slowest.rank, p->shared_s,
+		all, all > 0 ? (double)p->bytes / 1048576.0 / all : 0);
 }
 
 /* ---- modules ---- */
@@ -448,9 +454,8 @@ static int put_module(struct printer *p, unsigned module, struct err *e)
 		    module == DARSHAN_DFS || module == DARSHAN_DAOS;
 	p->any = false;
 	memset(&p->total, 0, sizeof(p->total));
-	if (p->rank)
-		memset(p->rank, 0, p->ranks * sizeof(*p->rank));
-	p->ranks_fit = true;
+	p->ranks = 0;
+	key_map_release(&p->by_rank);
 	p->shared_s = 0;
 	p->bytes = 0;
 	rc = darshan_walk(&p->log, module, &walk, e);
@@ -475,6 +480,7 @@ int darshan_print(const char *path, darshan_put *put, void *context, struct err 
 	buf_release(&p.out);
 	buf_release(&p.place);
 	free(p.rank);
+	key_map_release(&p.by_rank);
 	darshan_close(&p.log);
 	return rc;
 }

@@ -14,6 +14,6 @@ typedef void darshan_put(void *context, const char *text, size_t n);
  *	module rank record read|write number offset length begin end thread host name
  * with "N/A" where the log lacks a thread or offset; for POSIX, MPI-IO, STDIO, DFS and DAOS then
  * `total_COUNTER: value` over all records, and `# agg_...` as `darshan-parser --perf`. What the log
- * lacks, or is damaged, follows as lines `# note: ...`. Memory: that of darshan_log.h, and 24 bytes
- * a rank. Negative if the file is no Darshan log. */
+ * lacks, or is damaged, follows as lines `# note: ...`. Memory: that of darshan_log.h, and at most
+ * 128 bytes a rank that has records of files. Negative if the file is no Darshan log. */
 int darshan_print(const char *path, darshan_put *put, void *context, struct err *e);

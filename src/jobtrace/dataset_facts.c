@@ -97,12 +97,46 @@ static void say_sizes(struct account *a, double *v, size_t n)
 			       str_bytes(v[n - 1], text[4], sizeof(text[4])));
 }
 
-/* The size of a sample: of a file that is one, its own where it is known. */
-static double size_of(const struct account *a, const struct job_sample *s)
+/* Requests of samples that overlap read more than a sample (HDF5's buffer for small reads): then a
+ * sample is as long as its distance to the next. The distance that most have; 0: requests do not
+ * overlap, or distances differ. */
+static int64_t sample_distance(const struct account *a, uint64_t *agree, uint64_t *of)
+{
+	double *v = xcalloc(a->samples + 1, sizeof(*v)), best = 0;
+	size_t n = 0, overlap = 0;
+
+	*agree = 0;
+	for (size_t i = 0; a->container && i + 1 < a->samples; i++) {
+		const struct job_sample *s = &a->sample[i], *next = s + 1;
+
+		if (next->file != s->file || next->offset <= s->offset)
+			continue;
+		v[n++] = (double)(next->offset - s->offset);
+		overlap += s->bytes > next->offset - s->offset;
+	}
+	*of = n;
+	qsort(v, n, sizeof(*v), values_compare);
+	for (size_t i = 0, k; i < n; i = k) {
+		for (k = i; k < n && v[k] <= v[i]; k++)
+			;
+		if (k - i > *agree) {
+			*agree = k - i;
+			best = v[i];
+		}
+	}
+	free(v);
+	return 2 * overlap > n && 2 * *agree > n ? (int64_t)best : 0;
+}
+
+/* The size of a sample: of a file that is one, its own where it is known. `most`: it is no longer
+ * than that; 0: not known. */
+static double size_of(const struct account *a, const struct job_sample *s, int64_t most)
 {
 	int64_t size = a->job->file[s->file].size;
 
-	return (double)(!a->container && size > 0 ? size : s->bytes);
+	if (!a->container && a->companions == 0 && size > 0)
+		return (double)size;
+	return (double)(most > 0 && s->bytes > most ? most : s->bytes);
 }
 
 static void say_samples(struct account *a)
@@ -113,11 +147,13 @@ static void say_samples(struct account *a)
 	uint64_t requests = 0, visits = 0, same = 0;
 	uint32_t last = JOB_NONE, mode = 0;
 	uint32_t *often;
+	uint64_t distances, alike;
+	int64_t distance = sample_distance(a, &alike, &distances);
 
 	for (size_t i = 0; i < a->samples; i++) {
 		if (a->sample[i].evaluation)
 			continue;
-		size[n++] = size_of(a, &a->sample[i]);
+		size[n++] = size_of(a, &a->sample[i], distance);
 		if (a->sample[i].file != last) {
 			if (in_file)
 				count[in_file]++;
@@ -135,7 +171,8 @@ static void say_samples(struct account *a)
 			best = i;
 		}
 	free(count);
-	account_seen(a, ACCOUNT_FILES, (double)files);
+	if (a->companions == 0) /* else those that account_dataset counted */
+		account_seen(a, ACCOUNT_FILES, (double)files);
 	if (a->stream) {
 		const char *why = "the files are streams of samples, and reads do not show where "
 				  "one ends";
@@ -152,6 +189,13 @@ static void say_samples(struct account *a)
 				 0, 0);
 		account_inferred(a, ACCOUNT_SAMPLES_PER_FILE, (double)best, "places of a file",
 				 agree, files);
+	} else if (a->companions > 0) {
+		account_inferred(a, ACCOUNT_SAMPLES, (double)n,
+				 "files with the same name in other folders, or the same number, "
+				 "are always read one after the other: they are one sample",
+				 0, 0)
+			->text = account_text(a, "of %u files each", a->companions);
+		account_unknown(a, ACCOUNT_SAMPLES_PER_FILE, "a sample has several files");
 	} else {
 		account_inferred(a, ACCOUNT_SAMPLES, (double)n,
 				 "a file is read as a whole each time: it is a sample", 0, 0);
@@ -160,6 +204,14 @@ static void say_samples(struct account *a)
 	}
 	if (n > 0)
 		say_sizes(a, size, n);
+	if (n > 0 && distance > 0) {
+		double stdev = a->fact[ACCOUNT_SAMPLE_BYTES].stdev;
+
+		account_inferred(a, ACCOUNT_SAMPLE_BYTES, a->fact[ACCOUNT_SAMPLE_BYTES].number,
+				 "the distance of neighbours, as the requests for them overlap",
+				 alike, distances)
+			->stdev = stdev;
+	}
 	free(size);
 	often = xcalloc(1025, sizeof(*often));
 	for (size_t i = 0; i < a->visits; i++) {

@@ -716,6 +716,15 @@ static void mark(struct reading *r, const struct call *c, const struct line *l)
 
 /* ---- lines ---- */
 
+/* Stoker's own traces name their threads, before the first event of any. */
+static void add_thread_name(struct reading *r, const struct line *l)
+{
+	const struct caller *c = caller_of(r, l);
+
+	if (c)
+		r->job->thread[c->thread].name = job_text(r->job, plain(r, &l->f[A_NAME]));
+}
+
 static void add_meta(struct reading *r, const struct line *l)
 {
 	const struct text *name = &l->f[F_NAME];
@@ -726,6 +735,8 @@ static void add_meta(struct reading *r, const struct line *l)
 		explain_hash(r, 'H', l);
 	else if (is(name, "SH"))
 		explain_hash(r, 'S', l);
+	else if (!r->first_pass && is(name, "thread_name"))
+		add_thread_name(r, l);
 }
 
 /* The first event of a process: its parent and command. */

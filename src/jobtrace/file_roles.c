@@ -4,6 +4,7 @@
  * class), unless the folders are named as parts of a dataset (train, val). A group that is read and
  * never written is a dataset when its extension is that of a format of datasets, when it has many
  * files, or when most bytes come from it; one that the job wrote itself, when nothing else is. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -33,10 +34,14 @@ static const char *const code_extensions[] = {"py",   "pyc",  "pyo",   "so",  "c
 static const char *const checkpoint_extensions[] = {"pt",       "pth",  "ckpt",  "weights", "pkl",
 						    "metadata", "gguf", "index", "onnx",    NULL};
 static const char *const log_extensions[] = {"log",   "txt",  "out",      "err", "json",
-					     "jsonl", "html", "tfevents", NULL};
+					     "jsonl", "html", "tfevents", "pfw", NULL};
 static const char *const evaluation_words[] = {"val",        "valid", "validation", "eval",
 					       "evaluation", "test",  "dev",        NULL};
 static const char *const training_words[] = {"train", "training", NULL};
+
+/* of files that are renamed when they are whole */
+static const char *const temporary_extensions[] = {"tmp",     "temp",       "part",
+						   "partial", "incomplete", NULL};
 
 static bool among(const char *word, const char *const *list)
 {
@@ -71,6 +76,20 @@ static void extension_of(const char *name, char *out, size_t size)
 								       : dot[1 + i]);
 }
 
+/* That of the name which the file will have: "pt" of "/a/b.pt.tmp". */
+static void lasting_extension_of(const char *name, const char *extension, char *out, size_t size)
+{
+	char *lasting = xstrndup(name, strlen(name) - strlen(extension));
+
+	if (among(extension, temporary_extensions)) {
+		lasting[strlen(lasting) - 1] = '\0'; /* the dot */
+		extension_of(lasting, out, size);
+	} else {
+		snprintf(out, size, "%s", extension);
+	}
+	free(lasting);
+}
+
 const struct format_facts *account_format_of(const char *extension)
 {
 	if (!extension[0])
@@ -85,7 +104,7 @@ const struct format_facts *account_format_of(const char *extension)
 	return NULL;
 }
 
-static bool is_checkpoint(const char *extension)
+bool account_is_checkpoint_name(const char *extension)
 {
 	for (size_t i = 0; checkpoint_facts_table[i]; i++)
 		if (strcasecmp(checkpoint_facts_table[i]->name, extension) == 0)
@@ -119,11 +138,12 @@ static enum file_role role_of(const struct job_file *f, const char *extension)
 	if (is_code(f->name, extension))
 		return FILE_CODE;
 	if (written) {
-		if (read && c->bytes_read > c->bytes_written / 2 && !is_checkpoint(extension))
+		if (read && c->bytes_read > c->bytes_written / 2 &&
+		    !account_is_checkpoint_name(extension))
 			return FILE_CACHE;
 		if (among(extension, log_extensions))
 			return FILE_LOG;
-		if (is_checkpoint(extension) || c->bytes_written >= CHECKPOINT_BYTES)
+		if (account_is_checkpoint_name(extension) || c->bytes_written >= CHECKPOINT_BYTES)
 			return FILE_CHECKPOINT;
 		return FILE_LOG;
 	}
@@ -357,7 +377,7 @@ static void choose_datasets(struct account *a)
 			v->role = FILE_OTHER;
 		else if (share < 0.01 && all > 0)
 			v->role = FILE_OTHER;
-		else if (is_checkpoint(v->extension) && share < MAIN_SHARE)
+		else if (account_is_checkpoint_name(v->extension) && share < MAIN_SHARE)
 			v->role = FILE_CHECKPOINT;
 	}
 	choose_made(a);
@@ -431,12 +451,14 @@ void account_roles(struct account *a)
 	a->role = xcalloc(job->files + 1, sizeof(*a->role));
 	a->group_of = xcalloc(job->files + 1, sizeof(*a->group_of));
 	for (size_t i = 0; i < job->files; i++) {
-		char extension[32];
+		char extension[32] = "", lasting[32] = "";
 
-		extension[0] = '\0';
-		if (job->file[i].kind == JOB_FILE_REGULAR)
+		if (job->file[i].kind == JOB_FILE_REGULAR) {
 			extension_of(job->file[i].name, extension, sizeof(extension));
-		of[i].role = (uint8_t)role_of(&job->file[i], extension);
+			lasting_extension_of(job->file[i].name, extension, lasting,
+					     sizeof(lasting));
+		}
+		of[i].role = (uint8_t)role_of(&job->file[i], lasting);
 		of[i].folder = folder_of(
 			a, job->file[i].kind == JOB_FILE_REGULAR ? job->file[i].name : "");
 		of[i].extension = (uint32_t)texts_add(&a->names, extension);

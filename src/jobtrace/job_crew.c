@@ -1,8 +1,10 @@
 /* Who reads and who trains: ranks, their workers, and the generations of these.
  *
- * A worker is a process that was forked, ran no other program, and reads samples for its parent:
- * where pipes are seen, it takes messages from one. A trainer is a worker's parent, or whoever
- * reads without one. Threads of a trainer that read beside others are its workers, too. */
+ * Where pipes are seen, a worker is a process that alone takes messages of a pipe into which one of
+ * its ancestors writes, and that answers over another pipe: DataLoader's workers. Those of a pool
+ * share the pipe of their tasks. Elsewhere a worker is a process that was forked, ran no other
+ * program, and reads samples for its parent. A trainer is whom workers answer, or whoever reads
+ * without any. Threads of a trainer that read beside others are its workers, too. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +17,10 @@
 
 struct life {
 	bool reads, executed, takes_messages, forked, marks;
+	bool pooled;               /* shares the pipe of its tasks with others */
+	uint32_t asked_by;         /* who alone writes to a pipe of which it alone takes messages */
+	uint32_t boss;             /* of these, whom it answers; JOB_NONE */
+	bool answered;             /* by those that it asks */
 	int64_t first_ns, last_ns; /* of its events */
 	int64_t first_visit_ns;
 	uint32_t trainer; /* index; JOB_NONE */
@@ -22,10 +28,92 @@ struct life {
 	bool worker;
 };
 
+/* ---- who talks to whom ---- */
+
+/* Of a pipe: the process that takes messages of it, the one that writes to it. */
+struct line {
+	uint32_t reader, writer; /* JOB_NONE; SEVERAL */
+};
+
+#define SEVERAL (JOB_NONE - 1)
+
+static void take_part(uint32_t *end, uint32_t process)
+{
+	*end = *end == JOB_NONE || *end == process ? process : SEVERAL;
+}
+
+static bool on_pipe(const struct job *job, const struct job_event *v)
+{
+	return v->file != JOB_NONE && job->file[v->file].kind == JOB_FILE_PIPE && v->result > 0;
+}
+
+/* The length before a message of Python's connections. */
+static bool is_length(const struct job_event *v)
+{
+	return v->kind == JOB_READ && v->result == 4 && (v->asked == 4 || v->asked == JOB_UNKNOWN);
+}
+
+static bool is_ancestor(const struct job *job, uint32_t old, uint32_t young)
+{
+	/* parents come from a log: they may go round */
+	for (size_t n = 0; n < job->processes && job->process[young].parent != JOB_NONE; n++) {
+		young = job->process[young].parent;
+		if (young == old)
+			return true;
+	}
+	return false;
+}
+
+static void find_bosses(const struct job *job, struct life *life)
+{
+	struct line *line = xcalloc(job->files + 1, sizeof(*line));
+
+	for (size_t i = 0; i < job->files; i++)
+		line[i] = (struct line){JOB_NONE, JOB_NONE};
+	for (size_t i = 0; i < job->events; i++) {
+		const struct job_event *v = &job->event[i];
+
+		if (!on_pipe(job, v))
+			continue;
+		if (is_length(v))
+			take_part(&line[v->file].reader, job->thread[v->thread].process);
+		else if (v->kind == JOB_WRITE)
+			take_part(&line[v->file].writer, job->thread[v->thread].process);
+	}
+	for (size_t i = 0; i < job->files; i++) {
+		uint32_t r = line[i].reader, w = line[i].writer;
+
+		if (r < SEVERAL && w < SEVERAL && r != w && is_ancestor(job, w, r))
+			life[r].asked_by = w;
+	}
+	for (size_t i = 0; i < job->events; i++) {
+		const struct job_event *v = &job->event[i];
+		uint32_t p = job->thread[v->thread].process;
+
+		if (!on_pipe(job, v))
+			continue;
+		if (v->kind == JOB_WRITE && life[p].asked_by != JOB_NONE &&
+		    line[v->file].reader == life[p].asked_by)
+			life[p].boss = life[p].asked_by;
+		if (v->kind == JOB_WRITE && life[p].boss != JOB_NONE)
+			life[life[p].boss].answered = true;
+		if (is_length(v) && line[v->file].reader == SEVERAL &&
+		    line[v->file].writer == job->process[p].parent)
+			life[p].pooled = true;
+	}
+	/* one that never had a batch to read, beside others that had */
+	for (size_t p = 0; p < job->processes; p++)
+		if (life[p].asked_by != JOB_NONE && life[life[p].asked_by].answered)
+			life[p].boss = life[p].asked_by;
+	free(line);
+}
+
 static void look(const struct job *job, struct life *life)
 {
 	for (size_t i = 0; i < job->processes; i++)
-		life[i] = (struct life){.first_ns = JOB_UNKNOWN,
+		life[i] = (struct life){.asked_by = JOB_NONE,
+					.boss = JOB_NONE,
+					.first_ns = JOB_UNKNOWN,
 					.last_ns = JOB_UNKNOWN,
 					.first_visit_ns = JOB_UNKNOWN,
 					.trainer = JOB_NONE,
@@ -44,11 +132,11 @@ static void look(const struct job *job, struct life *life)
 			l->marks = true;
 		if (v->kind == JOB_FORK && v->other != JOB_NONE && v->other < job->processes)
 			life[v->other].forked = true;
-		/* the length before a message of Python's connections */
-		if (v->kind == JOB_READ && v->result == 4 && v->file != JOB_NONE &&
-		    job->file[v->file].kind == JOB_FILE_PIPE)
+		if (on_pipe(job, v) && is_length(v))
 			l->takes_messages = true;
 	}
+	if (job->sees & JOB_SEES_PIPES)
+		find_bosses(job, life);
 }
 
 static bool is_worker(const struct job *job, const struct life *life, size_t p)
@@ -57,12 +145,11 @@ static bool is_worker(const struct job *job, const struct life *life, size_t p)
 
 	if (v->parent == JOB_NONE)
 		return false;
-	/* over pipes, tasks come and results go: to a parent that takes messages, too. It may have
-	 * started the process anew (spawn). */
-	if (life[p].takes_messages && life[v->parent].takes_messages)
+	if (life[p].boss != JOB_NONE || life[p].pooled)
 		return life[p].reads || !life[p].executed;
+	/* started anew by a program, and the log does not show its pipes */
 	if (strstr(v->command, "multiprocessing.spawn") || strstr(v->command, "forkserver"))
-		return life[p].takes_messages || life[p].reads;
+		return !(job->sees & JOB_SEES_PIPES) && (life[p].takes_messages || life[p].reads);
 	if (life[p].executed || (v->rank >= 0 && job->process[v->parent].rank != v->rank))
 		return false;
 	return life[p].reads && !(job->sees & JOB_SEES_PIPES);
@@ -116,7 +203,9 @@ static void find_trainers(struct account *a, struct life *life)
 		life[i].worker = is_worker(job, life, i);
 	for (size_t i = 0; i < job->processes; i++) {
 		if (life[i].worker)
-			life[i].trainer = add_trainer(a, life, job->process[i].parent);
+			life[i].trainer = add_trainer(
+				a, life,
+				life[i].boss != JOB_NONE ? life[i].boss : job->process[i].parent);
 		else if (life[i].reads)
 			life[i].trainer = add_trainer(a, life, (uint32_t)i);
 	}
@@ -209,34 +298,45 @@ static void make_readers(struct account *a, struct life *life)
 	free(of_thread);
 }
 
-/* Of a trainer that has worker processes, its own few visits are looks at the dataset; threads of
- * one that has none are workers where several read. */
+/* Of a trainer that has worker processes, its own few visits are looks at the dataset. Threads of
+ * one that has none are workers where several of a crew read, or where crews are apart. */
 static void tell_threads(struct account *a)
 {
 	struct {
-		size_t workers, own, of_workers, of_own; /* readers; their visits */
-	} *of = xcalloc(a->trainers + 1, sizeof(*of));
+		size_t readers, visits;
+	} *workers = xcalloc(a->trainers + 1, sizeof(*workers)),
+	  *own = xcalloc((a->trainers + 1) * THREAD_KINDS_MAX, sizeof(*own));
 
+	account_thread_kinds(a);
 	for (size_t i = 0; i < a->readers; i++) {
 		const struct job_reader *r = &a->reader[i];
 
-		*(r->worker ? &of[r->rank].workers : &of[r->rank].own) += 1;
-		*(r->worker ? &of[r->rank].of_workers : &of[r->rank].of_own) += r->visits;
+		if (r->worker) {
+			workers[r->rank].readers++;
+			workers[r->rank].visits += r->visits;
+		} else if (!r->left_out) {
+			own[r->rank * THREAD_KINDS_MAX + r->round].readers++;
+			own[r->rank * THREAD_KINDS_MAX + r->round].visits += r->visits;
+		}
 	}
 	for (size_t i = 0; i < a->readers; i++) {
 		struct job_reader *r = &a->reader[i];
-		size_t workers = of[r->rank].workers, own = of[r->rank].own;
-		double of_own = (double)of[r->rank].of_own,
-		       of_workers = (double)of[r->rank].of_workers;
+		size_t crew = r->rank * THREAD_KINDS_MAX, readers = own[crew + r->round].readers;
+		double visits = (double)own[crew + r->round].visits;
 
-		if (r->worker)
+		if (r->worker || r->left_out)
 			continue;
-		if (workers > 0 && of_own <= PEEK_SHARE * (of_own + of_workers) + 2)
-			r->left_out = true;
-		else if (workers == 0 && own > 1)
-			r->worker = (double)r->visits > PEEK_SHARE * of_own / (double)own;
+		if (workers[r->rank].readers > 0) {
+			if (visits <= PEEK_SHARE * (visits + (double)workers[r->rank].visits) + 2)
+				r->left_out = true;
+		} else if (own[crew + 1].readers > 0) {
+			r->worker = true;
+		} else if (readers > 1) {
+			r->worker = (double)r->visits > PEEK_SHARE * visits / (double)readers;
+		}
 	}
-	free(of);
+	free(workers);
+	free(own);
 }
 
 static void drop_left_out(struct account *a)
@@ -280,7 +380,7 @@ static void find_rounds(struct account *a)
 	uint32_t *order = xcalloc(a->readers + 1, sizeof(*order));
 	int64_t *first = xcalloc(a->readers + 1, sizeof(*first));
 	int64_t read_ns = INT64_MAX; /* when the first of the present generation read */
-	uint32_t rank = JOB_NONE, round = 0, number = 0;
+	uint32_t rank = JOB_NONE, round = 0, number = 0, of_kind[THREAD_KINDS_MAX];
 	const struct job_reader *last = NULL;
 
 	for (size_t i = 0; i < a->readers; i++) {
@@ -301,10 +401,17 @@ static void find_rounds(struct account *a)
 			rank = r->rank;
 			round = number = 0;
 			read_ns = INT64_MAX;
+			memset(of_kind, 0, sizeof(of_kind));
 		} else if (process && r->begin_ns > read_ns && !begins_beside(r, last)) {
 			round++;
 			number = 0;
 			read_ns = INT64_MAX;
+		}
+		if (!process) {
+			r->number = of_kind[r->round]++;
+			if (r->round + 1 > a->trainer[rank].rounds)
+				a->trainer[rank].rounds = r->round + 1;
+			continue;
 		}
 		r->round = round;
 		r->number = number++;
@@ -321,7 +428,7 @@ static void find_rounds(struct account *a)
 
 static void say_workers(struct account *a)
 {
-	uint64_t rounds = 0, agree = 0;
+	uint64_t rounds = 0, crews = 0, agree = 0;
 	uint32_t mode = 0, best = 0, most = 0;
 	uint32_t *size, *count;
 	uint64_t *first = xcalloc(a->trainers + 1, sizeof(*first)); /* round of each rank */
@@ -339,6 +446,9 @@ static void say_workers(struct account *a)
 		if (!r->worker || r->left_out)
 			continue;
 		processes |= r->thread == JOB_NONE;
+		/* of crews of threads, the one that reads most */
+		if (r->thread != JOB_NONE && r->round > 0)
+			continue;
 		at = first[r->rank] + r->round;
 		size[at]++;
 		if (size[at] > most)
@@ -352,20 +462,93 @@ static void say_workers(struct account *a)
 		return;
 	}
 	count = xcalloc((size_t)most + 1, sizeof(*count));
-	for (size_t i = 0; i < rounds; i++)
-		if (++count[size[i]] > best || (count[size[i]] == best && size[i] > mode)) {
+	for (size_t i = 0; i < rounds; i++) {
+		crews += size[i] > 0;
+		if (size[i] > 0 &&
+		    (++count[size[i]] > best || (count[size[i]] == best && size[i] > mode))) {
 			best = count[size[i]];
 			mode = size[i];
 		}
+	}
 	agree = count[mode];
 	account_inferred(a, ACCOUNT_WORKERS, mode,
 			 processes ? "processes that a rank forked and that read samples, alive at "
 				     "once; of the generations of workers"
 				   : "threads of the rank that read samples",
-			 agree, rounds)
+			 agree, crews)
 		->text = processes ? "processes" : "threads";
 	free(count);
 	free(size);
+}
+
+struct span {
+	int64_t begin_ns, end_ns;
+};
+
+static int by_span(const void *x, const void *y)
+{
+	const struct span *a = x, *b = y;
+
+	return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+}
+
+/* How many of the trainers there are at once: those of trainings that follow each other are no
+ * ranks of one. */
+static size_t trainers_at_once(const struct account *a)
+{
+	struct span *span = xcalloc(a->trainers + 1, sizeof(*span));
+	size_t most = 0, now = 0, n = 0;
+	int64_t end = INT64_MIN;
+
+	for (size_t t = 0; t < a->trainers; t++)
+		span[t] = (struct span){INT64_MAX, INT64_MIN};
+	for (size_t i = 0; i < a->visits; i++) {
+		const struct visit *v = &a->visit[i];
+		struct span *s = &span[a->reader[v->reader].rank];
+
+		if (v->begin_ns < s->begin_ns)
+			s->begin_ns = v->begin_ns;
+		if (v->end_ns > s->end_ns)
+			s->end_ns = v->end_ns;
+	}
+	for (size_t t = 0; t < a->trainers; t++) {
+		const struct job_process *p = &a->job->process[a->trainer[t].process];
+
+		if (p->begin_ns != JOB_UNKNOWN && p->begin_ns < span[t].begin_ns)
+			span[t].begin_ns = p->begin_ns;
+		if (p->end_ns != JOB_UNKNOWN && p->end_ns > span[t].end_ns)
+			span[t].end_ns = p->end_ns;
+	}
+	for (size_t t = 0; t < a->trainers; t++)
+		if (span[t].begin_ns != INT64_MAX && span[t].begin_ns != JOB_UNKNOWN)
+			span[n++] = span[t];
+	qsort(span, n, sizeof(*span), by_span);
+	for (size_t i = 0; i < n; i++) {
+		now = span[i].begin_ns > end ? 1 : now + 1;
+		if (span[i].end_ns > end)
+			end = span[i].end_ns;
+		if (now > most)
+			most = now;
+	}
+	free(span);
+	return n == a->trainers ? most : a->trainers;
+}
+
+static void say_ranks(struct account *a)
+{
+	size_t ranks = trainers_at_once(a);
+	struct fact *f = account_inferred(
+		a, ACCOUNT_RANKS, (double)ranks,
+		"processes that have workers which read samples, or read them without", 0, 0);
+
+	if (ranks < a->trainers) {
+		a->trainings = a->trainers / ranks;
+		f->text = a->trainers % ranks ? "of several trainings, one after the other"
+					      : account_text(a,
+							     "of %zu trainings, one after the "
+							     "other",
+							     a->trainings);
+	}
 }
 
 void account_crew(struct account *a)
@@ -385,8 +568,6 @@ void account_crew(struct account *a)
 	free(life);
 	if (a->readers == 0)
 		return;
-	account_inferred(a, ACCOUNT_RANKS, (double)a->trainers,
-			 "processes that have workers which read samples, or read them without", 0,
-			 0);
+	say_ranks(a);
 	say_workers(a);
 }

@@ -170,6 +170,40 @@ static bool passes_of_shares(const struct account *a, struct passes *p)
 	return fit;
 }
 
+/* Readers with samples of their own each, which are not all at the same pass: where all samples
+ * were read as often, the k-th visit of a sample is of the k-th pass. */
+static bool passes_of_readers(const struct account *a, struct passes *p)
+{
+	uint32_t *times = xcalloc(a->samples + 1, sizeof(*times)), *of, epochs;
+	size_t same = 0;
+	size_t readers = 0;
+	bool fit = a->trainers == 1 && a->trainer[0].rounds <= 1 && a->samples > 1;
+
+	for (size_t i = 0; i < a->readers; i++)
+		readers += a->reader[i].worker && a->reader[i].thread != JOB_NONE;
+	fit &= readers > 1;
+	epochs = a->samples ? (uint32_t)((a->visits + a->samples / 2) / a->samples) : 0;
+	of = xcalloc(a->visits + 1, sizeof(*of));
+	for (size_t i = 0; i < a->visits; i++)
+		of[i] = times[a->visit[i].sample]++;
+	for (size_t i = 0; i < a->samples; i++)
+		same += times[i] == epochs;
+	fit &= epochs > 0 && epochs < p->n && same == a->samples;
+	if (fit) {
+		p->n = 0;
+		for (uint32_t k = 0; k < epochs; k++)
+			new_pass(p, 0, 0, JOB_UNKNOWN);
+		for (size_t i = 0; i < a->visits; i++) {
+			if (p->v[of[i]].visits++ == 0)
+				p->v[of[i]].begin_ns = a->visit[i].begin_ns;
+			p->of[i] = of[i];
+		}
+	}
+	free(of);
+	free(times);
+	return fit;
+}
+
 /* Drawn with replacement, samples come again long before all were read, and how often varies as
  * much as a Poisson variable. */
 static bool with_replacement(const struct account *a, const struct passes *p)
@@ -395,18 +429,49 @@ static void number_passes(struct account *a, struct passes *p)
 
 /* ---- facts ---- */
 
+static int by_file_and_offset(const void *x, const void *y)
+{
+	const struct job_sample *a = x, *b = y;
+
+	if (a->file != b->file)
+		return a->file < b->file ? -1 : 1;
+	return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+/* Whether the places that were read of files are no division of them: windows at any offset. */
+static bool drawn_at_random(const struct account *a)
+{
+	struct job_sample *s = xcalloc(a->samples + 1, sizeof(*s));
+	size_t overlap = 0;
+	double read = 0, whole = 0;
+
+	memcpy(s, a->sample, a->samples * sizeof(*s));
+	qsort(s, a->samples, sizeof(*s), by_file_and_offset);
+	for (size_t i = 0; i < a->samples; i++) {
+		read += (double)s[i].bytes;
+		if (i == 0 || s[i].file != s[i - 1].file)
+			whole += (double)a->job->file[s[i].file].size;
+		else
+			overlap += s[i].offset < s[i - 1].offset + s[i - 1].bytes;
+	}
+	free(s);
+	return overlap > a->samples / 20 || (whole > 0 && read < 0.5 * whole);
+}
+
 static void say_epochs(struct account *a, const struct passes *p)
 {
 	uint32_t epochs = 0, evaluations = 0;
-	uint64_t full = 0, training = 0;
+	uint64_t full = 0, training = 0, nearly = 0;
 	uint32_t *times = xcalloc(a->samples + 1, sizeof(*times));
 	size_t in_last = 0, in_first = 0;
 	struct fact *f;
-	bool shared = true;
+	bool shared = true, rounds = false;
 
-	for (size_t t = 0; t < a->trainers; t++)
+	for (size_t t = 0; t < a->trainers; t++) {
+		rounds |= a->trainer[t].rounds > 1;
 		if (a->trainer[t].epochs > epochs)
 			epochs = a->trainer[t].epochs;
+	}
 	for (size_t t = 0; t < a->trainers; t++) {
 		if (a->trainer[t].evaluations > evaluations)
 			evaluations = a->trainer[t].evaluations;
@@ -423,17 +488,28 @@ static void say_epochs(struct account *a, const struct passes *p)
 			continue;
 		training++;
 		full += times[i] == epochs;
+		/* the last one may not be complete */
+		nearly += times[i] == epochs || times[i] + 1 == epochs;
 		shared &= times[i] <= epochs;
 	}
 	if (!shared && a->trainers > 1) { /* each rank reads all */
 		full = 0;
 		for (size_t i = 0; i < a->samples; i++)
 			full += !a->sample[i].evaluation && times[i] == epochs * a->trainers;
+		nearly = full;
 	}
 	if (a->replacement && p->n < 2) {
 		account_unknown(
 			a, ACCOUNT_EPOCHS,
 			"samples are drawn with replacement, and nothing else marks epochs");
+	} else if (a->trainers == 1 && epochs > 1 && 2 * nearly < training &&
+		   (!rounds || epochs > a->trainer[0].rounds)) {
+		account_unknown(a, ACCOUNT_EPOCHS,
+				"samples are read again and again, but not as many times each");
+	} else if (a->container && !rounds && epochs == 1 && drawn_at_random(a)) {
+		account_unknown(a, ACCOUNT_EPOCHS,
+				"places of the files were read that overlap or leave much out: "
+				"drawn at random, there are no passes over them");
 	} else {
 		f = account_inferred(a, ACCOUNT_EPOCHS, epochs,
 				     a->replacement
@@ -472,7 +548,7 @@ static void say_sharding(struct account *a)
 	uint32_t *by = xcalloc(a->samples + 1, sizeof(*by));
 	uint64_t shared = 0, visits = 0;
 
-	if (a->trainers > 1) {
+	if (a->trainers > 1 && a->trainings == 0) {
 		for (size_t i = 0; i < a->samples; i++)
 			by[i] = JOB_NONE;
 		for (size_t i = 0; i < a->visits; i++) {
@@ -538,7 +614,7 @@ void account_epochs(struct account *a)
 	if (a->visits > 0) {
 		order_by_rank(a, &p);
 		find_passes(a, &p, true);
-		if (passes_of_shares(a, &p))
+		if (passes_of_shares(a, &p) || passes_of_readers(a, &p))
 			;
 		else if (with_replacement(a, &p)) {
 			a->replacement = true;

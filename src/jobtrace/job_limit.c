@@ -150,8 +150,10 @@ void account_limit(struct account *a)
 
 	if (a->visits == 0 || !(a->job->sees & JOB_SEES_TIMES))
 		return;
-	decode = say_decode(a);
 	say_cache(a);
+	if (!a->trains)
+		return;
+	decode = say_decode(a);
 	waits = waiting(a);
 	for (size_t i = 0; i < a->visits; i++) {
 		read += (double)a->visit[i].read_ns / 1e9;

@@ -247,6 +247,13 @@ static void say_stops(struct account *a, const struct saves *s)
 {
 	uint64_t own = 0;
 
+	/* Darshan's requests have no thread */
+	if (!(a->job->sees & JOB_SEES_PROCESSES) && !(a->job->sees & JOB_SEES_COMPUTE)) {
+		account_unknown(a, ACCOUNT_CHECKPOINT_STOPS,
+				"the log does not show which thread writes it");
+		return;
+	}
+
 	for (size_t i = 0; i < s->n; i++) {
 		const struct job_thread *t = &a->job->thread[s->v[i].thread];
 		bool by_trainer = false;
@@ -317,14 +324,114 @@ static void say_saves(struct account *a, struct saves *s, uint32_t n)
 	free(begin);
 }
 
+#define GROWS_BINS 10
+#define GROWS_MOST 0.5        /* of the bytes of a file that grows come in one tenth of its time */
+#define GROWS_WRITE (1 << 20) /* records are smaller */
+#define GROWS_LONG 0.3        /* of the time of training, in which it grows */
+
+/* How a file was written. */
+struct growth {
+	int64_t first_ns, last_ns, bytes;
+	int64_t in_bin[GROWS_BINS];
+	uint32_t begins; /* writes at its begin */
+	int64_t write;   /* the largest */
+};
+
+static bool may_grow(const struct account *a, const struct job_event *v)
+{
+	return v->kind == JOB_WRITE && v->file != JOB_NONE && v->result > 0 &&
+	       v->begin_ns != JOB_UNKNOWN && a->role[v->file] == FILE_CHECKPOINT &&
+	       !account_is_checkpoint_name(a->group[a->group_of[v->file]].extension);
+}
+
+static bool grows(const struct growth *g, double training_ns)
+{
+	int64_t most = 0;
+
+	for (int i = 0; i < GROWS_BINS; i++)
+		if (g->in_bin[i] > most)
+			most = g->in_bin[i];
+	return g->bytes > 0 && g->begins <= 1 && g->write < GROWS_WRITE &&
+	       (double)(g->last_ns - g->first_ns) >= GROWS_LONG * training_ns &&
+	       (double)most < GROWS_MOST * (double)g->bytes;
+}
+
+/* Events, metrics, a run's record: a file that is written through the training, however large it
+ * gets, and never from its begin again, is no checkpoint. */
+static void drop_grown_files(struct account *a)
+{
+	const struct job *job = a->job;
+	struct growth *g = xcalloc(job->files + 1, sizeof(*g));
+	size_t *left = xcalloc(a->groups + 1, sizeof(*left));
+	double training_ns = (double)(a->visit[a->visits - 1].end_ns - a->visit[0].begin_ns);
+	bool any = false;
+
+	for (size_t i = 0; i < job->events; i++) {
+		const struct job_event *v = &job->event[i];
+
+		if (!may_grow(a, v))
+			continue;
+		if (g[v->file].bytes == 0)
+			g[v->file].first_ns = v->begin_ns;
+		g[v->file].last_ns = v->begin_ns;
+		g[v->file].bytes = i64_sum(g[v->file].bytes, v->result);
+		g[v->file].begins += v->offset == 0;
+		if (v->result > g[v->file].write)
+			g[v->file].write = v->result;
+	}
+	for (size_t i = 0; i < job->events; i++) {
+		const struct job_event *v = &job->event[i];
+		struct growth *x;
+		double at;
+
+		if (!may_grow(a, v))
+			continue;
+		x = &g[v->file];
+		at = (double)(v->begin_ns - x->first_ns) / ((double)(x->last_ns - x->first_ns) + 1);
+		x->in_bin[(int)(at * GROWS_BINS)] += v->result;
+	}
+	for (size_t i = 0; i < job->files; i++) {
+		if (a->role[i] != FILE_CHECKPOINT)
+			continue;
+		if (grows(&g[i], training_ns)) {
+			a->role[i] = FILE_LOG;
+			any = true;
+		} else {
+			left[a->group_of[i]]++;
+		}
+	}
+	for (size_t i = 0; any && i < a->groups; i++)
+		if (a->group[i].role == FILE_CHECKPOINT && left[i] == 0)
+			a->group[i].role = FILE_LOG;
+	free(left);
+	free(g);
+}
+
+/* Where nothing shows a training, a large file that is written may be anything; a checkpoint is one
+ * by its name. */
+static void drop_other_files(struct account *a)
+{
+	bool any = false;
+
+	for (size_t g = 0; g < a->groups; g++)
+		if (a->group[g].role == FILE_CHECKPOINT &&
+		    !account_is_checkpoint_name(a->group[g].extension)) {
+			a->group[g].role = FILE_OTHER;
+			any = true;
+		}
+	if (any)
+		account_sort_groups(a);
+}
+
 void account_saves(struct account *a)
 {
 	struct saves s = {0};
 	uint32_t n;
 
-	/* large files that something else than a training writes */
-	if (a->visits > 0 && !a->trains)
-		return;
+	if (!a->trains)
+		drop_other_files(a);
+	else if (a->visits > 0 && a->job->sees & JOB_SEES_TIMES)
+		drop_grown_files(a);
 	collect(a, &s);
 	if (s.n > 0) {
 		n = cluster(a, &s);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "jobtrace/sample_requests.h"
 #include "workload/recorded_file.h"
 
 struct named {
@@ -94,7 +95,7 @@ static bool sizes_known(const struct account *a, const struct part *p)
 	for (size_t i = 0; i < p->files; i++)
 		if (a->job->file[p->file[i].file].size < 0)
 			return false;
-	return p->files > 0;
+	return p->files > 0 && a->companions == 0;
 }
 
 /* ---- order ---- */
@@ -162,7 +163,9 @@ static size_t place_visits(const struct account *a, const struct part *p, struct
 		epoch[i] = UINT32_MAX;
 	for (size_t i = 0; i < a->visits; i++) {
 		const struct visit *v = &a->visit[i];
-		uint32_t batch = v->batch == JOB_NONE ? 0 : v->batch;
+		/* threads share batches, and read in the order of the sampler */
+		bool thread = a->reader[v->reader].thread != JOB_NONE;
+		uint32_t batch = v->batch == JOB_NONE || thread ? 0 : v->batch;
 
 		if (!is_of(a, p, v))
 			continue;
@@ -176,7 +179,7 @@ static size_t place_visits(const struct account *a, const struct part *p, struct
 			.rank = a->reader[v->reader].rank,
 			.epoch = v->epoch,
 			.batch = batch >= first[v->reader] ? batch - first[v->reader] : batch,
-			.number = a->reader[v->reader].number,
+			.number = thread ? 0 : a->reader[v->reader].number,
 			.visit = i};
 	}
 	free(epoch);
@@ -209,10 +212,13 @@ void recorded_of_look(const struct account *a, struct recorded_has *has)
 	*has = (struct recorded_has){.sizes = sizes_known(a, &p)};
 	if (p.files == 0)
 		has->no_sizes = "no dataset was found";
+	else if (a->companions > 0)
+		has->no_sizes = "a sample has several files";
 	else if (!has->sizes)
 		has->no_sizes = "the log does not have the size of every file";
 	has->no_order = no_order(a, &p);
 	has->order = !has->no_order;
+	has->requests = p.per_file > 0 && !sample_requests_unknown(a);
 	part_release(&p);
 }
 
@@ -221,6 +227,7 @@ struct made {
 	uint64_t *bytes;
 	uint32_t *sample;
 	struct recorded_visits *lists;
+	struct recorded_requests *requests;
 };
 
 static int make_order(const struct account *a, const struct part *p, uint64_t most,
@@ -244,8 +251,31 @@ static int make_order(const struct account *a, const struct part *p, uint64_t mo
 	return m->sample && m->lists ? 0 : -ENOMEM;
 }
 
+/* Lists of files and samples by their numbers. */
+static int make_requests(const struct account *a, const struct part *p,
+			 const struct sample_requests *of, struct recorded_part *out,
+			 struct made *m, struct err *e)
+{
+	uint64_t each = p->per_file + 1;
+
+	m->requests = try_calloc(p->files * each + 1, sizeof(*m->requests), "the requests", e);
+	if (!m->requests)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->files; i++)
+		m->requests[i * each] = of->opening[p->file[i].file];
+	for (size_t i = 0; i < a->samples; i++)
+		if (p->number[i] != UINT32_MAX)
+			m->requests[p->number[i] / p->per_file * each + 1 +
+				    p->number[i] % p->per_file] = of->sample[i];
+	out->samples_per_file = p->per_file;
+	out->requests = m->requests;
+	return 0;
+}
+
+/* `requests`: NULL where they are not wanted. */
 static int make_part(const struct account *a, const struct part *p, uint64_t epochs,
-		     struct recorded_part *out, struct made *m, struct err *e)
+		     const struct sample_requests *requests, struct recorded_part *out,
+		     struct made *m, struct err *e)
 {
 	bool order = !no_order(a, p);
 
@@ -259,20 +289,29 @@ static int make_part(const struct account *a, const struct part *p, uint64_t epo
 			m->bytes[i] = (uint64_t)a->job->file[p->file[i].file].size;
 		out->bytes = m->bytes;
 	}
+	if (requests && p->per_file > 0 && make_requests(a, p, requests, out, m, e) < 0)
+		return -ENOMEM;
 	return order ? make_order(a, p, epochs, out, m, e) : 0;
 }
 
-int recorded_of_write(const struct account *a, const char *path, uint64_t epochs, struct err *e)
+int recorded_of_write(const struct account *a, const char *path, uint64_t epochs, bool requests,
+		      struct err *e)
 {
 	struct recorded r = {.ranks = a->trainers ? (uint32_t)a->trainers : 1};
 	struct made made[RECORDED_PARTS] = {0};
+	struct sample_requests of = {0};
 	int rc = 0;
+
+	requests = requests && !sample_requests_unknown(a);
+	if (requests)
+		rc = sample_requests_make(a, &of, e);
 
 	for (int k = 0; k < RECORDED_PARTS && rc == 0; k++) {
 		struct part p;
 
 		part_make(a, k == RECORDED_EVAL, &p);
-		rc = make_part(a, &p, k == RECORDED_TRAIN ? epochs : 0, &r.part[k], &made[k], e);
+		rc = make_part(a, &p, k == RECORDED_TRAIN ? epochs : 0, requests ? &of : NULL,
+			       &r.part[k], &made[k], e);
 		part_release(&p);
 	}
 	if (rc == 0)
@@ -281,6 +320,8 @@ int recorded_of_write(const struct account *a, const char *path, uint64_t epochs
 		free(made[k].bytes);
 		free(made[k].sample);
 		free(made[k].lists);
+		free(made[k].requests);
 	}
+	sample_requests_release(&of);
 	return rc;
 }

@@ -8,6 +8,7 @@
 struct recorded_has {
 	bool sizes;                      /* dataset.sizes can be recorded */
 	bool order;                      /* reader.order can be */
+	bool requests;                   /* reader.access can be */
 	const char *no_sizes, *no_order; /* why not: a clause without a full stop; NULL */
 };
 
@@ -16,6 +17,8 @@ struct recorded_has {
  * worker k modulo workers, as PyTorch hands them out. Containers need as many samples in each file.
  */
 void recorded_of_look(const struct account *a, struct recorded_has *has);
-/* Writes what there is to `path`. Numbers of files are by name. `epochs`: that many of training at
- * most are kept, 0 for all: the last one of a log may have been cut. */
-int recorded_of_write(const struct account *a, const char *path, uint64_t epochs, struct err *e);
+/* Writes what there is to `path`; `requests`: those of samples, too. Numbers of files are by name.
+ * `epochs`: that many of training at most are kept, 0 for all: the last one of a log may have been
+ * cut. */
+int recorded_of_write(const struct account *a, const char *path, uint64_t epochs, bool requests,
+		      struct err *e);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/saturate.h"
 #include "jobtrace/account_parts.h"
 #include "workload/backend.h"
@@ -400,6 +401,233 @@ static void number_samples(struct account *a, const struct places *places)
 	free(file);
 }
 
+/* ---- samples of several files ---- */
+
+#define TOGETHER 0.95 /* of the runs of files with one key have as many */
+#define KEYS_MIN 4
+
+/* What the names of files that are one sample have in common, without folder and extension: all of
+ * it (images/7.png, masks/7.png), or the digits (img_7.png, mask_7.png). */
+static void key_of(const char *name, bool digits, struct buf *out)
+{
+	const char *base = strrchr(name, '/'), *end;
+
+	base = base ? base + 1 : name;
+	end = strrchr(base, '.');
+	if (!end || end == base)
+		end = base + strlen(base);
+	buf_reset(out);
+	for (const char *p = base; p < end; p++)
+		if (!digits || (*p >= '0' && *p <= '9'))
+			buf_putc(out, *p);
+	buf_putc(out, '\0');
+}
+
+/* A number for the key of each file that has a visit; JOB_NONE without one. How many there are. */
+static size_t find_keys(const struct account *a, bool digits, uint32_t *key)
+{
+	struct texts texts = {0};
+	struct buf text = {0};
+	size_t n;
+
+	for (size_t i = 0; i < a->job->files; i++)
+		key[i] = JOB_NONE;
+	for (size_t i = 0; i < a->visits; i++) {
+		uint32_t file = a->visit[i].sample;
+
+		if (key[file] != JOB_NONE)
+			continue;
+		key_of(a->job->file[file].name, digits, &text);
+		if (text.data[0])
+			key[file] = (uint32_t)texts_add(&texts, text.data);
+	}
+	n = texts.n;
+	texts_release(&texts);
+	buf_release(&text);
+	return n;
+}
+
+/* A thread in the middle of a run of visits whose files have one key. */
+struct run {
+	uint32_t visit, last; /* its first one; the file of the last */
+	uint32_t key, n;
+};
+
+struct lengths {
+	uint64_t of[8]; /* the last: as many or more */
+	uint64_t runs;
+};
+
+static void end_run(const struct run *r, struct lengths *l)
+{
+	if (r->n == 0)
+		return;
+	l->of[r->n < 7 ? r->n : 7]++;
+	l->runs++;
+}
+
+/* Goes through the runs; with `first`, notes for each visit the first one of its run. */
+static struct lengths find_runs(const struct account *a, const uint32_t *key, uint32_t *first)
+{
+	struct run *run = xcalloc(a->job->threads + 1, sizeof(*run));
+	struct lengths l = {0};
+
+	for (size_t i = 0; i < a->visits; i++) {
+		uint32_t file = a->visit[i].sample;
+		struct run *r = &run[a->visit[i].reader];
+
+		if (r->n == 0 || key[file] == JOB_NONE || key[file] != r->key || file == r->last) {
+			end_run(r, &l);
+			*r = (struct run){.visit = (uint32_t)i, .key = key[file]};
+		}
+		r->last = file;
+		r->n++;
+		if (first)
+			first[i] = r->visit;
+	}
+	for (size_t i = 0; i < a->job->threads; i++)
+		end_run(&run[i], &l);
+	free(run);
+	return l;
+}
+
+/* An image and its mask, a picture and its label: files that are always read one right after the
+ * other, and whose names have the same key, are one sample: that of the first. */
+static void join_companions(struct account *a, struct places *places)
+{
+	uint32_t *key = xcalloc(a->job->files + 1, sizeof(*key)),
+		 *first = xcalloc(a->visits + 1, sizeof(*first));
+	size_t kept = 0;
+
+	for (int digits = 0; digits < 2 && a->companions == 0; digits++) {
+		size_t keys = find_keys(a, digits, key);
+		struct lengths l = find_runs(a, key, NULL);
+
+		for (uint32_t n = 2; n < 7 && keys >= KEYS_MIN; n++)
+			if ((double)l.of[n] >= TOGETHER * (double)l.runs)
+				a->companions = n;
+	}
+	if (a->companions > 0) {
+		uint32_t *now = xcalloc(a->visits + 1, sizeof(*now));
+
+		find_runs(a, key, first);
+		for (size_t i = 0; i < a->visits; i++) {
+			struct visit *v = &a->visit[i], *f;
+
+			if (first[i] == i) {
+				now[i] = (uint32_t)kept;
+				places->offset[kept] = places->offset[i];
+				a->visit[kept++] = *v;
+				continue;
+			}
+			f = &a->visit[now[first[i]]];
+			f->end_ns = v->end_ns > f->end_ns ? v->end_ns : f->end_ns;
+			f->bytes = i64_sum(f->bytes, v->bytes);
+			f->read_ns = i64_sum(f->read_ns, v->read_ns);
+			f->requests += v->requests;
+		}
+		a->visits = kept;
+		places->n = kept;
+		free(now);
+	}
+	free(first);
+	free(key);
+}
+
+/* ---- what is read of a file before its samples ---- */
+
+/* A reader of a file. */
+struct opening {
+	uint32_t file, thread;
+	uint32_t visit;  /* its first one */
+	int64_t last_ns; /* end of its last */
+};
+
+static int by_opening(const void *x, const void *y)
+{
+	const struct opening *a = x, *b = y;
+
+	if (a->file != b->file)
+		return a->file < b->file ? -1 : 1;
+	if (a->thread != b->thread)
+		return a->thread < b->thread ? -1 : 1;
+	return (a->visit > b->visit) - (a->visit < b->visit);
+}
+
+static int by_opening_and_time(const void *x, const void *y)
+{
+	const struct opening *a = x, *b = y;
+
+	if (a->file != b->file)
+		return a->file < b->file ? -1 : 1;
+	return (a->visit > b->visit) - (a->visit < b->visit);
+}
+
+/* Each reader once for each file that it reads; how many. Visits are by time. */
+static size_t find_openings(const struct account *a, struct opening *o)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->visits; i++)
+		o[i] = (struct opening){a->sample[a->visit[i].sample].file, a->visit[i].reader,
+					(uint32_t)i, a->visit[i].end_ns};
+	qsort(o, a->visits, sizeof(*o), by_opening);
+	for (size_t i = 0; i < a->visits; i++) {
+		if (n > 0 && o[i].file == o[n - 1].file && o[i].thread == o[n - 1].thread) {
+			if (o[i].last_ns > o[n - 1].last_ns)
+				o[n - 1].last_ns = o[i].last_ns;
+			continue;
+		}
+		o[n++] = o[i];
+	}
+	qsort(o, n, sizeof(*o), by_opening_and_time);
+	return n;
+}
+
+/* The directory of an archive, or an index: a place with which all readers of the file begin, also
+ * those that read it at once, and to which none comes back. It is no sample. */
+static void drop_directories(struct account *a)
+{
+	struct opening *o = xcalloc(a->visits + 1, sizeof(*o));
+	uint32_t *times = xcalloc(a->samples + 1, sizeof(*times));
+	bool *drop = xcalloc(a->samples + 1, sizeof(*drop));
+	size_t n, kept = 0;
+
+	for (size_t i = 0; i < a->visits; i++)
+		times[a->visit[i].sample]++;
+	n = find_openings(a, o);
+	for (size_t i = 0, end; i < n; i = end) {
+		uint32_t sample = a->visit[o[i].visit].sample;
+		bool same = true, at_once = false;
+
+		for (end = i; end < n && o[end].file == o[i].file; end++) {
+			same &= a->visit[o[end].visit].sample == sample;
+			at_once |= end > i && a->visit[o[end].visit].begin_ns < o[end - 1].last_ns;
+		}
+		drop[sample] |= same && at_once && times[sample] == end - i;
+	}
+	for (size_t i = 0; i < a->visits; i++)
+		if (!drop[a->visit[i].sample])
+			a->visit[kept++] = a->visit[i];
+	if (kept > 0 && kept < a->visits) {
+		uint32_t *now = times;
+		size_t samples = 0;
+
+		a->visits = kept;
+		for (size_t i = 0; i < a->samples; i++) {
+			now[i] = (uint32_t)samples;
+			if (!drop[i])
+				a->sample[samples++] = a->sample[i];
+		}
+		a->samples = samples;
+		for (size_t i = 0; i < a->visits; i++)
+			a->visit[i].sample = now[a->visit[i].sample];
+	}
+	free(drop);
+	free(times);
+	free(o);
+}
+
 static int by_visit_begin(const void *x, const void *y)
 {
 	const struct visit *a = x, *b = y;
@@ -479,12 +707,16 @@ void account_visits(struct account *a)
 	drop_empty(a, &places);
 	if (!a->container)
 		drop_looks(a, &places);
+	if (!a->container && !a->stream)
+		join_companions(a, &places);
 	number_samples(a, &places);
 	for (size_t i = 1; i < a->visits; i++)
 		if (a->visit[i].begin_ns < a->visit[i - 1].begin_ns) {
 			qsort(a->visit, a->visits, sizeof(*a->visit), by_visit_begin);
 			break;
 		}
+	if (a->container)
+		drop_directories(a);
 	free(places.offset);
 	free(shape);
 }

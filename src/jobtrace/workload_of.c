@@ -15,6 +15,8 @@
 #include "workload/framework_costs.h"
 #include "workload/workload.h"
 
+#define WHOLE 0.9           /* of a file: it was read as a whole */
+#define START_S 0.0005      /* more than the framework's own time, for starting workers */
 #define PREPROCESS_S 0.0005 /* more than the library's own time, for a worker's wait */
 
 static const char *known(const struct fact *f)
@@ -102,7 +104,8 @@ static void put_dataset(const struct account *a, const char *recorded,
 	bool same, sizes = recorded && has->sizes && !a->container && !a->stream;
 	const struct format_facts *f = format_for(a, &same);
 	double per_file = number_of(a, ACCOUNT_SAMPLES_PER_FILE, 1);
-	double files = number_of(a, ACCOUNT_FILES, 1);
+	/* a file of ours for the files of a sample */
+	double files = number_of(a, a->companions > 0 ? ACCOUNT_SAMPLES : ACCOUNT_FILES, 1);
 	const struct fact *size = &a->fact[ACCOUNT_SAMPLE_BYTES];
 
 	buf_puts(out, "\ndataset:\n");
@@ -141,10 +144,61 @@ static void put_dataset(const struct account *a, const char *recorded,
 	put(out, "data_folder", "or --data on the command line", "data");
 }
 
+/* Whether a library reads the job's files that our reader of the format is known to be like: it
+ * reads whole files, or opens one for each sample. */
+static bool reads_as_framework(const struct account *a)
+{
+	double read = 0, stored = 0;
+	bool same;
+
+	format_for(a, &same);
+	if (!same || a->container || account_has(a, ACCOUNT_KEPT_OPEN))
+		return false;
+	for (size_t i = 0; i < a->samples; i++) {
+		int64_t size = a->job->file[a->sample[i].file].size;
+
+		if (size > 0) {
+			read += (double)a->sample[i].bytes;
+			stored += (double)size;
+		}
+	}
+	return read >= WHOLE * stored;
+}
+
+/* What of the job goes into the file beside the workload. */
+static void look(const struct account *a, struct recorded_has *has)
+{
+	recorded_of_look(a, has);
+	has->requests = has->requests && !reads_as_framework(a);
+}
+
 /* ---- the loader ---- */
 
+/* What starting workers takes beyond the framework's own. */
+static void put_starts(const struct account *a, const struct framework_costs *costs,
+		       struct buf *out)
+{
+	static const struct {
+		enum account_fact fact;
+		enum cost_row row;
+		const char *key;
+	} all[] = {{ACCOUNT_WORKER_START, COST_START_WORKER, "worker_start_time"},
+		   {ACCOUNT_WORKER_INIT, COST_BEGIN_WORKER, "worker_init_time"}};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		double own = costs ? costs_of(costs, all[i].row)->fixed : 0;
+		double more = account_has(a, all[i].fact) ? a->fact[all[i].fact].number - own : 0;
+
+		if (more > START_S)
+			put(out, all[i].key,
+			    own > 0 ? "inferred: what the framework does not take" : "inferred",
+			    "%.6g", more);
+	}
+}
+
 static void put_reader(const struct account *a, const char *recorded,
-		       const struct recorded_has *has, struct buf *out)
+		       const struct recorded_has *has, const struct framework_costs *costs,
+		       struct buf *out)
 {
 	const struct fact *order = &a->fact[ACCOUNT_ORDER];
 	bool shuffled =
@@ -183,11 +237,16 @@ static void put_reader(const struct account *a, const char *recorded,
 		put(out, "order", "seen: the order of each epoch", "recorded");
 	else if (number_of(a, ACCOUNT_RANKS, 1) > 1)
 		put(out, "order", "assumed: DistributedSampler", "distributed");
+	if (recorded && has->requests)
+		put(out, "access", "seen: the requests for each sample", "recorded");
+	if (account_has(a, ACCOUNT_KEPT_OPEN))
+		put(out, "read_type", "inferred: files stay open", "memory");
 	if (account_has(a, ACCOUNT_PERSISTENT))
 		put(out, "persistent_workers", known(&a->fact[ACCOUNT_PERSISTENT]), "%s",
 		    yes(a->fact[ACCOUNT_PERSISTENT].number != 0));
 	else if (workers > 0)
 		put(out, "persistent_workers", "assumed", "False");
+	put_starts(a, costs, out);
 }
 
 /* ---- the training ---- */
@@ -322,7 +381,7 @@ void workload_of(const struct account *a, const char *recorded, struct buf *out)
 	double ranks = fmax(1, number_of(a, ACCOUNT_RANKS, 1));
 	struct recorded_has has;
 
-	recorded_of_look(a, &has);
+	look(a, &has);
 
 	buf_say(out, "# What a real job did, from its log (%s). Of each value: seen in the log,\n",
 		a->job->source);
@@ -348,7 +407,7 @@ void workload_of(const struct account *a, const char *recorded, struct buf *out)
 	put(out, "evaluation", NULL, "%s", yes(counted(a, ACCOUNT_EVALUATIONS)));
 	put(out, "checkpoint", NULL, "%s", yes(counted(a, ACCOUNT_CHECKPOINTS)));
 	put_dataset(a, recorded, &has, out);
-	put_reader(a, recorded, &has, out);
+	put_reader(a, recorded, &has, costs, out);
 	put_decoding(a, costs, out);
 	put_training(a, costs, out);
 	put_evaluation(a, out);
@@ -387,11 +446,11 @@ int workload_of_write(const struct account *a, const char *path, struct buf *ask
 		return err_set(e, ERR_DATA,
 			       "the log shows no dataset that the job read: there is nothing to "
 			       "make a workload of");
-	recorded_of_look(a, &has);
-	recorded = !a->stream && ((has.sizes && !a->container) || has.order);
+	look(a, &has);
+	recorded = !a->stream && ((has.sizes && !a->container) || has.order || has.requests);
 	buf_printf(&beside, "%s.recorded", path);
 	if (recorded)
-		rc = recorded_of_write(a, beside.data, 0, e);
+		rc = recorded_of_write(a, beside.data, 0, has.requests, e);
 	if (rc == 0) {
 		struct buf name = {0};
 

@@ -98,6 +98,7 @@ void sample_reader_settings(struct reader_config *out, const struct loader_confi
 		.files = dataset_file_index_end(d),
 		.content = &d->content,
 		.example = &d->form,
+		.recorded = w->recorded,
 	};
 }
 
@@ -105,7 +106,8 @@ void sample_reader_settings(struct reader_config *out, const struct loader_confi
 static size_t format_bytes(const struct loader_config *config, const struct reader_config *settings,
 			   struct err *e)
 {
-	size_t bytes = config->dataset->format->reader_bytes(settings, config->store);
+	size_t bytes = format_reader(config->dataset->format, settings)
+			       ->reader_bytes(settings, config->store);
 
 	if (bytes == 0)
 		err_set(e, -ENOMEM,
@@ -267,8 +269,9 @@ int sample_reader_open(struct sample_reader *r, struct err *e)
 	}
 	r->prepared = false;
 	r->failed.code = 0;
-	code = c->dataset->format->reader_init(
-		r->memory, r->settings, r->flight ? flight_io(r->flight) : &r->io, &r->reader, e);
+	r->ops = format_reader(c->dataset->format, r->settings);
+	code = r->ops->reader_init(r->memory, r->settings,
+				   r->flight ? flight_io(r->flight) : &r->io, &r->reader, e);
 	if (code < 0)
 		r->reader = NULL;
 	return code;
@@ -282,7 +285,7 @@ int sample_reader_close(struct sample_reader *r, struct err *e)
 	r->reader = NULL;
 	if (!reader)
 		return 0;
-	rc = r->config->dataset->format->reader_close(reader, e);
+	rc = r->ops->reader_close(reader, e);
 	if (r->flight)
 		closed = flight_close(r->flight, rc == 0 ? e : NULL);
 	return rc < 0 ? rc : closed;
@@ -425,7 +428,7 @@ static int read_file_sample(struct sample_reader *r, uint64_t sample, struct sam
 	if (rc < 0)
 		return rc;
 	dataset_file_spec(d, r->config->kind, file, &spec);
-	return d->format->read(r->reader, r->path, &spec, index, out, e);
+	return r->ops->read(r->reader, r->path, &spec, index, out, e);
 }
 
 /* What a flight is asked to read: positions of an epoch, or one sample. */

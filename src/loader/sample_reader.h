@@ -32,10 +32,11 @@ struct sample_reader {
 	struct span_ring *ring; /* NULL: no trace is kept */
 	void *memory;           /* of the format's reader; kept while closed */
 	size_t memory_bytes;
-	struct reader *reader;      /* NULL while closed */
-	struct flight *flight;      /* NULL: one request at a time */
-	struct framework_code code; /* of the framework, that this reader's thread spends */
-	double share;               /* samples of the rank */
+	const struct format_ops *ops; /* of the reader */
+	struct reader *reader;        /* NULL while closed */
+	struct flight *flight;        /* NULL: one request at a time */
+	struct framework_code code;   /* of the framework, that this reader's thread spends */
+	double share;                 /* samples of the rank */
 	int64_t code_from_ns; /* in flight: its processor time when the last sample was whole */
 	struct rng_np rng;    /* of preprocess delays: a stream of (seed, kind, rank, worker) */
 	uint32_t worker;

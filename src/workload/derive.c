@@ -243,15 +243,16 @@ static void derive_recorded_sizes(struct workload *w)
 static int derive_recorded(struct workload *w, bool back, struct err *e)
 {
 	bool sizes = w->dataset.sizes == SIZES_RECORDED, order = w->reader.order == ORDER_RECORDED;
+	const char *key = sizes ? "dataset.sizes" : order ? "reader.order" : "reader.access";
 	AUTO_FREE char *path = NULL;
 
-	if (back || (!sizes && !order))
+	if (back || (!sizes && !order && w->reader.access != READ_AS_RECORDED))
 		return 0;
 	if (!w->dataset.recorded_file || !w->dataset.recorded_file[0])
-		return workload_key_error(w, ERR_USAGE, e, sizes ? "dataset.sizes" : "reader.order",
+		return workload_key_error(w, ERR_USAGE, e, key,
 					  "%s recorded needs dataset.recorded_file: the file that "
 					  "'stoker explain LOG -o job.yaml' writes beside the YAML",
-					  sizes ? "dataset.sizes" : "reader.order");
+					  key);
 	path = recorded_path(w);
 	w->recorded = recorded_read(path, e);
 	if (!w->recorded) {

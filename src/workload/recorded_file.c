@@ -15,10 +15,11 @@
 
 #define MAGIC "stoker recorded\n"
 #define MAGIC_BYTES 16u
-#define VERSION 1u
-#define HEAD_BYTES 32u   /* up to the first part */
-#define COVERED_FROM 24u /* by the checksum */
-#define PART_BYTES 32u   /* before its sizes */
+#define VERSION 2u
+#define VERSION_WITHOUT 1u /* requests */
+#define HEAD_BYTES 32u     /* up to the first part */
+#define COVERED_FROM 24u   /* by the checksum */
+#define PART_BYTES 32u     /* before its sizes */
 #define SAMPLES_MAX UINT32_MAX
 
 static const char *const part_names[RECORDED_PARTS] = {"training", "evaluation"};
@@ -50,6 +51,16 @@ static void put_u64(struct writer *w, uint64_t v)
 	put(w, &v, sizeof(v));
 }
 
+static bool has_requests(const struct recorded *r)
+{
+	return r->part[RECORDED_TRAIN].requests || r->part[RECORDED_EVAL].requests;
+}
+
+static uint64_t request_lists(const struct recorded_part *p)
+{
+	return p->files * (p->samples_per_file + 1);
+}
+
 static void put_body(struct writer *w, const struct recorded *r)
 {
 	put_u32(w, r->ranks);
@@ -67,6 +78,14 @@ static void put_body(struct writer *w, const struct recorded *r)
 			put_u64(w, p->visits[i].n);
 			for (uint64_t j = 0; j < p->visits[i].n; j++)
 				put_u32(w, p->visits[i].sample[j]);
+		}
+		if (!has_requests(r))
+			continue;
+		put_u64(w, p->requests ? request_lists(p) : 0);
+		for (uint64_t i = 0; p->requests && i < request_lists(p); i++) {
+			put_u32(w, p->requests[i].n);
+			put(w, p->requests[i].at,
+			    (size_t)p->requests[i].n * RECORDED_REQUEST_BYTES);
 		}
 	}
 }
@@ -126,7 +145,7 @@ int recorded_write(const char *path, const struct recorded *r, struct err *e)
 		return rc;
 	w.file = &f;
 	put(&w, MAGIC, MAGIC_BYTES);
-	put_u32(&w, VERSION);
+	put_u32(&w, has_requests(r) ? VERSION : VERSION_WITHOUT);
 	put_u32(&w, sum.crc);
 	put_body(&w, r);
 	return out_file_close(&f, e);
@@ -138,6 +157,7 @@ struct taking {
 	const char *path;
 	const unsigned char *bytes;
 	uint64_t n, at;
+	uint32_t version;
 	struct err *e;
 };
 
@@ -215,6 +235,56 @@ static int take_sizes(struct taking *t, struct recorded_part *p, uint64_t *bytes
 	return 0;
 }
 
+/* Requests stay where they lie, too. */
+static int take_requests(struct taking *t, struct recorded *r, struct recorded_part *p, int k)
+{
+	struct recorded_requests *lists;
+	uint64_t n;
+
+	if (!has(t, 8))
+		return cut(t, "the requests");
+	n = take_u64(t);
+	if (n == 0)
+		return 0;
+	if (n != request_lists(p))
+		return err_set(t->e, ERR_DATA,
+			       "%s: %" PRIu64 " lists of requests for %s at byte %" PRIu64
+			       "; there are %" PRIu64,
+			       t->path, n, part_names[k], t->at - 8, request_lists(p));
+	/* each list has at least its number of requests in the file */
+	if (n > (t->n - t->at) / 4)
+		return cut(t, "the requests");
+	lists = r->requests[k] = try_calloc(n, sizeof(*lists), "the recorded requests", t->e);
+	if (!lists)
+		return -ENOMEM;
+	r->memory_bytes += n * sizeof(*lists);
+	for (uint64_t i = 0; i < n; i++) {
+		if (!has(t, 4))
+			return cut(t, "the requests");
+		lists[i].n = u32_at(t, t->at);
+		t->at += 4;
+		lists[i].at = t->bytes + t->at;
+		if (lists[i].n > (t->n - t->at) / RECORDED_REQUEST_BYTES)
+			return cut(t, "the requests");
+		for (uint32_t j = 0; j < lists[i].n; j++) {
+			uint64_t offset;
+			uint32_t bytes;
+
+			recorded_request(&lists[i], j, &offset, &bytes);
+			if (offset > INT64_MAX)
+				return err_set(t->e, ERR_DATA,
+					       "%s: a request at offset %" PRIu64
+					       " at byte %" PRIu64
+					       "; at most 2^63 - 1 are possible",
+					       t->path, offset,
+					       t->at + (uint64_t)j * RECORDED_REQUEST_BYTES);
+		}
+		t->at += (uint64_t)lists[i].n * RECORDED_REQUEST_BYTES;
+	}
+	p->requests = lists;
+	return 0;
+}
+
 /* The arrays of a part are one piece of memory: sizes, then lists. */
 static int take_part(struct taking *t, struct recorded *r, int k)
 {
@@ -255,6 +325,8 @@ static int take_part(struct taking *t, struct recorded *r, int k)
 	if (rc == 0)
 		rc = take_visits(t, r, p, visits, k);
 	p->visits = lists ? visits : NULL;
+	if (rc == 0 && t->version == VERSION)
+		rc = take_requests(t, r, p, k);
 	return rc;
 }
 
@@ -270,9 +342,11 @@ static int take(struct taking *t, struct recorded *r)
 			       t->path);
 	if (t->n < HEAD_BYTES)
 		return cut(t, "its head");
-	if (u32_at(t, MAGIC_BYTES) != VERSION)
-		return err_set(t->e, ERR_DATA, "%s: version %" PRIu32 "; this program reads %u",
-			       t->path, u32_at(t, MAGIC_BYTES), VERSION);
+	t->version = u32_at(t, MAGIC_BYTES);
+	if (t->version != VERSION && t->version != VERSION_WITHOUT)
+		return err_set(t->e, ERR_DATA,
+			       "%s: version %" PRIu32 "; this program reads %u and %u", t->path,
+			       t->version, VERSION_WITHOUT, VERSION);
 	r->crc = u32_at(t, MAGIC_BYTES + 4);
 	crc = crc32c_update(0, t->bytes + COVERED_FROM, t->n - COVERED_FROM);
 	r->ranks = u32_at(t, COVERED_FROM);
@@ -359,11 +433,40 @@ void recorded_release(struct recorded *r)
 		return;
 	for (int k = 0; k < RECORDED_PARTS; k++)
 		free(r->lists[k]);
+	for (int k = 0; k < RECORDED_PARTS; k++)
+		free(r->requests[k]);
 	free(r->memory);
 	free(r);
 }
 
 /* ---- asking ---- */
+
+const struct recorded_requests *recorded_requests_of(const struct recorded_part *p, uint64_t file,
+						     uint64_t index)
+{
+	assert(p->requests && file < p->files && index <= p->samples_per_file);
+	return &p->requests[file * (p->samples_per_file + 1) + index];
+}
+
+void recorded_request(const struct recorded_requests *l, uint32_t i, uint64_t *offset,
+		      uint32_t *bytes)
+{
+	const unsigned char *at = l->at + (size_t)i * RECORDED_REQUEST_BYTES;
+
+	assert(i < l->n);
+	memcpy(offset, at, sizeof(*offset));
+	memcpy(bytes, at + sizeof(*offset), sizeof(*bytes));
+	*offset = le64toh(*offset);
+	*bytes = le32toh(*bytes);
+}
+
+void recorded_request_put(unsigned char *out, uint64_t offset, uint32_t bytes)
+{
+	offset = htole64(offset);
+	bytes = htole32(bytes);
+	memcpy(out, &offset, sizeof(offset));
+	memcpy(out + sizeof(offset), &bytes, sizeof(bytes));
+}
 
 static uint64_t visits_of(const struct recorded *r, int part, uint64_t epoch)
 {

@@ -1,12 +1,13 @@
 #pragma once
-/* What was recorded of a real job's dataset: the sizes of its files, and the order in which its
- * samples were read. A file beside the workload (dataset.recorded_file) that
- * `stoker explain -o job.yaml` writes, and that dataset.sizes and reader.order of `recorded` use.
+/* What was recorded of a real job's dataset: the sizes of its files, the order in which its samples
+ * were read, and the requests that read them. A file beside the workload (dataset.recorded_file)
+ * that `stoker explain -o job.yaml` writes, and that dataset.sizes, reader.order and reader.access
+ * of `recorded` use.
  *
  * The format, all numbers little-endian:
  *
  *     16 bytes   "stoker recorded\n"
- *     u32        version, 1
+ *     u32        version: 1, or 2 with requests
  *     u32        CRC-32C of all that follows
  *     u32        ranks, 1 to RECORDED_RANKS_MAX
  *     u32        0
@@ -19,6 +20,11 @@
  *       for each epoch, for each rank:
  *         u64    visits
  *         u32[]  the sample visited: number of the file x samples of each file + place in the file
+ *       u64      version 2: lists of requests that follow, 0 or files x (samples of each file + 1):
+ *                of each file those that follow its opening, then those of each sample
+ *       for each list:
+ *         u32    requests
+ *         for each: u64 offset, u32 bytes
  *
  * The order of a rank is that of its sampler: that in which a job without workers reads. A sample
  * can be visited several times in an epoch, or never. Files are numbered in the order of their
@@ -40,11 +46,20 @@ struct recorded_visits { /* of a rank in an epoch */
 	const uint32_t *sample;
 };
 
+struct recorded_requests { /* read by recorded_request */
+	uint32_t n;
+	const unsigned char *at;
+};
+
+#define RECORDED_REQUEST_BYTES 12u
+
 struct recorded_part {
 	uint64_t files, samples_per_file;
 	const uint64_t *bytes; /* of each file; NULL: not known */
 	uint64_t epochs;
 	const struct recorded_visits *visits; /* epochs x ranks; NULL: no epochs */
+	/* Lists as in the file; NULL: not known. */
+	const struct recorded_requests *requests;
 };
 
 struct recorded {
@@ -52,7 +67,7 @@ struct recorded {
 	struct recorded_part part[RECORDED_PARTS];
 	uint32_t crc; /* of a file that was read */
 	void *memory; /* of one that was read: all arrays lie in it or are `lists` */
-	void *lists[RECORDED_PARTS];
+	void *lists[RECORDED_PARTS], *requests[RECORDED_PARTS];
 	uint64_t memory_bytes;
 };
 
@@ -63,6 +78,15 @@ struct recorded *recorded_read(const char *path, struct err *e);
 /* The same from `n` bytes of malloc, which it frees; `path` is for sentences. */
 struct recorded *recorded_parse(void *bytes, uint64_t n, const char *path, struct err *e);
 void recorded_release(struct recorded *r);
+
+/* The requests of a file's opening (index 0) or of its sample index - 1. */
+const struct recorded_requests *recorded_requests_of(const struct recorded_part *p, uint64_t file,
+						     uint64_t index);
+/* Request `i` of a list. */
+void recorded_request(const struct recorded_requests *l, uint32_t i, uint64_t *offset,
+		      uint32_t *bytes);
+/* Writes one, RECORDED_REQUEST_BYTES long, as it lies in lists. */
+void recorded_request_put(unsigned char *out, uint64_t offset, uint32_t bytes);
 
 /* Visits that every epoch of a part has: those of the shortest, over all ranks together. 0: its
  * order is not known. */

@@ -19,6 +19,7 @@ static const char *const barriers[] = {"sockets", "mpi", "auto", NULL};
 static const char *const measures[] = {"all", "none", NULL};
 static const char *const traces[] = {"none", "pfw", "chrome", "both", NULL};
 static const char *const accesses[] = {"framework", "native", NULL};
+static const char *const read_accesses[] = {"framework", "native", "recorded", NULL};
 static const char *const decodes[] = {"full", "verify", "none", NULL};
 static const char *const orders[] = {"stoker",  "dlio",     "distributed", "random",
 				     "sharded", "recorded", NULL};
@@ -253,9 +254,10 @@ const struct opt workload_rows[] = {
 	      RANGE(1, WORKLOAD_COUNT_MAX), .unit = "elements")
 	STR(reader.transformed_record_element_type, "uint8",
 	      "Element type of a sample in memory after its transformation.")
-	ENUM(reader.access, "framework", accesses,
+	ENUM(reader.access, "framework", read_accesses,
 	      "framework issues the requests of the real library; native the fewest and largest "
-	      "that deliver the same bytes.", OURS)
+	      "that deliver the same bytes; recorded those of a real job, in "
+	      "dataset.recorded_file.", OURS)
 	ENUM(reader.decode, "full", decodes,
 	      "What is done with bytes read: full does the framework's checks and "
 	      "decompression, verify compares each byte with what was generated, none does "

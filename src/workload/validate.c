@@ -236,6 +236,39 @@ static int check_recorded_order(const struct workload *w, struct err *e)
 	return 0;
 }
 
+static int check_recorded_access(const struct workload *w, struct err *e)
+{
+	static const char key[] = "reader.access";
+
+	if (w->reader.access != READ_AS_RECORDED)
+		return 0;
+	if (workload_loader(w)->flags & (LOADER_ITERATES | LOADER_READS_AS_DALI))
+		return workload_key_error(w, ERR_USAGE, e, key,
+					  "reader.access recorded is not supported by "
+					  "reader.data_loader %s, which reads in its own way",
+					  w->reader.data_loader);
+	if (workload_format(w)->flags & FORMAT_NO_IO)
+		return workload_key_error(
+			w, ERR_USAGE, e, key,
+			"reader.access recorded has no meaning for the format %s, "
+			"whose samples are not read",
+			w->dataset.format);
+	if (w->reader.decode == 1)
+		return workload_key_error(w, ERR_USAGE, e, "reader.decode",
+					  "reader.decode verify needs reader.access framework or "
+					  "native: recorded requests do not tell what they read");
+	if ((w->workflow.train && !w->recorded->part[RECORDED_TRAIN].requests) ||
+	    (w->workflow.evaluation && !w->recorded->part[RECORDED_EVAL].requests))
+		return workload_key_error(
+			w, ERR_USAGE, e, key,
+			"dataset.recorded_file has no requests of %s: choose "
+			"another reader.access",
+			w->workflow.train && !w->recorded->part[RECORDED_TRAIN].requests
+				? "training"
+				: "evaluation");
+	return 0;
+}
+
 static int check_recorded(struct workload *w, struct err *e)
 {
 	int rc;
@@ -243,12 +276,14 @@ static int check_recorded(struct workload *w, struct err *e)
 	if (!w->recorded) {
 		if (workload_is_set(w, "dataset.recorded_file"))
 			workload_warn(w, "dataset.recorded_file has no effect: it is for "
-					 "dataset.sizes and reader.order recorded");
+					 "dataset.sizes, reader.order and reader.access recorded");
 		return 0;
 	}
 	rc = check_recorded_sizes(w, e);
 	if (rc == 0)
 		rc = check_recorded_order(w, e);
+	if (rc == 0)
+		rc = check_recorded_access(w, e);
 	if (rc == 0)
 		rc = check_recorded_part(w, RECORDED_TRAIN, "dataset.num_files_train",
 					 w->dataset.num_files_train, e);
@@ -382,7 +417,7 @@ static int check_loader(struct workload *w, struct err *e)
 /* The emulated libraries wait for each of their requests. */
 static int check_depth(const struct workload *w, struct err *e)
 {
-	if (w->reader.queue_depth == 1 || w->reader.access != 0)
+	if (w->reader.queue_depth == 1 || w->reader.access == 1)
 		return 0;
 	return workload_key_error(w, ERR_USAGE, e, "reader.queue_depth",
 				  "reader.queue_depth %" PRId64

@@ -21,6 +21,7 @@ enum storage_type {
 };
 enum shuffle { SHUFFLE_OFF, SHUFFLE_SEED, SHUFFLE_RANDOM };
 enum read_type { READ_ON_DEMAND, READ_MEMORY };
+#define READ_AS_RECORDED 2 /* reader.access: as many as ACCESS_RECORDED */
 enum page_cache { PAGE_CACHE_KEEP, PAGE_CACHE_COLD, PAGE_CACHE_COLD_EPOCHS, PAGE_CACHE_DROP };
 /* reader.data_loader_sampler */
 enum sampler { SAMPLER_DERIVE, SAMPLER_ITERATIVE, SAMPLER_INDEX, SAMPLER_NONE };
@@ -104,7 +105,7 @@ struct workload {
 		struct i64_list transformed_record_dims;
 		char *transformed_record_element_type;
 		/* ours */
-		int access;          /* framework, native: the values of enum read_access */
+		int access;          /* the values of enum read_access (format/format.h) */
 		int decode;          /* full, verify, none: the values of enum read_decode */
 		int64_t queue_depth; /* requests of a worker in flight */
 		int order;           /* enum sample_order */

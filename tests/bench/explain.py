@@ -3,7 +3,7 @@
 
 usage: explain.py STOKER [--jobs DIR ...] [--fixtures DIR] [--with strace|record|darshan] [--vary N] [-v]
 
-Each DIR holds jobs recorded by tests/jobs/jobs.py; without --jobs they are recorded now, into a temporary folder. --fixtures:
+Each DIR holds jobs recorded by tests/jobs/jobs.py or users.py; without --jobs they are recorded now, into a temporary folder. --fixtures:
 a folder with darshan/torch and record, logs of jobs whose truth is below. Prints for each value how often it was right, wrong,
 assumed or not claimed; the exit status is 1 when fewer than 95 % of the claims of a value of `MUST` are right.
 """
@@ -143,13 +143,26 @@ def of_fixtures(root):
             yield name, x, logs
 
 
+def stated(x):
+    """The truth as a job of tests/jobs/users.py states it."""
+    if x is None:
+        return NOTHING
+    if isinstance(x, dict):
+        return OneOf(*x["one_of"]) if "one_of" in x else Between(x["from"], x["to"])
+    return x
+
+
 def of_jobs(root):
     for t in sorted(pathlib.Path(root).glob("*/truth.json")):
         folder = t.parent
         logs = sorted(map(str, folder.glob("*.strace*"))) or sorted(map(str, folder.glob("darshan/**/*.darshan")))
         logs = logs or ([str(folder / "recording")] if (folder / "recording").exists() else [])
         if logs:
-            yield f"{pathlib.Path(root).name}/{folder.name}", expected(json.loads(t.read_text())), logs
+            truth = json.loads(t.read_text())
+            said = {k: stated(v) for k, v in truth["expects"].items()} if "expects" in truth else expected(truth)
+            if truth.get("load", 0) > BUSY:
+                said.pop("compute_s", None)
+            yield f"{pathlib.Path(root).name}/{folder.name}", said, logs
 
 
 def judge(value, truth):
@@ -219,9 +232,11 @@ def main():
         roots = a.jobs
         if roots is None:
             import jobs
-            for name in jobs.JOBS:
-                jobs.record(name, folder, a.how, a.vary)
-            roots = [folder]
+            import users
+            for kind in (jobs, users):
+                for name in kind.JOBS:
+                    kind.record(name, f"{folder}/{kind.__name__}", a.how, a.vary)
+            roots = [f"{folder}/jobs", f"{folder}/users"]
         cases = [c for r in roots for c in of_jobs(r)] + (list(of_fixtures(a.fixtures)) if a.fixtures else [])
         tally, wrong = battery(a.stoker, cases, a.verbose)
     print(f"{len(cases)} jobs")

@@ -70,7 +70,8 @@ def one(stoker, name, folder, can_model):
             call(stoker, "explain", *logs, "-o", yaml)
             keys = (f"dataset.data_folder={data}/generated", f"checkpoint.checkpoint_folder={data}/checkpoints", *QUIET)
             call(stoker, "generate", yaml, *keys)
-            call(stoker, "record", "-o", out / "run", "--", stoker, "run", yaml, *keys, "workflow.generate_data=false", "-o", out / "result")
+            call(stoker, "record", "-o", out / "run", "--", stoker, "run", yaml, "-n", job.get("ranks") or 1, *keys,
+                 "workflow.generate_data=false", "-o", out / "result")
             f = json.loads(call(stoker, "explain", *logs, "--fidelity", out / "run", "--fidelity", out / "result", "--json"))
             wall = json.loads((out / "result/result.json").read_text())["training"]["decomposition"]["wall_s"]
             x.update(model_requests=share(f, "requests_equal"), model_bytes=change(f["bytes_read"]["log"], f["bytes_read"]["here"]),

@@ -3,6 +3,7 @@ ways of packing; sentences for what is no log or a damaged one."""
 import glob
 import gzip
 import os
+import random
 import re
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 import darshan_compare as compare
-from darshan_log import MADE_UP, Log, made_up_log
+from darshan_log import MADE_UP, Log, made_up, made_up_log
 
 STOKER = os.environ["STOKER"]
 DATA = os.path.join(os.environ["STOKER_SOURCE"], "tests", "data", "darshan")
@@ -118,6 +119,15 @@ def sentences(folder):
     good = made_up_log("newest", ">")
     good.flags = 1 << 1 | 1 << 10
     check(said(folder, good.write(), "POSIX is incomplete", "DXT_POSIX is incomplete") == 0, "partial flags are swapped")
+    early = made_up_log("newest", "<")
+    job = early.job
+    early.job = job[:16] + job[24:32] + job[40:56] + job[56:]  # as before the job had nanoseconds
+    check(said(folder, early.write(), "# nprocs: 4 #", "# exe: a job --of two", "# run time: 4.0000", "lib_ver = 3.5.0") == 0,
+          "a build of Darshan between two releases")
+    many = Log(41, "<")
+    many.set_job(ranks=1 << 40)
+    many.add("POSIX", 4, b"".join(made_up("POSIX", 4, "<", [(7, rank)], random.Random(1)) for rank in (9, 1 << 39, 1 << 38)))
+    check(said(folder, many.write(), "slowest_rank: 9 ", counters=True) == 0, "ranks of a large job")
     empty = Log(41, "<")
     empty.set_job()
     for counters in (True, False):

@@ -1,5 +1,6 @@
-"""dataset.sizes and reader.order of `recorded`: files have the sizes and samples come in the order of the file beside the
-workload, which is written here by another implementation of its format; damaged ones are refused with a sentence."""
+"""dataset.sizes, reader.order and reader.access of `recorded`: files have the sizes, samples come in the order and are read
+with the requests of the file beside the workload, which is written here by another implementation of its format; damaged
+ones are refused with a sentence."""
 import os
 import pathlib
 import random
@@ -36,6 +37,53 @@ def opened(tmp, *keys, ranks=1):
         if m:
             files.setdefault(int(m[1]), []).append(int(m[2]))
     return [files[t] for t in sorted(files)]
+
+
+def asked(tmp, *keys):
+    """(offset, bytes) of all reads of the dataset, with the opens, by a rank that reads itself."""
+    trace = tmp / "trace"
+    run(tmp, "reader.read_threads=0", *keys, generate="false",
+        under=("strace", "-f", "-y", "-e", "trace=openat,pread64", "-s", "0", "-o", trace))
+    out = []
+    for line in trace.read_text().splitlines():
+        m = re.search(r'pread64\(\d+</[^>]*/train/img_(\d+)_of[^>]*>, ""\.\.\., (\d+), (\d+)', line)
+        if m:
+            out.append((int(m[1]), int(m[3]), int(m[2])))
+        elif m := re.search(r'openat\(.*/train/img_(\d+)_of', line):
+            out.append((int(m[1]), "open"))
+    return out
+
+
+def requests(tmp, r):
+    """Three files of four samples, read as a job did that kept them open or did not."""
+    files, each = 3, 4
+    order = [r.sample(range(files * each), files * each) for _ in range(2)]
+    lists = []
+    for i in range(files):
+        lists += [[(0, 8), (8, 100 + i)]] + [[(2048 + 1000 * k, 700 + k), (4096 * k, 64)] for k in range(each)]
+    (tmp / "requests").write_bytes(recorded(1, [(files, each, None, [[v] for v in order]), (0, 1, None, [])], [lists, []]))
+    keys = ("dataset.format=hdf5", "dataset.num_files_train=3", "dataset.num_samples_per_file=4", "dataset.sizes=computed",
+            "dataset.record_length_bytes=5000", f"dataset.recorded_file={tmp}/requests", f"dataset.data_folder={tmp}/many",
+            "reader.access=recorded")
+    run(tmp, *keys)
+    for kept in False, True:
+        want, seen = [], set()
+        for sample in order[0] + order[1]:
+            f = sample // each
+            if f not in seen:
+                want += [(f, "open")] + [(f, *q) for q in lists[f * (each + 1)]]
+            want += [(f, *q) for q in lists[f * (each + 1) + 1 + sample % each]]
+            if kept:
+                seen.add(f)
+        got = asked(tmp, *keys, f"reader.read_type={'memory' if kept else 'on_demand'}")
+        assert got == want, (kept, next((i, a, b) for i, (a, b) in enumerate(zip(got + [0], want + [0])) if a != b))
+    for more, words in ((("reader.decode=verify",), "reader.decode"), (("reader.queue_depth=2",), "queue_depth"),
+                        (("framework=tensorflow", "dataset.format=tfrecord"), "reader."), (("dataset.format=synthetic",), "synthetic"),
+                        ((f"dataset.recorded_file={tmp}/job.recorded", "dataset.num_files_train=12", "dataset.num_samples_per_file=1"),
+                         "no requests of training")):
+        said = run(tmp, *keys, *more, status=2)
+        assert words in said, (more, said)
+    return (tmp / "requests").read_bytes()
 
 
 def order_of(result):
@@ -83,6 +131,7 @@ def main():
             (tmp / "two").write_bytes(recorded(2, [(12, 1, sizes, [[one, other]]), (0, 1, None, [])]))
             two = opened(tmp, "train.epochs=1", f"dataset.recorded_file={tmp}/two", ranks=2)
             assert sorted(two) == sorted([one, other]), (two, one, other)
+            asks = requests(tmp, r)
         else:
             left_out("the order of opens: strace is missing, or this is a sanitizer build")
 
@@ -101,6 +150,9 @@ def main():
                    framed(struct.pack("<II", 0, 0)), recorded(1, [(12, 1, sizes, [[[12]]]), (0, 1, None, [])]),
                    recorded(1, [(12, 1, [1 << 63] * 12, []), (0, 1, None, [])]),
                    good[:100] + bytes([good[100] ^ 1]) + good[101:]]
+        if shutil.which("strace") and not SANITIZED:
+            hostile += [framed(asks[24:n], 2) for n in range(28, len(asks), 61)]
+            hostile += [framed(asks[24:-12] + struct.pack("<QI", 1 << 63, 1), 2)]
         bad = tmp / "bad"
         for text in hostile[::9] + hostile[-9:]:
             bad.write_bytes(text)

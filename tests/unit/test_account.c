@@ -180,12 +180,76 @@ static void test_huge(void **state)
 	job_release(&job);
 }
 
+static void read_file(struct job *job, const char *kind, size_t i, uint32_t thread, int64_t *now)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "/data/%s/s%07zu.npz", kind, i);
+	add(job, thread, job_file(job, name, JOB_FILE_REGULAR), JOB_READ, *now, MS / 10, 0, 60000);
+	*now += MS / 2;
+}
+
+/* Threads of one process, by their names: two that train, two that evaluate, some that check files
+ * before and after. And checkpoints that get their names when they are whole. */
+static void test_crews(void **state)
+{
+	static const char *const named[] = {NULL, "check", "check", "r.0", "r.1", "e.0", "e.1"};
+	struct job job;
+	struct account a;
+	struct err e = {0};
+	int64_t now = MS;
+	char name[64];
+
+	(void)state;
+	job_init(&job);
+	job.source = "a test";
+	job.sees = JOB_SEES_REQUESTS | JOB_SEES_TIMES | JOB_SEES_OFFSETS;
+	job_process(&job, 1, "", JOB_NONE);
+	job.process[0].complete = true;
+	for (uint32_t i = 0; i < 7; i++) {
+		uint32_t thread = job_thread(&job, 0, 1 + i);
+
+		job.thread[thread].name = named[i];
+	}
+	for (size_t i = 0; i < 32; i++) /* all files, in their order */
+		read_file(&job, i < 26 ? "train" : "valid", i % 26, 1 + i % 2, &now);
+	for (size_t epoch = 0; epoch < 3; epoch++) {
+		for (size_t i = 0; i < 61; i++) {
+			read_file(&job, "train", (i * (2 * epoch + 7) + 11 * epoch) % 61,
+				  3 + i / 4 % 2, &now);
+			now += i % 4 == 3 ? 25 * MS : 0;
+		}
+		for (size_t i = 0; i < 12; i++) {
+			read_file(&job, "valid", i, 5 + i / 4 % 2, &now);
+			now += i % 4 == 3 ? 25 * MS : 0;
+		}
+		snprintf(name, sizeof(name), "/out/model-%zu.pt.tmp", epoch);
+		add(&job, 0, job_file(&job, name, JOB_FILE_REGULAR), JOB_WRITE, now, MS, 0, 90000);
+		now += 2 * MS;
+	}
+	for (size_t i = 0; i < 10; i++)
+		read_file(&job, "train", 3 * i, 1, &now);
+	assert_int_equal(job_finish(&job, &e), 0);
+	account_make(&a, &job);
+	expect(&a, ACCOUNT_RANKS, 1);
+	expect(&a, ACCOUNT_FILES, 61);
+	expect(&a, ACCOUNT_EPOCHS, 3);
+	expect(&a, ACCOUNT_WORKERS, 2);
+	expect(&a, ACCOUNT_BATCH, 4);
+	expect(&a, ACCOUNT_STEPS, 48);
+	expect(&a, ACCOUNT_EVALUATIONS, 3);
+	expect(&a, ACCOUNT_EVAL_SAMPLES, 12);
+	expect(&a, ACCOUNT_CHECKPOINTS, 3);
+	account_release(&a);
+	job_release(&job);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_inline),    cmocka_unit_test(test_counters),
 		cmocka_unit_test(test_no_pauses), cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_huge),
+		cmocka_unit_test(test_huge),      cmocka_unit_test(test_crews),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,45 @@
+"""Logs of real jobs become workloads (`stoker explain -o job.yaml`), these are run and recorded: the run makes the requests of
+the job, file by file and size by size. Steps do not compute here: only requests count."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from util import SANITIZED, STOKER, left_out  # noqa: E402
+
+JOBS = pathlib.Path(__file__).parent.parent / "data/jobs"
+
+
+def call(*args):
+    done = subprocess.run([*map(str, args)], capture_output=True, text=True, timeout=60)
+    assert done.returncode in (0, 3), (args, done.returncode, done.stdout[-2000:], done.stderr[-2000:])
+    return done.stdout
+
+
+def main():
+    if SANITIZED:
+        return left_out("recording runs: this is a sanitizer build")
+    # name, ranks, what the workload must say
+    for name, ranks, words in (("hdf5-w0", 1, ("record_length_bytes: 16384", "read_type: memory", "access: recorded")),
+                               ("npz-w2-persistent-evaluation", 1, ("persistent_workers: True",)),
+                               ("mpi-png-w0", 2, ("format: png",))):
+        log = JOBS / f"{name}.strace.gz"
+        with tempfile.TemporaryDirectory() as tmp:
+            tmp = pathlib.Path(tmp)
+            call(STOKER, "explain", log, "-o", tmp / "job.yaml")
+            text = (tmp / "job.yaml").read_text()
+            for w in words:
+                assert w in text, (name, w, text)
+            keys = (f"dataset.data_folder={tmp}/data", "dataset.verify_samples=0", "storage.page_cache_files=0",
+                    "framework.costs=none", "train.computation_time=0", "reader.preprocess_time=0")
+            call(STOKER, "generate", tmp / "job.yaml", *keys)
+            call(STOKER, "record", "-o", tmp / "run", "--", STOKER, "run", tmp / "job.yaml", "-n", ranks, *keys, "-o", tmp / "out")
+            f = json.loads(call(STOKER, "explain", log, "--fidelity", tmp / "run", "--json"))
+            assert f["requests_equal"] == 1 and f["bytes_read"]["log"] == f["bytes_read"]["here"], (name, f)
+            print(f"   {name}: {f['reads']['log']:.0f} reads of {f['bytes_read']['log']:.0f} bytes, equal")
+
+
+main()
