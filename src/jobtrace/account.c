@@ -54,6 +54,7 @@ const struct fact_row fact_rows[ACCOUNT_FACTS] = {
 	[ACCOUNT_EVAL_FILES] = {"eval_files", "files of evaluation", FACT_COUNT},
 	[ACCOUNT_EVAL_SAMPLES] = {"eval_samples", "samples of an evaluation", FACT_COUNT},
 	[ACCOUNT_EVAL_BATCH] = {"eval_batch", "batch size of evaluation", FACT_COUNT},
+	[ACCOUNT_EVAL_COMPUTE] = {"eval_compute_s", "computation in a step of it", FACT_SECONDS},
 	[ACCOUNT_CACHE] = {"cache", "page cache", FACT_WORD},
 	[ACCOUNT_WAITING] = {"waiting", "share of time waiting for data", FACT_SHARE},
 	[ACCOUNT_LIMIT] = {"limit", "what limited the job", FACT_WORD},

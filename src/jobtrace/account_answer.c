@@ -23,11 +23,13 @@ static double number_of(const struct account *a, enum account_fact f)
 /* "64 npz files in /data". */
 static void put_dataset(const struct account *a, const struct file_group *main, struct buf *out)
 {
+	double files = number_of(a, ACCOUNT_FILES); /* without those of evaluation */
 	char text[64];
 
-	buf_say(out, "%zu %s file%s in %s", main->files,
-		main->extension[0] ? main->extension : "data", main->files == 1 ? "" : "s",
-		main->folder[0] ? main->folder : "its folder");
+	if (!(files >= 1))
+		files = (double)main->files;
+	buf_say(out, "%.0f %s file%s in %s", files, main->extension[0] ? main->extension : "data",
+		files == 1 ? "" : "s", main->folder[0] ? main->folder : "its folder");
 	if (account_has(a, ACCOUNT_DATA_BYTES) && !a->fact[ACCOUNT_DATA_BYTES].at_least)
 		buf_printf(out, " (%s)",
 			   str_bytes(a->fact[ACCOUNT_DATA_BYTES].number, text, sizeof(text)));

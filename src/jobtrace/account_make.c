@@ -1,5 +1,8 @@
 /* The subjects of an account, in the order in which each can use what those before it found. */
 #include "jobtrace/account.h"
+
+#include <string.h>
+
 #include "jobtrace/account_parts.h"
 
 /* What a log that lacks a part cannot tell: how much there was. */
@@ -46,9 +49,34 @@ static void doubt_training(struct account *a)
 				"no passes in changing order, no workers");
 }
 
+/* Processes that Python started anew, where the log shows no pipes: each may be a worker, or a rank
+ * that reads by itself. */
+static void doubt_spawned(struct account *a)
+{
+	static const enum account_fact of_crew[] = {
+		ACCOUNT_RANKS,      ACCOUNT_WORKERS,     ACCOUNT_PERSISTENT, ACCOUNT_STEPS,
+		ACCOUNT_PREFETCH,   ACCOUNT_STEP,        ACCOUNT_COMPUTE,    ACCOUNT_SHARDING,
+		ACCOUNT_EPOCHS,     ACCOUNT_EVALUATIONS, ACCOUNT_EVAL_FILES, ACCOUNT_EVAL_SAMPLES,
+		ACCOUNT_EVAL_BATCH, ACCOUNT_LIMIT,       ACCOUNT_WAITING};
+	const struct job *job = a->job;
+	bool spawned = false;
+
+	for (size_t i = 0; i < a->readers && !(job->sees & JOB_SEES_PIPES); i++) {
+		const struct job_process *p = &job->process[a->reader[i].process];
+
+		spawned |= p->parent == JOB_NONE && strstr(p->command, "multiprocessing.spawn");
+	}
+	for (size_t i = 0; spawned && i < sizeof(of_crew) / sizeof(of_crew[0]); i++)
+		if (account_has(a, of_crew[i]))
+			account_unknown(a, of_crew[i],
+					"Python started the processes that read anew (spawn): the "
+					"log does not show whether they are ranks or workers");
+}
+
 void account_make(struct account *a, const struct job *job)
 {
 	*a = (struct account){.job = job};
+	account_framework(a);
 	account_roles(a);
 	account_visits(a);
 	account_crew(a);
@@ -63,5 +91,6 @@ void account_make(struct account *a, const struct job *job)
 		doubt_training(a);
 	account_saves(a);
 	account_limit(a);
+	doubt_spawned(a);
 	admit_gaps(a);
 }

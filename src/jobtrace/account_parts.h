@@ -17,6 +17,13 @@ bool account_is_checkpoint_name(const char *extension);
 /* Why something is not identifiable of a job whose readers were never idle. */
 extern const char account_waiting_for_data[];
 
+/* The framework. */
+void account_framework(struct account *a);
+
+/* The format of a file that is still at hand, by its first bytes: of those here, or another's name;
+ * NULL. */
+const char *account_format_now(const char *name);
+
 struct format_facts;
 /* The format of files with this extension; NULL. */
 const struct format_facts *account_format_of(const char *extension);

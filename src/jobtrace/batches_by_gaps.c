@@ -338,9 +338,10 @@ static void times_with_workers(struct batches *b)
 	free(s.v);
 }
 
-static void times_without_workers(struct batches *b)
+static void times_without_workers(struct batches *b, bool evaluation)
 {
 	struct account *a = b->a;
+	double threshold = evaluation ? b->eval_threshold_s : b->threshold_s;
 	struct values period = {0}, large = {0}, small = {0};
 	double step, v;
 
@@ -351,15 +352,15 @@ static void times_without_workers(struct batches *b)
 			const struct visit *x = &a->visit[b->visit[i]];
 			double gap;
 
-			if (is_eval(a, x))
+			if (is_eval(a, x) != evaluation)
 				continue;
 			if (!follows(b, r, i)) {
 				begin = JOB_UNKNOWN;
 				continue;
 			}
 			gap = gap_before(b, i);
-			values_add(gap > b->threshold_s ? &large : &small, gap);
-			if (gap <= b->threshold_s)
+			values_add(gap > threshold ? &large : &small, gap);
+			if (gap <= threshold)
 				continue;
 			if (begin != JOB_UNKNOWN)
 				values_add(&period, (double)(x->begin_ns - begin) / 1e9);
@@ -368,11 +369,12 @@ static void times_without_workers(struct batches *b)
 	}
 	if (period.n > 2) {
 		step = values_median(&period);
-		account_inferred(a, ACCOUNT_STEP, step,
-				 "time from one batch to the next; within 10 %",
-				 values_near(&period, step), period.n);
+		if (!evaluation)
+			account_inferred(a, ACCOUNT_STEP, step,
+					 "time from one batch to the next; within 10 %",
+					 values_near(&period, step), period.n);
 		v = values_median(&large) - values_median(&small);
-		account_inferred(a, ACCOUNT_COMPUTE, v,
+		account_inferred(a, evaluation ? ACCOUNT_EVAL_COMPUTE : ACCOUNT_COMPUTE, v,
 				 "gap between batches, less the gap between samples; gaps within "
 				 "10 %",
 				 values_near(&large, values_median(&large)), large.n);
@@ -431,7 +433,9 @@ static void times_by_gaps(struct batches *b)
 	else if (has_workers(b->a))
 		times_with_workers(b);
 	else
-		times_without_workers(b);
+		times_without_workers(b, false);
+	if (!b->threads && !has_workers(b->a) && b->eval_threshold_s > 0)
+		times_without_workers(b, true);
 }
 
 void batches_by_gaps(struct batches *b)
@@ -488,8 +492,10 @@ void batches_by_gaps(struct batches *b)
 				 all % b->batch == 0 ? (double)(all / b->batch) : (double)batches,
 				 "samples by the batch size", 0, 0)
 			->at_most = !whole;
-	else
+	else /* of a trainer that was killed, batches were read that it never took */
 		account_inferred(a, ACCOUNT_STEPS, (double)batches,
-				 "samples of an epoch by the batch size", 0, 0);
+				 "samples of an epoch by the batch size", 0, 0)
+			->at_most =
+			has_workers(a) && !a->job->process[a->trainer[0].process].complete;
 	free(in_epoch);
 }

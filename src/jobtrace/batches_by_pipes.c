@@ -465,35 +465,38 @@ static bool main_thread_takes(const struct account *a)
 	return true;
 }
 
-/* Time of a step and of computation. It is known where the batch lay ready before the trainer asked
- * for it. */
-static void times_by_pipes(struct batches *b)
-{
-	struct account *a = b->a;
-	struct values period = {0}, compute = {0}, upper = {0};
-	uint64_t training = 0, most = 0, now = 0; /* taken, by a rank */
-	uint64_t handed = 0, given = 0;           /* in order, to the training */
-	uint32_t *times = xcalloc(a->steps + 1, sizeof(*times));
-	bool ordered = hand_out(a, times);
-	double step, v;
+/* Times of steps of training, or of evaluation. */
+struct step_times {
+	struct values period;  /* from one batch to the next */
+	struct values compute; /* where the next batch lay ready before it was asked for */
+	struct values upper;   /* of all */
+	uint64_t taken;        /* batches, by the rank that took most */
+	uint64_t handed;       /* of these, in order, to the training */
+};
 
+static void observe(const struct account *a, bool evaluation, const uint32_t *times, bool ordered,
+		    struct step_times *t)
+{
+	uint64_t now = 0, given = 0;
+
+	*t = (struct step_times){0};
 	for (size_t i = 0; i < a->steps; i++) {
 		const struct step *s = &a->step[i], *last = i > 0 ? s - 1 : NULL;
 		double gap;
 
 		if (last && last->rank != s->rank)
 			now = given = 0;
-		if (s->evaluation)
+		if (s->evaluation != evaluation)
 			continue;
-		training++;
-		if (++now > most)
-			most = now;
+		if (++now > t->taken)
+			t->taken = now;
 		given += times[i];
-		if (given > handed)
-			handed = given;
-		if (!last || last->rank != s->rank || last->epoch != s->epoch || last->evaluation)
+		if (given > t->handed)
+			t->handed = given;
+		if (!last || last->rank != s->rank || last->epoch != s->epoch ||
+		    last->evaluation != evaluation)
 			continue;
-		values_add(&period, (double)(s->taken_ns - last->taken_ns) / 1e9);
+		values_add(&t->period, (double)(s->taken_ns - last->taken_ns) / 1e9);
 		gap = (double)(s->asked_ns - last->taken_ns) / 1e9;
 		if (s->asked_ns == JOB_UNKNOWN || gap < 0)
 			continue;
@@ -502,45 +505,67 @@ static void times_by_pipes(struct batches *b)
 			continue;
 		if (ordered)
 			gap /= times[i - 1];
-		values_add(&upper, gap);
+		values_add(&t->upper, gap);
 		if (s->ready_ns != JOB_UNKNOWN &&
 		    (s->ready_ns <= last->taken_ns || s->asked_ns - s->ready_ns > LATE_NS))
-			values_add(&compute, gap);
+			values_add(&t->compute, gap);
 	}
-	if (training > 0)
-		account_seen(a, ACCOUNT_STEPS, (double)(ordered && !b->unread ? handed : most));
-	if (period.n > 2) {
-		step = values_median(&period);
-		account_inferred(a, ACCOUNT_STEP, step,
-				 "median of the times from one batch to the next; within 10 %",
-				 values_near(&period, step), period.n);
-	}
-	if (!main_thread_takes(a) && period.n > 2) {
-		account_inferred(a, ACCOUNT_COMPUTE, values_median(&period),
+}
+
+/* It is known where enough batches lay ready before the trainer asked for them. */
+static void say_compute(struct account *a, enum account_fact f, struct step_times *t)
+{
+	double v = values_median(&t->compute);
+	uint64_t near = values_near(&t->compute, v);
+
+	if (!main_thread_takes(a) && t->period.n > 2)
+		account_inferred(a, f, values_median(&t->period),
 				 "another thread takes the batches (pin_memory): the step is an "
 				 "upper bound",
 				 0, 0)
 			->at_most = true;
-	} else if ((compute.n >= 5 ||
-		    (compute.n >= 3 &&
-		     values_near(&compute, values_median(&compute)) == compute.n)) &&
-		   (double)compute.n >= KNOWN_SHARE * (double)upper.n &&
-		   2 * values_near(&compute, values_median(&compute)) >= compute.n) {
-		v = values_median(&compute);
-		account_inferred(a, ACCOUNT_COMPUTE, v,
+	else if ((t->compute.n >= 5 || (t->compute.n >= 3 && near == t->compute.n)) &&
+		 (double)t->compute.n >= KNOWN_SHARE * (double)t->upper.n &&
+		 2 * near >= t->compute.n)
+		account_inferred(a, f, v,
 				 "from a batch taken to asking for the next, where that lay ready; "
 				 "within 10 %",
-				 values_near(&compute, v), compute.n);
-	} else if (upper.n > 0) {
-		account_unknown(a, ACCOUNT_COMPUTE,
-				compute.n >= 3 ? "the times in which a batch lay ready differ too "
-						 "much"
-					       : account_waiting_for_data);
+				 near, t->compute.n);
+	else if (t->upper.n > 0)
+		account_unknown(a, f,
+				t->compute.n >= 3 ? "the times in which a batch lay ready differ "
+						    "too much"
+						  : account_waiting_for_data);
+}
+
+/* Time of a step and of computation. */
+static void times_by_pipes(struct batches *b)
+{
+	struct account *a = b->a;
+	uint32_t *times = xcalloc(a->steps + 1, sizeof(*times));
+	bool ordered = hand_out(a, times);
+
+	for (int evaluation = 0; evaluation < 2; evaluation++) {
+		struct step_times t;
+
+		observe(a, evaluation, times, ordered, &t);
+		if (!evaluation && t.taken > 0)
+			account_seen(a, ACCOUNT_STEPS,
+				     (double)(ordered && !b->unread ? t.handed : t.taken));
+		if (!evaluation && t.period.n > 2) {
+			double step = values_median(&t.period);
+
+			account_inferred(a, ACCOUNT_STEP, step,
+					 "median of the times from one batch to the next; within "
+					 "10 %",
+					 values_near(&t.period, step), t.period.n);
+		}
+		say_compute(a, evaluation ? ACCOUNT_EVAL_COMPUTE : ACCOUNT_COMPUTE, &t);
+		free(t.period.v);
+		free(t.compute.v);
+		free(t.upper.v);
 	}
 	free(times);
-	free(upper.v);
-	free(compute.v);
-	free(period.v);
 }
 
 /* What cannot be told where batches came without a request for them. */

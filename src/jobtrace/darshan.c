@@ -729,6 +729,17 @@ static uint32_t parent_of(const struct job *job, int64_t pid)
 	return JOB_NONE;
 }
 
+/* The parent of a forked process. One that was killed has no log: it is known from its children. */
+static uint32_t parent_for(struct job *job, const struct source *s)
+{
+	uint32_t parent = parent_of(job, s->parent_pid);
+
+	if (parent != JOB_NONE || s->parent_pid < 0)
+		return parent;
+	job_note(job, "a process that forked others has no log: it may have been killed");
+	return job_process(job, s->parent_pid, "", JOB_NONE);
+}
+
 /* Sums over the logs. */
 struct whole {
 	unsigned sees;
@@ -754,7 +765,7 @@ static int read_one(struct job *job, const struct source *s, struct whole *w, in
 	m->heat_bins = w->heat_bins;
 	if (s->has_job && s->start_s - begin_s < (int64_t)LATEST_S)
 		m->base_ns = (s->start_s - begin_s) * 1000000000 + s->start_ns - begin_ns;
-	add_processes(m, parent_of(job, s->parent_pid));
+	add_processes(m, parent_for(job, s));
 	rc = import(m, e);
 	for (size_t i = m->process; i < job->processes; i++) {
 		job->process[i].complete = !m->log.partial && !m->log.damaged;

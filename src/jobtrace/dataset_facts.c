@@ -237,7 +237,6 @@ static void say_samples(struct account *a)
 	}
 }
 
-/* The first bytes of a file that is at hand tell its format. */
 static const struct file_group *training_group(const struct account *a)
 {
 	for (size_t g = 0; g < a->groups; g++)
@@ -246,25 +245,48 @@ static const struct file_group *training_group(const struct account *a)
 	return NULL;
 }
 
+/* A file of the group: the first that the log names. */
+static const char *file_of(const struct account *a, const struct file_group *g)
+{
+	for (size_t i = 0; i < a->job->files; i++)
+		if (&a->group[a->group_of[i]] == g)
+			return a->job->file[i].name;
+	return "";
+}
+
+static void say_format(struct account *a, const struct file_group *g)
+{
+	const struct format_facts *f = account_format_of(g->extension);
+	const char *now = f ? NULL : account_format_now(file_of(a, g));
+
+	if (f)
+		account_inferred(a, ACCOUNT_FORMAT, 0, "the extension of the files", 0, 0)->text =
+			f->name;
+	else if (now)
+		account_inferred(a, ACCOUNT_FORMAT, 0,
+				 account_text(a,
+					      "the first bytes of a file, as it is now; the names "
+					      "end in '%s'",
+					      g->extension),
+				 0, 0)
+			->text = now;
+	else if (g->extension[0])
+		account_inferred(a, ACCOUNT_FORMAT, 0,
+				 "the extension of the files; it is none of the formats here", 0, 0)
+			->text = g->extension;
+	else
+		account_unknown(a, ACCOUNT_FORMAT, "the files have no extension");
+}
+
 void account_dataset(struct account *a)
 {
 	const struct file_group *g = training_group(a);
-	const struct format_facts *f;
 	double bytes = 0;
 	size_t files = 0;
 
 	if (!g)
 		return;
-	f = account_format_of(g->extension);
-	if (f)
-		account_inferred(a, ACCOUNT_FORMAT, 0, "the extension of the files", 0, 0)->text =
-			f->name;
-	else
-		account_unknown(a, ACCOUNT_FORMAT, "the files have no extension");
-	if (!f && g->extension[0])
-		account_inferred(a, ACCOUNT_FORMAT, 0,
-				 "the extension of the files; it is none of the formats here", 0, 0)
-			->text = g->extension;
+	say_format(a, g);
 	account_seen(a, ACCOUNT_FOLDER, 0)->text = g->folder;
 	for (size_t i = 0; i < a->job->files; i++) {
 		if (a->role[i] != FILE_DATASET)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "workload/backend.h"
 
 /* Threads that read for one trainer and purpose share its batches: their visits are one sequence,
  * which is that of the first of them. */
@@ -98,9 +99,72 @@ static bool passes_of_training(const struct account *a)
 	       !strstr(order->text, "the same in each");
 }
 
+/* A file that is read as a whole is a sample where a batch reads several, or where its format holds
+ * one image. Else it may hold many, too. */
+static void admit_whole_files(struct account *a)
+{
+	const struct format_facts *f = a->fact[ACCOUNT_FORMAT].text
+					       ? account_format_of(a->fact[ACCOUNT_FORMAT].text)
+					       : NULL;
+
+	if (a->container || a->stream || a->companions > 0 || (f && f->flags & FORMAT_IMAGE) ||
+	    (account_has(a, ACCOUNT_BATCH) && a->fact[ACCOUNT_BATCH].number > 1) ||
+	    (a->fact[ACCOUNT_BATCH].how == FACT_UNKNOWN && a->steps > 0))
+		return;
+	for (size_t i = 0; i < 3; i++) {
+		static const enum account_fact of_files[] = {
+			ACCOUNT_SAMPLES, ACCOUNT_SAMPLES_PER_FILE, ACCOUNT_BATCH};
+		struct fact *v = &a->fact[of_files[i]];
+
+		if (v->how == FACT_INFERRED) {
+			v->how = FACT_ASSUMED;
+			v->rule = "a file is taken for a sample: it is read as a whole each time, "
+				  "and nothing shows how many it holds";
+			v->of = 0;
+		}
+	}
+}
+
+#define KEPT_LEAST 8 /* visits that are missing */
+
+/* Readers that live through several epochs and draw from all samples come to the same one again.
+ * Where none does, they keep what they read. */
+static void doubt_kept(struct account *a)
+{
+	uint32_t *last = xcalloc(a->samples + 1, sizeof(*last));
+	uint32_t readers = 0, epochs = 0;
+	size_t again = 0, visits = 0;
+	double expected;
+
+	for (size_t i = 0; i < a->readers; i++)
+		readers += a->reader[i].worker && a->reader[i].visits > 0;
+	for (size_t i = 0; i < a->samples; i++)
+		last[i] = JOB_NONE;
+	for (size_t i = 0; i < a->visits; i++) {
+		const struct visit *v = &a->visit[i];
+
+		if (a->sample[v->sample].evaluation)
+			continue;
+		visits++;
+		again += last[v->sample] == v->reader;
+		last[v->sample] = v->reader;
+		if (v->epoch + 1 > epochs)
+			epochs = v->epoch + 1;
+	}
+	free(last);
+	if (a->trainers != 1 || a->trainer[0].rounds != 1 || readers < 2 || epochs < 2 || again > 0)
+		return;
+	expected = (double)visits * (epochs - 1) / epochs / readers;
+	if (expected >= KEPT_LEAST && account_has(a, ACCOUNT_EPOCHS) &&
+	    a->fact[ACCOUNT_ORDER].text && strstr(a->fact[ACCOUNT_ORDER].text, "random"))
+		account_unknown(a, ACCOUNT_EPOCHS,
+				"no reader comes to a sample twice: they keep samples in memory");
+}
+
 void account_batches(struct account *a)
 {
 	struct batches b = {.a = a};
+	bool passes;
 
 	if (a->readers == 0)
 		return;
@@ -118,8 +182,12 @@ void account_batches(struct account *a)
 	}
 	if (b.index_pipe)
 		batches_starts(&b);
+	passes = passes_of_training(a);
+	if (!b.unread)
+		doubt_kept(a);
+	admit_whole_files(a);
 	say_persistent(a);
-	a->trains = a->steps > 0 || account_has(a, ACCOUNT_BATCH) || passes_of_training(a);
+	a->trains = passes || a->steps > 0 || account_has(a, ACCOUNT_BATCH);
 	messages_release(&b.messages);
 	free(b.index_pipe);
 	free(b.visit);

@@ -354,6 +354,15 @@ static void put_checkpoints(const struct account *a, struct buf *out)
 		put(out, "async", known(&a->fact[ACCOUNT_CHECKPOINT_STOPS]), "True");
 }
 
+/* Loaders that are none of ours are taken as PyTorch's. */
+static int framework_of(const struct account *a)
+{
+	const char *text = a->fact[ACCOUNT_FRAMEWORK].text;
+
+	return text && strstr(text, "TensorFlow") && !strstr(text, "PyTorch") ? FRAMEWORK_TENSORFLOW
+									      : FRAMEWORK_PYTORCH;
+}
+
 static void put_evaluation(const struct account *a, struct buf *out)
 {
 	double epochs = number_of(a, ACCOUNT_EPOCHS, 1),
@@ -365,8 +374,12 @@ static void put_evaluation(const struct account *a, struct buf *out)
 	buf_puts(out, "\nevaluation:\n");
 	put(out, "eval_after_epoch", "inferred", "%.0f", each);
 	put(out, "epochs_between_evals", "inferred", "%.0f", each);
-	buf_puts(out, "  # its time of computation is not identifiable: "
-		      "evaluation.eval_time=SECONDS\n");
+	if (account_has(a, ACCOUNT_EVAL_COMPUTE))
+		put(out, "eval_time", known(&a->fact[ACCOUNT_EVAL_COMPUTE]), "%.6g",
+		    a->fact[ACCOUNT_EVAL_COMPUTE].number);
+	else
+		buf_puts(out, "  # its time of computation is not identifiable: "
+			      "evaluation.eval_time=SECONDS\n");
 }
 
 /* ---- all of it ---- */
@@ -398,7 +411,7 @@ void workload_of(const struct account *a, const char *recorded, struct buf *out)
 	buf_puts(out, "\nframework:\n");
 	put(out, "name",
 	    account_has(a, ACCOUNT_FRAMEWORK) ? known(&a->fact[ACCOUNT_FRAMEWORK]) : "assumed",
-	    "%s", workload_framework_names[FRAMEWORK_PYTORCH]);
+	    "%s", workload_framework_names[framework_of(a)]);
 	if (costs)
 		put(out, "costs", "assumed: 'stoker calibrate' measures those of a machine", "%s",
 		    profiles[0]);
@@ -429,7 +442,7 @@ static void ask(const struct account *a, struct buf *asked)
 			   "train.computation_time=SECONDS\n",
 			   a->fact[ACCOUNT_COMPUTE].rule ? a->fact[ACCOUNT_COMPUTE].rule
 							 : "the log does not show it");
-	if (counted(a, ACCOUNT_EVALUATIONS))
+	if (counted(a, ACCOUNT_EVALUATIONS) && !account_has(a, ACCOUNT_EVAL_COMPUTE))
 		buf_puts(asked, "the time of computation of an evaluation step is not "
 				"identifiable: give evaluation.eval_time=SECONDS\n");
 }
@@ -446,6 +459,10 @@ int workload_of_write(const struct account *a, const char *path, struct buf *ask
 		return err_set(e, ERR_DATA,
 			       "the log shows no dataset that the job read: there is nothing to "
 			       "make a workload of");
+	if (!a->trains && a->job->sees & JOB_SEES_REQUESTS)
+		return err_set(e, ERR_DATA,
+			       "nothing in the log shows that the job trained: a workload of a "
+			       "training would be invented. 'stoker replay' repeats any job");
 	look(a, &has);
 	recorded = !a->stream && ((has.sizes && !a->container) || has.order || has.requests);
 	buf_printf(&beside, "%s.recorded", path);
