@@ -84,16 +84,16 @@ static bool pauses(const struct account *a)
 	return all > 0 && read < 0.5 * all;
 }
 
-/* Several passes over the same files may be anything, too: two programs that read them, or one that
- * checks what it read. Those of a training are made by workers, in another order each time, or
- * with pauses. */
+/* Two passes over the same files may be anything, too: one that copies them and one that checks
+ * them. Those of a training are more, or are made by workers, in another order each time, or with
+ * pauses. */
 static bool passes_of_training(const struct account *a)
 {
 	const struct fact *order = &a->fact[ACCOUNT_ORDER];
 
 	if (!account_has(a, ACCOUNT_EPOCHS) || a->fact[ACCOUNT_EPOCHS].number < 2)
 		return false;
-	if (has_workers(a) || (a->stream && pauses(a)))
+	if (has_workers(a) || (a->stream && pauses(a)) || a->fact[ACCOUNT_EPOCHS].number > 2)
 		return true;
 	return account_has(a, ACCOUNT_ORDER) && order->text && !strstr(order->text, "in order") &&
 	       !strstr(order->text, "the same in each");
