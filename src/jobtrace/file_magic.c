@@ -1,25 +1,21 @@
 /* What format a file is of by its first bytes: where its name does not tell, and the file is still
  * at hand. */
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_in.h"
 #include "jobtrace/account_parts.h"
+#include "workload/backend.h"
 
 #define LOOK_BYTES 264
 
 struct magic {
-	const char *name; /* of a format here, or for people */
+	const char *name; /* of a format that is none of those here */
 	uint16_t at, bytes;
 	const char *begin;
 };
 
 static const struct magic table[] = {
-	{"png", 0, 8, "\x89PNG\r\n\x1a\n"},
-	{"jpeg", 0, 3, "\xff\xd8\xff"},
-	{"npy", 0, 6, "\x93NUMPY"},
-	{"hdf5", 0, 8, "\x89HDF\r\n\x1a\n"},
 	{"parquet", 0, 4, "PAR1"},
 	{"arrow", 0, 6, "ARROW1"},
 	{"zip", 0, 4, "PK\3\4"},
@@ -36,23 +32,22 @@ static const struct magic table[] = {
 	{"tar", 257, 5, "ustar"},
 };
 
-/* The first bytes of a regular file; nothing else is opened, since that may wait or have effects.
- */
 static ssize_t first_bytes(const char *name, char *out, size_t size)
 {
-	struct stat st;
-	ssize_t n = -1;
-	int fd;
+	struct err e = {0};
+	ssize_t n;
+	int fd = name[0] == '/' ? file_open(name, NULL, &e) : -1;
 
-	if (name[0] != '/' || stat(name, &st) != 0 || !S_ISREG(st.st_mode))
-		return -1;
-	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -1;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-		n = pread(fd, out, size, 0);
+	n = pread(fd, out, size, 0);
 	close(fd);
 	return n;
+}
+
+static bool is_begin(const char *head, ssize_t n, size_t at, const char *begin, size_t bytes)
+{
+	return n >= 0 && (size_t)n >= at + bytes && memcmp(head + at, begin, bytes) == 0;
 }
 
 const char *account_format_now(const char *name)
@@ -60,11 +55,14 @@ const char *account_format_now(const char *name)
 	char head[LOOK_BYTES];
 	ssize_t n = first_bytes(name, head, sizeof(head));
 
-	for (size_t i = 0; n > 0 && i < sizeof(table) / sizeof(table[0]); i++) {
-		const struct magic *m = &table[i];
+	for (size_t i = 0; format_facts_table[i]; i++) {
+		const struct format_facts *f = format_facts_table[i];
 
-		if (n >= m->at + m->bytes && memcmp(head + m->at, m->begin, m->bytes) == 0)
-			return m->name;
+		if (f->magic && is_begin(head, n, 0, f->magic, strlen(f->magic)))
+			return f->name;
 	}
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (is_begin(head, n, table[i].at, table[i].begin, table[i].bytes))
+			return table[i].name;
 	return NULL;
 }

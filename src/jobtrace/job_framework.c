@@ -22,7 +22,7 @@ static const struct signs table[] = {
 	 {"/libtensorflow", "/tensorflow/python/", "/_pywrap_tensorflow"},
 	 NULL,
 	 {"tf_data", "tf_Compute"},
-	 {"tensorflow"}},
+	 {"-m tensorflow", "/tensorflow/"}},
 	{"JAX", {"/jaxlib/", "/xla_extension.so"}, NULL, {NULL}, {NULL}},
 	{"DALI", {"/nvidia/dali/", "/libdali.so"}, NULL, {"DALI"}, {NULL}},
 	{"MXNet", {"/libmxnet.so"}, NULL, {NULL}, {NULL}},

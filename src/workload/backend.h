@@ -72,6 +72,8 @@ struct format_facts {
 	const char *extension; /* file name extension without the dot */
 	/* Others that people's files have, NULL-terminated; NULL: none. Never written. */
 	const char *const *other_extensions;
+	/* The bytes with which its files begin, and no others; NULL: none that tell it apart. */
+	const char *magic;
 	unsigned flags;
 	/* Values of dataset.compression besides none, NULL-terminated; NULL: only none. */
 	const char *const *compressions;

@@ -512,6 +512,7 @@ const struct format_ops format_hdf5 = {
 	.is.help = "HDF5 files (h5py), samples along the first axis of one or more datasets.",
 	.is.extension = "hdf5",
 	.is.other_extensions = (const char *const[]){"h5", "hdf", NULL},
+	.is.magic = "\x89HDF\r\n\x1a\n",
 	.is.compressions = (const char *const[]){"gzip", "lzf", NULL},
 	.is.dlio_reader = "HDF5Reader",
 	.is.keys = keys,

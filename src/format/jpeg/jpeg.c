@@ -648,6 +648,7 @@ const struct format_ops format_jpeg = {
 	.is.help = "JPEG images, 8-bit gray, quality 75, one per file; libjpeg-turbo decodes.",
 	.is.extension = "jpeg",
 	.is.other_extensions = (const char *const[]){"jpg", "jpe", NULL},
+	.is.magic = "\xff\xd8\xff",
 	.is.flags = FORMAT_IMAGE,
 	.is.dlio_reader = "ImageReader",
 	.is.dali = DALI_IMAGE,

@@ -377,6 +377,7 @@ const struct format_ops format_npy = {
 	.is.name = "npy",
 	.is.help = "NumPy arrays (np.save), samples along the last axis.",
 	.is.extension = "npy",
+	.is.magic = "\x93NUMPY",
 	.is.flags = FORMAT_RAW_ARRAY | FORMAT_IN_OBJECTS,
 	.is.dlio_reader = "NPYReader",
 	.is.dali = DALI_NPY,

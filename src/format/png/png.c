@@ -853,6 +853,7 @@ const struct format_ops format_png = {
 	.is.name = "png",
 	.is.help = "PNG images, 8-bit gray, one per file.",
 	.is.extension = "png",
+	.is.magic = "\x89PNG\r\n\x1a\n",
 	.is.flags = FORMAT_IMAGE,
 	.is.dlio_reader = "ImageReader",
 	.is.dali = DALI_IMAGE,
