@@ -178,6 +178,10 @@ static uint64_t off_by(const struct dataset *d, const struct file_spec *f, uint6
 	if (d->format->is.flags & FORMAT_IMAGE)
 		made.want_bytes = want;
 	bytes = d->format->file_bytes(&made);
+	/* an image is filled up to what it should have */
+	if (bytes == UINT64_MAX && d->format->is.flags & FORMAT_IMAGE &&
+	    d->format->file_bytes_estimate)
+		bytes = d->format->file_bytes_estimate(&made);
 	/* within 2 %, of what depends on content */
 	if (bytes == UINT64_MAX)
 		return want / 50 + 64;

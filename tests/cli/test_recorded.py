@@ -108,7 +108,7 @@ def main():
             "reader: {batch_size: 2, read_threads: 2, order: recorded}\n"
             "train: {epochs: 2, computation_time: 0}\n")
 
-        for fmt, off in ("npz", 0), ("npy", 0), ("hdf5", 0), ("png", 0):
+        for fmt, off in ("npz", 0), ("npy", 0), ("hdf5", 0), ("png", 0), ("jpeg", 0):
             shutil.rmtree(tmp / "data", ignore_errors=True)
             result, said = run(tmp, f"dataset.format={fmt}")
             got = [f.stat().st_size for f in sorted((tmp / "data/train").iterdir())]

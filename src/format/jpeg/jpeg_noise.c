@@ -382,6 +382,9 @@ uint64_t jpeg_noise_bytes(const struct image_shape *shape)
 {
 	uint64_t noise = noise_blocks(shape);
 
+	/* filled up to what is wanted */
+	if (shape->want_bytes > bytes_of(0, blocks_of(shape)))
+		return shape->want_bytes;
 	return bytes_of(noise, blocks_of(shape) - noise);
 }
 
@@ -398,16 +401,32 @@ uint64_t jpeg_most_bytes(const struct image_shape *shape)
 	return bytes_of(blocks_of(shape), 0) * 102 / 100;
 }
 
-/* Blocks [at, at + n), of which `words` has the draws. */
-static int put_some(struct bits *b, const unsigned char *words, uint64_t at, size_t n,
-		    uint64_t noise, uint64_t blocks, int dc)
+/* What a block of noise takes at most, with its stuffing. */
+#define BLOCK_MOST 112u
+
+/* Whether block k can be noise: `used` bytes were written, and what follows is flat. */
+static bool fits(const struct image_shape *s, uint64_t used, uint64_t k, uint64_t blocks)
 {
-	if (noise == blocks)
+	uint64_t rest = ((blocks - k - 1) * FLAT_BLOCK + 999) / 1000 + END_BYTES;
+
+	return s->want_bytes == 0 || used + BLOCK_MOST + rest <= s->want_bytes;
+}
+
+/* Blocks [at, at + n), of which `words` has the draws; `written` bytes lie before them. */
+static int put_some(struct bits *b, const struct image_shape *s, uint64_t written,
+		    const unsigned char *words, uint64_t at, size_t n, uint64_t noise, int dc)
+{
+	const unsigned char *begin = b->out;
+	uint64_t blocks = blocks_of(s);
+
+	if (s->want_bytes == 0)
 		return put_blocks(b, words, n, dc);
 	for (size_t i = 0; i < n; i++) {
-		uint64_t k = at + i;
+		uint64_t k = at + i, raw = (uint64_t)(b->out - begin);
 
-		if ((k + 1) * noise / blocks > k * noise / blocks)
+		/* of noise, one byte of 100 is stuffed */
+		if ((k + 1) * noise / blocks > k * noise / blocks &&
+		    fits(s, written + raw + raw / 32, k, blocks))
 			dc = put_blocks(b, words + i * BLOCK_WORDS * 8, 1, dc);
 		else /* the DC's difference is 0, and no coefficient follows */
 			put_bits(b, UINT64_C(0x0a) << 58, 6);
@@ -421,7 +440,9 @@ int jpeg_noise(void *memory, const struct image_shape *shape, uint64_t file_inde
 	unsigned char *words = memory, *raw = words + BATCH * BLOCK_WORDS * 8,
 		      *out = raw + RAW_BYTES;
 	uint64_t blocks = blocks_of(shape), noise = noise_blocks(shape);
+	uint64_t written = JPEG_HEADER_BYTES;
 	struct bits b = {.out = raw};
+	size_t bytes;
 	int dc = 0, rc;
 
 	jpeg_noise_prepare();
@@ -432,13 +453,24 @@ int jpeg_noise(void *memory, const struct image_shape *shape, uint64_t file_inde
 
 		content->fill(content, file_index, at * BLOCK_WORDS * 8, words,
 			      n * BLOCK_WORDS * 8);
-		dc = put_some(&b, words, at, n, noise, blocks, dc);
+		dc = put_some(&b, shape, written, words, at, n, noise, dc);
 		if (at + n == blocks)
 			/* ones up to the end of the last byte */
 			put_bits(&b, ~UINT64_C(0) << 57, (8 - b.n) % 8);
 		assert(b.out - raw <= (ptrdiff_t)RAW_BYTES);
-		rc = sink(arg, out, stuff_bytes(out, raw, (size_t)(b.out - raw)), e);
+		bytes = stuff_bytes(out, raw, (size_t)(b.out - raw));
+		written += bytes;
+		rc = sink(arg, out, bytes, e);
 		b.out = raw;
+	}
+	/* fill bytes, of which any number may precede a marker */
+	memset(out, 0xff, RAW_BYTES);
+	for (uint64_t more = shape->want_bytes; rc == 0 && more > written + END_BYTES;) {
+		bytes = more - written - END_BYTES < RAW_BYTES
+				? (size_t)(more - written - END_BYTES)
+				: RAW_BYTES;
+		written += bytes;
+		rc = sink(arg, out, bytes, e);
 	}
 	return rc < 0 ? rc : sink(arg, (const unsigned char *)"\xff\xd9", 2, e);
 }
