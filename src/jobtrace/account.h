@@ -172,6 +172,7 @@ struct step {
 	uint64_t at;      /* its number in the pass, where workers take turns */
 	int64_t ready_ns; /* it lay ready; JOB_UNKNOWN */
 	int64_t asked_ns; /* the trainer asked for it; JOB_UNKNOWN */
+	bool waited; /* asked_ns is the begin of a wait: it is known whether it lay ready or not */
 	int64_t taken_ns; /* the trainer had it */
 };
 
@@ -193,12 +194,14 @@ struct account {
 	size_t trainers;
 	struct step *step; /* by rank, then time; none where the log does not show them */
 	size_t steps;
-	uint32_t companions; /* files of a sample, each read after the other; 0: one */
-	size_t trainings;    /* that follow each other; 0: one */
-	bool container;      /* files hold many samples, told apart by their places */
-	bool stream;         /* files are streams of samples that the log cannot tell apart */
-	bool trains;         /* more than a single pass of one process over files */
-	bool replacement;    /* samples are drawn with replacement */
+	/* Means of the times from a batch taken to asking for the next; 0: not seen. */
+	double between_s, eval_between_s; /* of training, of evaluation */
+	uint32_t companions;              /* files of a sample, each read after the other; 0: one */
+	size_t trainings;                 /* that follow each other; 0: one */
+	bool container;                   /* files hold many samples, told apart by their places */
+	bool stream;      /* files are streams of samples that the log cannot tell apart */
+	bool trains;      /* more than a single pass of one process over files */
+	bool replacement; /* samples are drawn with replacement */
 	size_t visit_room, reader_room, step_room;
 };
 

@@ -275,6 +275,7 @@ static void steps_by_pipes(struct batches *b)
 				 .at = (uint64_t)place[r].batches++ * workers + a->reader[r].number,
 				 .ready_ns = m->ready_ns,
 				 .asked_ns = m->asked_ns,
+				 .waited = m->waited,
 				 .taken_ns = m->taken_ns,
 			 });
 	}
@@ -468,7 +469,7 @@ static bool main_thread_takes(const struct account *a)
 /* Times of steps of training, or of evaluation. */
 struct step_times {
 	struct values period;  /* from one batch to the next */
-	struct values compute; /* where the next batch lay ready before it was asked for */
+	struct values compute; /* where the begin of asking for the next is known */
 	struct values upper;   /* of all */
 	uint64_t taken;        /* batches, by the rank that took most */
 	uint64_t handed;       /* of these, in order, to the training */
@@ -506,13 +507,24 @@ static void observe(const struct account *a, bool evaluation, const uint32_t *ti
 		if (ordered)
 			gap /= times[i - 1];
 		values_add(&t->upper, gap);
-		if (s->ready_ns != JOB_UNKNOWN &&
-		    (s->ready_ns <= last->taken_ns || s->asked_ns - s->ready_ns > LATE_NS))
+		if (s->waited ||
+		    (s->ready_ns != JOB_UNKNOWN &&
+		     (s->ready_ns <= last->taken_ns || s->asked_ns - s->ready_ns > LATE_NS)))
 			values_add(&t->compute, gap);
 	}
 }
 
-/* It is known where enough batches lay ready before the trainer asked for them. */
+static double mean_of(const struct values *v)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < v->n; i++)
+		sum += v->v[i];
+	return v->n > 0 ? sum / (double)v->n : 0;
+}
+
+/* It is known where the trainer is seen to begin waiting, and where batches lay ready before it
+ * asked for them. */
 static void say_compute(struct account *a, enum account_fact f, struct step_times *t)
 {
 	double v = values_median(&t->compute);
@@ -528,13 +540,12 @@ static void say_compute(struct account *a, enum account_fact f, struct step_time
 		 (double)t->compute.n >= KNOWN_SHARE * (double)t->upper.n &&
 		 2 * near >= t->compute.n)
 		account_inferred(a, f, v,
-				 "from a batch taken to asking for the next, where that lay ready; "
+				 "from a batch taken to asking for the next, or to waiting for it; "
 				 "within 10 %",
 				 near, t->compute.n);
 	else if (t->upper.n > 0)
 		account_unknown(a, f,
-				t->compute.n >= 3 ? "the times in which a batch lay ready differ "
-						    "too much"
+				t->compute.n >= 3 ? "the times between batches differ too much"
 						  : account_waiting_for_data);
 }
 
@@ -560,6 +571,8 @@ static void times_by_pipes(struct batches *b)
 					 "10 %",
 					 values_near(&t.period, step), t.period.n);
 		}
+		if (main_thread_takes(a))
+			*(evaluation ? &a->eval_between_s : &a->between_s) = mean_of(&t.upper);
 		say_compute(a, evaluation ? ACCOUNT_EVAL_COMPUTE : ACCOUNT_COMPUTE, &t);
 		free(t.period.v);
 		free(t.compute.v);

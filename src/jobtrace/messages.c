@@ -73,6 +73,7 @@ static void on_read(struct messages *m, struct stream *s, struct taking *t,
 		s->last = (uint32_t)m->n;
 		t->message = s->last;
 		add_message(m, v, s, t->wait_ns != JOB_UNKNOWN ? t->wait_ns : v->begin_ns);
+		m->v[m->n - 1].waited = t->wait_ns != JOB_UNKNOWN;
 		s->state = AT_MESSAGE;
 	} else {
 		if (s->state == AT_MESSAGE)

@@ -12,6 +12,7 @@ struct message {
 	int64_t begin_ns;        /* it was there and is being read */
 	int64_t taken_ns;        /* it and what it refers to (sockets, shared memory) was taken */
 	uint64_t position;       /* in the stream of the pipe */
+	bool waited;             /* asked_ns is the begin of a wait */
 	bool fetched;            /* something that it refers to was taken */
 };
 

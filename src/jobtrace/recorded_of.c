@@ -202,7 +202,57 @@ static void list_visits(const struct account *a, const struct part *p, const str
 	}
 }
 
+/* Visits of a job that ended within its last epoch: what the epoch would have had is not known, and
+ * every epoch needs as many. The lists of the last epoch get samples that were not visited, up to
+ * what the first has; they have `room` behind them. */
+static void fill_up_last(const struct account *a, const struct part *p, uint32_t epochs,
+			 uint32_t *room, struct recorded_visits *lists)
+{
+	uint8_t *seen = xcalloc(p->files * p->per_file + 1, 1);
+	struct recorded_visits *last = lists + (size_t)(epochs - 1) * a->trainers;
+	uint64_t next = 0, samples = p->files * p->per_file;
+
+	for (size_t r = 0; r < a->trainers; r++)
+		for (uint64_t i = 0; i < last[r].n; i++)
+			seen[last[r].sample[i]] = 1;
+	for (size_t r = 0; r < a->trainers; r++) {
+		uint32_t *to = room;
+
+		if (last[r].n >= lists[r].n)
+			continue;
+		if (last[r].n > 0)
+			memcpy(to, last[r].sample, last[r].n * sizeof(*to));
+		last[r].sample = to;
+		for (; last[r].n < lists[r].n; last[r].n++) {
+			while (next < samples && seen[next])
+				next++;
+			to[last[r].n] = (uint32_t)(next < samples ? next++ : 0);
+		}
+		room += last[r].n;
+	}
+	free(seen);
+}
+
 /* ---- both ---- */
+
+bool recorded_of_cut(const struct account *a)
+{
+	double batch = account_has(a, ACCOUNT_BATCH) ? a->fact[ACCOUNT_BATCH].number : 1;
+	uint32_t last = 0;
+	size_t n = 0, first = 0;
+
+	for (size_t i = 0; i < a->visits; i++)
+		if (!a->sample[a->visit[i].sample].evaluation && a->visit[i].epoch > last)
+			last = a->visit[i].epoch;
+	for (size_t i = 0; i < a->visits; i++) {
+		if (a->sample[a->visit[i].sample].evaluation)
+			continue;
+		n += a->visit[i].epoch == last;
+		first += a->visit[i].epoch == 0;
+	}
+	return last > 0 && !a->stream &&
+	       (double)n + batch * (double)(a->trainers ? a->trainers : 1) <= (double)first;
+}
 
 void recorded_of_look(const struct account *a, struct recorded_has *has)
 {
@@ -240,10 +290,13 @@ static int make_order(const struct account *a, const struct part *p, uint64_t mo
 	if (!placed)
 		return -ENOMEM;
 	n = place_visits(a, p, placed, &epochs);
-	m->sample = try_calloc(n + 1, sizeof(*m->sample), "the order", e);
+	/* twice: the last epoch may become as long as the first */
+	m->sample = try_calloc(2 * n + 1, sizeof(*m->sample), "the order", e);
 	m->lists = try_calloc((size_t)epochs * a->trainers + 1, sizeof(*m->lists), "the order", e);
 	if (m->sample && m->lists) {
 		list_visits(a, p, placed, n, m->sample, m->lists);
+		if (!p->evaluation && recorded_of_cut(a))
+			fill_up_last(a, p, epochs, m->sample + n, m->lists);
 		out->epochs = most && epochs > most ? most : epochs;
 		out->visits = m->lists;
 	}

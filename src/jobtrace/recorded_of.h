@@ -17,6 +17,8 @@ struct recorded_has {
  * worker k modulo workers, as PyTorch hands them out. Containers need as many samples in each file.
  */
 void recorded_of_look(const struct account *a, struct recorded_has *has);
+/* Whether the job ended within its last epoch. */
+bool recorded_of_cut(const struct account *a);
 /* Writes what there is to `path`; `requests`: those of samples, too. Numbers of files are by name.
  * `epochs`: that many of training at most are kept, 0 for all: the last one of a log may have been
  * cut. */

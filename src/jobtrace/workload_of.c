@@ -279,6 +279,9 @@ static void put_training(const struct account *a, const struct framework_costs *
 		    fmax(1, number_of(a, ACCOUNT_EPOCHS, 1)));
 	else
 		put(out, "epochs", "assumed", "1");
+	if (account_has(a, ACCOUNT_STEPS) && recorded_of_cut(a))
+		put(out, "total_training_steps", "seen: it ended within an epoch", "%.0f",
+		    a->fact[ACCOUNT_STEPS].number);
 	if (same)
 		put(out, "seed_change_epoch", "inferred: epochs have one order", "False");
 	if (account_has(a, ACCOUNT_COMPUTE))
@@ -286,6 +289,11 @@ static void put_training(const struct account *a, const struct framework_costs *
 		    compute->at_most ? "inferred: the step, less what the framework takes"
 				     : known(compute),
 		    "%.6g", fmax(0, compute->number - framework_s(a, costs)));
+	else if (a->between_s > 0)
+		put(out, "computation_time",
+		    "assumed: the mean of the times from a batch to asking for the next, which "
+		    "differ",
+		    "%.6g", a->between_s);
 	else
 		buf_printf(out,
 			   "  # computation_time is not identifiable (%s): "
@@ -377,6 +385,11 @@ static void put_evaluation(const struct account *a, struct buf *out)
 	if (account_has(a, ACCOUNT_EVAL_COMPUTE))
 		put(out, "eval_time", known(&a->fact[ACCOUNT_EVAL_COMPUTE]), "%.6g",
 		    a->fact[ACCOUNT_EVAL_COMPUTE].number);
+	else if (a->eval_between_s > 0)
+		put(out, "eval_time",
+		    "assumed: the mean of the times from a batch to asking for the next, which "
+		    "differ",
+		    "%.6g", a->eval_between_s);
 	else
 		buf_puts(out, "  # its time of computation is not identifiable: "
 			      "evaluation.eval_time=SECONDS\n");
@@ -436,13 +449,14 @@ static void ask(const struct account *a, struct buf *asked)
 			   "reader.batch_size=N\n",
 			   a->fact[ACCOUNT_BATCH].rule ? a->fact[ACCOUNT_BATCH].rule
 						       : "the log does not show it");
-	if (!account_has(a, ACCOUNT_COMPUTE))
+	if (!account_has(a, ACCOUNT_COMPUTE) && a->between_s <= 0)
 		buf_printf(asked,
 			   "the time of computation is not identifiable (%s): give "
 			   "train.computation_time=SECONDS\n",
 			   a->fact[ACCOUNT_COMPUTE].rule ? a->fact[ACCOUNT_COMPUTE].rule
 							 : "the log does not show it");
-	if (counted(a, ACCOUNT_EVALUATIONS) && !account_has(a, ACCOUNT_EVAL_COMPUTE))
+	if (counted(a, ACCOUNT_EVALUATIONS) && !account_has(a, ACCOUNT_EVAL_COMPUTE) &&
+	    a->eval_between_s <= 0)
 		buf_puts(asked, "the time of computation of an evaluation step is not "
 				"identifiable: give evaluation.eval_time=SECONDS\n");
 }

@@ -73,7 +73,9 @@ def one(stoker, name, folder, can_model):
             call(stoker, "record", "-o", out / "run", "--", stoker, "run", yaml, "-n", job.get("ranks") or 1, *keys,
                  "workflow.generate_data=false", "-o", out / "result")
             f = json.loads(call(stoker, "explain", *logs, "--fidelity", out / "run", "--fidelity", out / "result", "--json"))
-            wall = json.loads((out / "result/result.json").read_text())["training"]["decomposition"]["wall_s"]
+            result = json.loads((out / "result/result.json").read_text())
+            wall = result["training"]["decomposition"]["wall_s"] + sum(
+                e["wall_s"] for e in result.get("evaluation", {}).get("epochs", []))
             x.update(model_requests=share(f, "requests_equal"), model_bytes=change(f["bytes_read"]["log"], f["bytes_read"]["here"]),
                      model_step=steps(f, job), model_ks=f["step"]["ks"],
                      model_tau=f["order_tau"], model_run=change(x["job_s"] or f["run_s"]["log"], wall))
