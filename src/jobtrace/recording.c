@@ -484,6 +484,7 @@ static void fact(struct reading *r, const struct ring_event *v)
 {
 	struct ring_state *s = &r->ring[v->ring];
 	struct job_process *p = &r->job->process[r->process[v->ring]];
+	uint32_t i;
 
 	switch (v->v[0]) {
 	case RING_COMMAND:
@@ -495,6 +496,10 @@ static void fact(struct reading *r, const struct ring_event *v)
 	case RING_CWD:
 		free(s->cwd);
 		s->cwd = xstrdup(v->name[0]);
+		break;
+	case RING_NAME:
+		i = thread_of(r, r->process[v->ring], v->tid);
+		r->job->thread[i].name = job_text(r->job, v->name[0]);
 		break;
 	default:
 		break;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -278,6 +279,15 @@ static __attribute__((noinline)) bool taken_back(struct lane *l, const char *fra
 	return true;
 }
 
+/* Threads that load samples have names that tell them from others. */
+static __attribute__((noinline)) void note_thread(void)
+{
+	char name[16] = "";
+
+	if (!names_hashed() && !raw_failed(raw(SYS_prctl, PR_GET_NAME, name)))
+		note(RING_FACT, now_ns(), (uint64_t)RING_NAME, name);
+}
+
 /* The lane of this thread with room for so many bytes, held; NULL: the event is lost. */
 static struct lane *hold(size_t room)
 {
@@ -291,6 +301,8 @@ static struct lane *hold(size_t room)
 		mine.born = self.born;
 		if (self.has_key && !mine.leaving)
 			pthread_setspecific(self.key, &mine);
+		if (!mine.leaving)
+			note_thread();
 	}
 	if (UNLIKELY(l->busy) && !taken_back(l, frame))
 		l = &mine.lane[1];

@@ -159,7 +159,8 @@ static inline const char *ring_fields(unsigned kind)
 /* What the base of a name is: 0, the current folder of the process (or the name is absolute);
  * else the serial of a folder and 1. */
 
-enum ring_fact { RING_COMMAND, RING_HOST, RING_CWD, RING_FACTS };
+/* RING_NAME: of the thread, when it makes its first event. */
+enum ring_fact { RING_COMMAND, RING_HOST, RING_CWD, RING_NAME, RING_FACTS };
 
 /* Kinds of what a descriptor leads to. */
 enum ring_file {
