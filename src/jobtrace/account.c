@@ -128,6 +128,7 @@ void account_release(struct account *a)
 	free(a->visit);
 	free(a->reader);
 	free(a->trainer);
+	free(a->apart_until_ns);
 	free(a->step);
 	*a = (struct account){0};
 }

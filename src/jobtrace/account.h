@@ -192,7 +192,9 @@ struct account {
 	size_t readers;
 	struct trainer *trainer;
 	size_t trainers;
-	struct step *step; /* by rank, then time; none where the log does not show them */
+	int64_t *apart_until_ns; /* of each thread of the job: until then it only looks at samples,
+				    beside those that train; INT64_MAX: always; NULL: none does */
+	struct step *step;       /* by rank, then time; none where the log does not show them */
 	size_t steps;
 	/* Means of the times from a batch taken to asking for the next; 0: not seen. */
 	double between_s, eval_between_s; /* of training, of evaluation */

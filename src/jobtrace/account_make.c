@@ -1,9 +1,11 @@
 /* The subjects of an account, in the order in which each can use what those before it found. */
 #include "jobtrace/account.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "jobtrace/account_parts.h"
+#include "workload/backend.h"
 
 /* What a log that lacks a part cannot tell: how much there was. */
 static void admit_gaps(struct account *a)
@@ -73,13 +75,68 @@ static void doubt_spawned(struct account *a)
 					"log does not show whether they are ranks or workers");
 }
 
+/* Before they are found without the threads that are apart. */
+static void forget_visits(struct account *a)
+{
+	free(a->sample);
+	free(a->visit);
+	free(a->reader);
+	free(a->trainer);
+	a->sample = NULL;
+	a->visit = NULL;
+	a->reader = NULL;
+	a->trainer = NULL;
+	a->samples = a->visits = a->readers = a->trainers = 0;
+	a->visit_room = a->reader_room = 0;
+	a->container = a->stream = false;
+}
+
+/* Whether the files hold many samples each and are mapped into memory: page faults are in no log.
+ */
+static bool is_mapped(const struct account *a)
+{
+	for (size_t g = 0; g < a->groups; g++) {
+		const struct format_facts *f = account_format_of(a->group[g].extension);
+
+		if (a->group[g].role == FILE_DATASET && f && f->flags & FORMAT_MAPS &&
+		    2 * a->group[g].maps >= (int64_t)a->group[g].files)
+			return true;
+	}
+	return false;
+}
+
+static void admit_mappings(struct account *a)
+{
+	static const enum account_fact of_reading[] = {
+		ACCOUNT_RANKS,   ACCOUNT_SAMPLES,     ACCOUNT_SAMPLES_PER_FILE,
+		ACCOUNT_EPOCHS,  ACCOUNT_ORDER,       ACCOUNT_WORKERS,
+		ACCOUNT_BATCH,   ACCOUNT_STEPS,       ACCOUNT_PREFETCH,
+		ACCOUNT_COMPUTE, ACCOUNT_EVALUATIONS, ACCOUNT_LIMIT};
+
+	for (size_t i = 0; i < sizeof(of_reading) / sizeof(of_reading[0]); i++)
+		if (a->fact[of_reading[i]].how != FACT_SEEN)
+			account_unknown(a, of_reading[i],
+					"the files are mapped into memory: what is read of them is "
+					"not seen");
+}
+
 void account_make(struct account *a, const struct job *job)
 {
+	bool mapped;
+
 	*a = (struct account){.job = job};
 	account_framework(a);
 	account_roles(a);
 	account_visits(a);
 	account_crew(a);
+	if (a->apart_until_ns) {
+		forget_visits(a);
+		account_visits(a);
+		account_crew(a);
+	}
+	mapped = is_mapped(a);
+	if (mapped)
+		forget_visits(a);
 	account_epochs(a);
 	account_dataset(a);
 	account_kept_open(a);
@@ -92,5 +149,7 @@ void account_make(struct account *a, const struct job *job)
 	account_saves(a);
 	account_limit(a);
 	doubt_spawned(a);
+	if (mapped)
+		admit_mappings(a);
 	admit_gaps(a);
 }

@@ -15,7 +15,8 @@
 #include "jobtrace/account_parts.h"
 
 #define PARTS_MAX 3
-#define SAME_PART 0.5    /* of the samples of a pass */
+#define SHUFFLED 0.1  /* of the neighbours of a reader, in another order than in the first pass */
+#define SAME_PART 0.5 /* of the samples of a pass */
 #define FEW_SWITCHES 0.1 /* between parts by name: of the visits */
 
 struct pass {
@@ -304,8 +305,11 @@ static uint32_t find_parts(const struct account *a, struct passes *p, uint32_t *
 static size_t closed_prefix(const struct account *a, const struct passes *p)
 {
 	uint32_t *place = xcalloc(a->samples + 1, sizeof(*place));
-	size_t n = p->v[0].visits, m = 0, moved = 0;
+	size_t n = p->v[0].visits, m = 0, moved = 0, pairs = 0, back = 0;
 	uint32_t *seen = xcalloc(n + 1, sizeof(*seen)), *end = xcalloc(n + 2, sizeof(*end));
+	/* of each reader: the place of its last visit, and in which pass that was */
+	uint32_t *last = xcalloc(a->readers + 1, sizeof(*last)),
+		 *last_pass = xcalloc(a->readers + 1, sizeof(*last_pass));
 	size_t *at = xcalloc(p->n, sizeof(*at)), *high = xcalloc(p->n, sizeof(*high));
 
 	for (size_t i = 0; i < a->visits; i++) {
@@ -319,6 +323,12 @@ static size_t closed_prefix(const struct account *a, const struct passes *p)
 		if (place[v->sample] > high[pass])
 			high[pass] = place[v->sample];
 		moved += place[v->sample] != at[pass];
+		if (last_pass[v->reader] == pass) {
+			pairs++;
+			back += place[v->sample] < last[v->reader];
+		}
+		last_pass[v->reader] = pass;
+		last[v->reader] = place[v->sample];
 		at[pass]++;
 		/* the first at[pass] samples of the pass are those of the first pass */
 		if (high[pass] + 1 == at[pass] && at[pass] <= n)
@@ -332,7 +342,10 @@ static size_t closed_prefix(const struct account *a, const struct passes *p)
 	free(end);
 	free(seen);
 	free(place);
-	return moved > n / 4 ? m : 0;
+	free(last);
+	free(last_pass);
+	/* several readers in one order come to some samples sooner in one pass than in another */
+	return moved > n / 4 && (double)back > SHUFFLED * (double)pairs ? m : 0;
 }
 
 static void split_passes(const struct account *a, struct passes *p)

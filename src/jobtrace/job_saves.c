@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/saturate.h"
@@ -103,11 +104,23 @@ static int by_begin(const void *x, const void *y)
 	return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
 }
 
+/* Whether one of two files of a name is in another folder: that of another checkpoint. */
+static bool in_another_folder(const char *name, const char *of)
+{
+	const char *x = strrchr(name, '/'), *y = strrchr(of, '/');
+
+	return x && y && strcmp(x, y) == 0 && strcmp(name, of) != 0;
+}
+
 /* Numbers of checkpoints; how many. */
 static uint32_t cluster(const struct account *a, struct saves *s)
 {
-	double apart = account_has(a, ACCOUNT_STEP) ? a->fact[ACCOUNT_STEP].number * 0.5 : 1;
-	uint32_t n = 0;
+	const struct fact *step =
+		&a->fact[account_has(a, ACCOUNT_STEP) ? ACCOUNT_STEP : ACCOUNT_COMPUTE];
+	double apart = account_has(a, ACCOUNT_STEP) || account_has(a, ACCOUNT_COMPUTE)
+			       ? step->number * 0.5
+			       : 1;
+	uint32_t n = 0, first = 0;
 	uint32_t *last = xcalloc(a->job->files + 1, sizeof(*last));
 	int64_t end = INT64_MIN;
 
@@ -116,8 +129,11 @@ static uint32_t cluster(const struct account *a, struct saves *s)
 		struct save *x = &s->v[i];
 
 		if (i == 0 || last[x->file] == n ||
-		    (x->begin_ns != JOB_UNKNOWN && (double)(x->begin_ns - end) / 1e9 > apart))
+		    in_another_folder(a->job->file[x->file].name, a->job->file[first].name) ||
+		    (x->begin_ns != JOB_UNKNOWN && (double)(x->begin_ns - end) / 1e9 > apart)) {
 			n++;
+			first = x->file;
+		}
 		x->checkpoint = n - 1;
 		last[x->file] = n;
 		if (x->end_ns > end)

@@ -62,6 +62,12 @@ static bool is_data(const struct account *a, uint32_t file)
 	       (a->role[file] == FILE_DATASET || a->role[file] == FILE_EVALUATION);
 }
 
+/* Whether its thread does not train, or not yet. */
+static bool is_apart(const struct account *a, const struct job_event *v)
+{
+	return a->apart_until_ns && v->begin_ns < a->apart_until_ns[v->thread];
+}
+
 static unsigned log2_of(int64_t v)
 {
 	return 63 - (unsigned)__builtin_clzll((unsigned long long)v);
@@ -72,7 +78,7 @@ static void find_data_sizes(struct account *a, struct shape *shape)
 	for (size_t i = 0; i < a->job->events; i++) {
 		const struct job_event *v = &a->job->event[i];
 
-		if (v->kind == JOB_READ && v->result > 0 && is_data(a, v->file))
+		if (v->kind == JOB_READ && v->result > 0 && is_data(a, v->file) && !is_apart(a, v))
 			shape[a->group_of[v->file]].by_size[log2_of(v->result)] +=
 				(uint64_t)v->result;
 	}
@@ -243,7 +249,7 @@ static void collect(struct account *a, struct shape *shape, struct places *place
 		const struct job_event *v = &a->job->event[i];
 		struct shape *s;
 
-		if (!is_data(a, v->file) || (v->result < 0 && v->kind != JOB_MAP))
+		if (!is_data(a, v->file) || (v->result < 0 && v->kind != JOB_MAP) || is_apart(a, v))
 			continue;
 		s = &shape[a->group_of[v->file]];
 		if (s->container) {
