@@ -21,9 +21,9 @@ KIB64 = 65536
 class Recording:
     """A command under the recorder, and the events that are read back."""
 
-    def __init__(self, tmp, name, command, options=(), status=0, env=None, stdin=None):
+    def __init__(self, tmp, name, command, options=(), status=0, env=None, stdin=None, cwd=None):
         self.folder = tmp / name
-        done = subprocess.run([STOKER, "record", "-o", self.folder, *options, "--", *map(str, command)], capture_output=True, cwd=tmp,
+        done = subprocess.run([STOKER, "record", "-o", self.folder, *options, "--", *map(str, command)], capture_output=True, cwd=cwd or tmp,
                               env=env, stdin=stdin, timeout=120)
         assert done.returncode == status, (name, done)
         self.out, self.report = done.stdout, done.stderr.decode()
@@ -224,6 +224,46 @@ def folders(tmp, file):
         left_out("a full file system: needs root")
 
 
+HUSH = """
+import ctypes, mmap, os, socket, sys, tempfile, threading
+os.makedirs('hush_folder', exist_ok=True)
+rank = os.environ['RANK']
+name = f'hush_folder/hush{rank}.dat'
+with open(name, 'wb') as f: f.write(bytes(100))
+os.symlink(os.path.abspath(name), f'hush_link{rank}')
+os.link(name, f'hush_hard{rank}')
+open(f'hush_link{rank}', 'rb').read()
+for path in ('hush_missing', '/proc/self/fd/0', '/dev/shm/hush_none'):
+    try: open(path, 'rb').close()
+    except OSError: pass
+memory = os.memfd_create('hush_memory')
+os.write(memory, bytes(10))
+unnamed = os.open('hush_folder', os.O_TMPFILE | os.O_RDWR)
+ctypes.CDLL(None).linkat(-100, b'/proc/self/fd/%d' % unnamed, -100, b'hush_named', 0x400)
+server = socket.socket(socket.AF_UNIX)
+server.bind('\\0hush_socket' + rank)
+server.listen()
+client = socket.socket(socket.AF_UNIX)
+client.connect('\\0hush_socket' + rank)
+client.send(b'hush_message')
+thread = threading.Thread(target=os.listdir, args=('hush_folder',), name='hush_thread')
+thread.start(); thread.join()
+ctypes.CDLL(None).prctl(15, b'hush_process')
+with open(name, 'rb') as f: mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ)[0]
+tempfile.NamedTemporaryFile(prefix='hush_temporary', dir='hush_folder').close()
+os.rename(f'hush_hard{rank}', f'hush_moved{rank}')
+os.statvfs('.'); os.stat('hush_folder'); os.access('hush_folder', os.R_OK); os.readlink(f'hush_link{rank}')
+fd = os.open(name, os.O_RDONLY)
+os.set_inheritable(fd, True)
+os.unlink(name)
+os.lseek(fd, 0, 0)
+os.chdir('hush_folder')
+if os.fork() == 0: os.execlp(sys.executable, 'hush_argv0', '-c', f'import os; os.read({fd}, 33)', 'hush_more')
+os.wait()
+os.execlp('expr', 'expr', '1', '+', '1')
+"""
+
+
 def without_names(tmp, file):
     secret = tmp / "Secret_Project" / "patient-4711"
     secret.mkdir(parents=True)
@@ -235,11 +275,20 @@ def without_names(tmp, file):
     r = Recording(tmp, "hashed", ["sh", "-c", program, "marker_word"], options=["--anonymize"], env=env)
     opened = {e[5] for e in r.events if e[1] == "read" and e[5].endswith(".npz")}
     assert len(opened) == 3 and {len(p.split("/")) for p in opened} == {len((secret / "x").parts)}, opened
+    # a job of two ranks, with names of every other kind
+    (secret / "train_hush.py").write_text(HUSH)
+    silent = Recording(tmp, "silent", ["sh", "-c", f"RANK=1 '{sys.executable}' train_hush.py hush_argument & RANK=0 '{sys.executable}' "
+                                                   f"'{secret}/train_hush.py' hush_argument | cat; wait; cd ..; true"],
+                       options=["--anonymize", "--all"], env=dict(env, HUSH_VARIABLE="hush_value", PWD=str(secret)), cwd=secret)
+    assert silent.out == b"2\n2\n" and sorted({p[2] for p in silent.processes}) == ["-1", "0", "1"], (silent.out, silent.report)
+    gone = {e[5] for e in silent.events if e[1] == "read" and e[4] == "33"}
+    assert len(gone) == 2 and gone <= set(silent.deleted), (gone, silent.deleted)  # known under one name before and after it was removed
     words = {w for p in (secret, tmp, TOOLS) for w in p.parts[1:]} - {"tmp"}
     words |= {"Secret", "patient", "4711", "scan_", "new_name", "missing_thing", "agent_smith", "hunter2", "marker_word", os.uname().nodename,
               "children", "recorded ", "/bin", "cat"}
     words = {w for w in words if w not in "stoker recording anonymous"}  # what each recording says of itself
-    for path in r.folder.iterdir():
+    words |= {"hush", "Hush", sys.executable.split("/")[-1], "python", "site-packages", "encodings"}
+    for path in (*r.folder.iterdir(), *silent.folder.iterdir()):
         data = path.read_bytes()
         for word in words:
             assert len(word) < 3 or word.encode() not in data, (path, word)
