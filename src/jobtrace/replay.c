@@ -522,6 +522,17 @@ static void make_request(struct performer *t, struct plan_op *o, int64_t ready_n
 		request(t, o, v);
 }
 
+/* What the end of a process closes. */
+static void close_from(struct engine *x, uint32_t slot)
+{
+	for (; slot != PLAN_NO_SLOT; slot = x->p->slot[slot].next) {
+		int fd = atomic_exchange_explicit(&x->fd[slot], -1, memory_order_relaxed);
+
+		if (fd >= 0)
+			close(fd);
+	}
+}
+
 static void begin_waiting(struct performer *t, uint32_t op, int64_t end_ns);
 
 static void perform_all(struct performer *t)
@@ -541,6 +552,8 @@ static void perform_all(struct performer *t)
 			make_request(t, o, ready, &x->p->job->event[o->event]);
 		if (ends(x))
 			break;
+		if (o->only)
+			close_from(x, o->slot);
 		end = now_ns(x);
 		ready = end;
 		t->made++;

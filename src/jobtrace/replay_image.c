@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/file.h"
 #include "base/rng.h"
 #include "base/str.h"
 #include "base/texts.h"
@@ -463,6 +464,11 @@ static int make_file(struct replay_image *m, size_t i, uint64_t bytes, bool spar
 	if (rc < 0)
 		return rc;
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+	if (fd < 0 && errno == ELOOP)
+		return err_set(e, ERR_USAGE,
+			       "'%s' is a symbolic link, but the files of a replay are made only "
+			       "below its own folder: remove the link",
+			       path);
 	if (fd < 0)
 		return err_sys(e, errno, "%s: cannot be made", path);
 	rc = sparse ? (ftruncate(fd, (off_t)bytes) < 0
@@ -492,15 +498,23 @@ static bool is_there(const char *path, uint64_t bytes)
 static bool same_way(const struct replay_image *m, bool sparse)
 {
 	AUTO_FREE char *path = xasprintf("%s/" MARKER, m->folder);
+	/* whatever has the name now */
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	char text[16] = "";
-	FILE *f = fopen(path, "re");
 
-	if (!f)
+	if (fd < 0)
 		return false;
-	if (!fgets(text, sizeof(text), f))
+	if (read(fd, text, sizeof(text) - 1) < 0)
 		text[0] = '\0';
-	fclose(f);
+	close(fd);
 	return str_starts(text, sparse ? "sparse" : "filled");
+}
+
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 /* The folder is ours, or empty. */
@@ -509,20 +523,22 @@ static int take_folder(const struct replay_image *m, struct err *e)
 	AUTO_FREE char *marker = xasprintf("%s/" MARKER, m->folder);
 	struct dirent *entry;
 	bool empty = true;
+	int rc = file_mkdirs(m->folder, e);
 	DIR *d;
 
-	if (mkdir(m->folder, 0777) < 0 && errno != EEXIST)
-		return err_sys(e, errno, "%s: this folder cannot be made", m->folder);
+	if (rc < 0)
+		return rc;
 	d = opendir(m->folder);
 	if (!d)
-		return err_sys(e, errno, "%s: cannot be read", m->folder);
+		return err_sys(e, errno, "the folder '%s' for the files of the job cannot be read",
+			       m->folder);
 	while ((entry = readdir(d)))
 		empty = empty &&
 			(strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
 			 strcmp(entry->d_name, "." LOCK_NAME) == 0 ||
 			 strcmp(entry->d_name, "lost+found") == 0);
 	closedir(d);
-	if (empty || access(marker, F_OK) == 0)
+	if (empty || is_file(marker))
 		return 0;
 	return err_set(e, ERR_USAGE,
 		       "the folder '%s' holds other things than the files of a replay: name an "

@@ -248,7 +248,8 @@ static uint32_t new_slot(struct planner *m, uint32_t file, uint32_t thread, uint
 			more(m, m->slot_use, p->slots, &room, sizeof(*m->slot_use), "open files");
 	if (m->rc < 0)
 		return PLAN_NO_SLOT;
-	p->slot[p->slots] = (struct plan_slot){.file = file, .thread = thread, .op = op};
+	p->slot[p->slots] =
+		(struct plan_slot){.file = file, .thread = thread, .op = op, .next = PLAN_NO_SLOT};
 	m->refs[p->slots] = 0;
 	m->slot_use[p->slots] = (struct last){NONE, NONE, NONE};
 	return p->slots++;
@@ -633,6 +634,21 @@ static void plan_stored(struct planner *m, uint32_t op, const struct job_event *
 	}
 }
 
+/* The end of a process closes what nobody else has open. */
+static void plan_exit(struct planner *m, uint32_t op, uint32_t process)
+{
+	for (uint32_t i = m->process[process].held; i; i = m->held[i - 1].sibling) {
+		uint32_t slot = m->held[i - 1].slot;
+
+		m->held[i - 1].slot = PLAN_NO_SLOT;
+		if (slot == PLAN_NO_SLOT || m->refs[slot] == 0 || --m->refs[slot] > 0 ||
+		    m->p->slot[slot].shared)
+			continue;
+		m->p->slot[slot].next = op_at(m, op)->slot;
+		op_at(m, op)->slot = slot;
+	}
+}
+
 static void append(struct planner *m, uint32_t op, const struct job_event *v)
 {
 	struct of_thread *t = &m->thread[v->thread];
@@ -681,6 +697,8 @@ static void take_event(struct planner *m, uint32_t i)
 	/* what a fork or an end takes belongs to it */
 	if (v->kind == JOB_FORK || v->kind == JOB_EXIT)
 		op_at(m, op)->hold_ns = op_at(m, op)->log_end_ns - op_at(m, op)->log_begin_ns;
+	if (v->kind == JOB_EXIT)
+		plan_exit(m, op, process);
 	if (v->kind == JOB_WAIT)
 		plan_wait_later(m, op);
 	else if (!only)

@@ -38,8 +38,8 @@
 #define PLAN_NO_SLOT UINT32_MAX
 
 struct plan_op {
-	uint32_t event;     /* index in job->event */
-	uint32_t slot;      /* of the open file; PLAN_NO_SLOT */
+	uint32_t event; /* index in job->event */
+	uint32_t slot;  /* of the open file, or the first one that an end closes; PLAN_NO_SLOT */
 	uint32_t dep, deps; /* in plan->dep */
 	uint32_t next;      /* the thread's next operation + 1; 0: the last one */
 	uint8_t closes;     /* JOB_CLOSE that ends the last descriptor of the slot */
@@ -64,6 +64,7 @@ struct plan_slot { /* an open file, shared by all descriptors that go back to on
 	uint32_t file;
 	uint32_t thread; /* that opens it */
 	uint32_t op;     /* its open; UINT32_MAX: none in the log, it is opened at first use */
+	uint32_t next;   /* closed by the same end of a process; PLAN_NO_SLOT */
 	bool shared;     /* used by several threads */
 	bool writes;
 };

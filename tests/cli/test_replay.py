@@ -289,6 +289,22 @@ def check_real(tmp):
     assert f["run_s"]["here"] < 5, f
 
 
+def check_many_processes(tmp):
+    """Threads and files of processes that have ended are gone: a shell script of thousands is replayed, too."""
+    g = Log()
+    for k in range(200):
+        g.call(10, f"clone(child_stack=NULL, flags=SIGCHLD) = {100 + k}")
+        g.call(100 + k, f'openat(AT_FDCWD, "/job/x{k % 9}", O_WRONLY|O_CREAT, 0644) = 3</job/x{k % 9}>')
+        g.call(100 + k, f'write(3</job/x{k % 9}>, "", 10) = 10')
+        g.call(100 + k, "exit_group(0) = ?")
+        g.lines.append(f"{100 + k} {g.now + 5e-6:.6f} +++ exited with 0 +++")
+        g.call(10, f"wait4(-1, [{{WIFEXITED(s) && WEXITSTATUS(s) == 0}}], 0, NULL) = {100 + k}")
+    out = tmp / "out.json"
+    replay(tmp, g.write(tmp / "forks"), "--data", tmp / "forks_data", "-o", out, under=("prlimit", "--nofile=64"))
+    f = json.loads(out.read_text())
+    assert f["requests_equal"] == 1 and f["writes"] == {"log": 200, "here": 200}, f
+
+
 def check_lock(tmp):
     """One replay at a time in a folder; the other one is told who has it."""
     log, data = job(think=0.3).write(tmp / "slowly"), tmp / "locked"
@@ -311,6 +327,10 @@ def check_lock(tmp):
     killed.wait()
     replay(tmp, log, "--data", data, "--no-think")
     assert not lock.exists()
+    # what marks the folder as ours is a file: anything else is not opened
+    (data / ".stoker-image").unlink()
+    os.mkfifo(data / ".stoker-image")
+    assert "holds other things" in replay(tmp, log, "--data", data, "--no-think", status=2)
 
 
 def main():
@@ -322,6 +342,7 @@ def main():
         check_names(tmp)
         check_hostile(tmp)
         check_real(tmp)
+        check_many_processes(tmp)
         check_lock(tmp)
 
 
