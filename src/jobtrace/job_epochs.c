@@ -135,7 +135,7 @@ static bool passes_of_shares(const struct account *a, struct passes *p)
 	uint32_t *times = xcalloc(a->samples + 1, sizeof(*times)), epochs;
 	size_t same = 0, *of_rank = xcalloc(a->trainers + 1, sizeof(*of_rank)),
 	       *done = xcalloc(a->trainers + 1, sizeof(*done));
-	bool fit = a->trainers > 1 && a->samples > 0;
+	bool fit = a->trainers > 1 && a->trainings == 0 && a->samples > 0;
 
 	for (size_t t = 0; t < a->trainers; t++)
 		fit &= a->trainer[t].rounds <= 1;

@@ -53,8 +53,19 @@ class OneOf:
 NOTHING = object()  # nothing may be claimed
 
 
+def stated(x):
+    """The truth as a job of tests/jobs/users.py states it."""
+    if x is None:
+        return NOTHING
+    if isinstance(x, dict):
+        return OneOf(*x["one_of"]) if "one_of" in x else Between(x["from"], x["to"])
+    return x
+
+
 def expected(t):
     """What explain may say of a job of tests/jobs: {value: truth}."""
+    if "expects" in t:
+        return {k: stated(v) for k, v in t["expects"].items()}
     job, x = t["job"], {}
     if job["kind"] == "shell":
         return {k: NOTHING for k in ("epochs", "batch", "compute_s", "workers", "prefetch", "checkpoints")}
@@ -143,15 +154,6 @@ def of_fixtures(root):
             yield name, x, logs
 
 
-def stated(x):
-    """The truth as a job of tests/jobs/users.py states it."""
-    if x is None:
-        return NOTHING
-    if isinstance(x, dict):
-        return OneOf(*x["one_of"]) if "one_of" in x else Between(x["from"], x["to"])
-    return x
-
-
 def of_jobs(root):
     for t in sorted(pathlib.Path(root).glob("*/truth.json")):
         folder = t.parent
@@ -159,7 +161,7 @@ def of_jobs(root):
         logs = logs or ([str(folder / "recording")] if (folder / "recording").exists() else [])
         if logs:
             truth = json.loads(t.read_text())
-            said = {k: stated(v) for k, v in truth["expects"].items()} if "expects" in truth else expected(truth)
+            said = expected(truth)
             if truth.get("load", 0) > BUSY:
                 said.pop("compute_s", None)
             yield f"{pathlib.Path(root).name}/{folder.name}", said, logs

@@ -38,6 +38,16 @@ def stored():
         assert claimed >= 0.7 * asked, f"{name}: only {claimed} of {asked} values are claimed and right"
 
 
+def no_training():
+    """A workload of a training is not invented for a job that shows none."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "job.yaml")
+        for name in ("checksum", "not-thumbnails-by-pool"):
+            done = subprocess.run([STOKER, "explain", str(STORED / f"{name}.strace.gz"), "-o", path], capture_output=True, text=True)
+            assert done.returncode == 1 and "no" in done.stderr and len(done.stderr.splitlines()) == 1, done
+            assert not os.path.exists(path)
+
+
 def lacks(*modules):
     code = f"import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, {modules})))"
     return subprocess.run([jobs.PYTHON, "-c", code], capture_output=True).returncode != 0
@@ -111,5 +121,6 @@ def text():
 text()
 page()
 stored()
+no_training()
 example()
 live()

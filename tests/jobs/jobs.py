@@ -277,7 +277,9 @@ def store(root, out, name):
     folder = pathlib.Path(root, name)
 
     def moved(text):
-        return text.replace(str(HERE), "/home/user").replace(str(root), "/data")
+        for at, now in ((str(HERE), "/home/user"), (str(root), "/data"), *((str(p), "/home") for p in HERE.parents[:-1])):
+            text = text.replace(at, now)
+        return text
 
     kept, cut = [], set()  # cut: processes whose unfinished call is left out
     for line in open(folder / f"{name}.strace", errors="surrogateescape"):

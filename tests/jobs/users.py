@@ -924,6 +924,180 @@ def run_mnist_in_memory(p):
     run.said(samples=None, batch=None, epochs={"one_of": [p["epochs"]]}, workers={"one_of": [p["workers"]]})
 
 
+@job
+def two_datasets_at_once(m):
+    m.images("train/pictures", 40)
+    m.binaries("train/sounds", 40, 8000, 20000, "raw")
+    return drawn(m, workers=1, batch=4)
+
+
+def run_two_datasets_at_once(p):
+    """Two loaders, one batch of each in a step."""
+    torch_job(p)
+    a, b, run = listed(p["data"] + "/pictures"), listed(p["data"] + "/sounds"), Run(p["compute_ms"])
+    for _ in range(p["epochs"]):
+        x = loader(dataset_of(a, image), p, shuffle=True)
+        y = loader(dataset_of(b, mean_of), p, shuffle=True)
+        for u, _ in zip(x, y):
+            run.step(len(u))
+    run.said(epochs=p["epochs"], batch=p["batch"], steps={"one_of": [run.steps, 2 * run.steps]}, compute_s={"from": 0, "to": 1})
+
+
+@job
+def evaluation_between_steps(m):
+    m.npz("train/fit", 80)
+    m.npz("train/val", 20)
+    return drawn(m, workers=2, batch=5, epochs=2, every=8)
+
+
+def run_evaluation_between_steps(p):
+    torch_job(p)
+    train, valid, run, evaluations = listed(p["data"] + "/fit"), listed(p["data"] + "/val"), Run(p["compute_ms"]), 0
+    for _ in range(p["epochs"]):
+        for i, x in enumerate(loader(dataset_of(train, npz_mean), p, shuffle=True)):
+            run.step(len(x))
+            if (i + 1) % p["every"] == 0:
+                evaluations += 1
+                for _ in loader(dataset_of(valid, npz_mean), p | {"workers": 1}):
+                    time.sleep(0.004)
+    run.said(epochs=p["epochs"], batch=p["batch"], samples=len(train), evaluations=evaluations, eval_samples=len(valid))
+
+
+@job
+def sweep(m):
+    m.binaries("train", 40)
+    return drawn(m, workers=2, batch=5)
+
+
+def run_sweep(p):
+    """Three trainings of other rates in one process: no log can tell them from more epochs."""
+    torch_job(p)
+    paths, run = listed(p["data"]), Run(p["compute_ms"])
+    for _ in range(3):
+        for _ in range(p["epochs"]):
+            for x in loader(dataset_of(paths, mean_of), p, shuffle=True):
+                run.step(len(x))
+    run.said(**facts(p, len(paths)) | {"epochs": 3 * p["epochs"]})
+
+
+@job
+def segments_of_sounds(m):
+    m.binaries("train", 48, 300000, 400000, "wav")
+    return drawn(m, workers=2)
+
+
+def run_segments_of_sounds(p):
+    """A piece at a random place of each file."""
+    torch = torch_job(p)
+    r = random.Random(p["seed"])
+
+    def read(path):
+        with open(path, "rb", buffering=0) as f:
+            f.read(44)
+            f.seek(44 + 4 * r.randrange(50000))
+            return torch.tensor(float(len(f.read(64000))))
+    plain(p, read)
+
+
+@job
+def persistent_both(m):
+    m.images("train/fit", 60)
+    m.images("train/test", 24)
+    return drawn(m, workers=2, epochs=3, batch=4)
+
+
+def run_persistent_both(p):
+    torch_job(p)
+    train, test, run = listed(p["data"] + "/fit"), listed(p["data"] + "/test"), Run(p["compute_ms"])
+    a = loader(dataset_of(train, image), p, shuffle=True, persistent_workers=True)
+    b = loader(dataset_of(test, image), p | {"batch": 6}, persistent_workers=True)
+    for _ in range(p["epochs"]):
+        for x in a:
+            run.step(len(x))
+        for x in b:
+            time.sleep(0.006)
+    run.said(**facts(p, len(train)) | {"evaluations": p["epochs"], "eval_samples": len(test), "eval_batch": 6})
+
+
+@job
+def documents(m):
+    (m.root / "train").mkdir()
+    for i in range(50):
+        (m.root / f"train/doc_{i:04d}.txt").write_text("word " * m.r.randrange(500, 4000))
+    return drawn(m, workers=1, batch=5)
+
+
+def run_documents(p):
+    torch = torch_job(p)
+
+    def read(path):
+        with open(path) as f:
+            return torch.tensor(float(len(f.read().split())))
+    plain(p, read)
+
+
+@job
+def sharded_checkpoints(m):
+    m.npz("train", 60)
+    return drawn(m, workers=1, batch=5)
+
+
+def run_sharded_checkpoints(p):
+    """Each rank writes its part at the end of an epoch."""
+    torch = torch_job(p)
+    import torch.distributed as dist
+    from torch.utils.data import DistributedSampler
+    rank = int(os.environ["RANK"])
+    dist.init_process_group("gloo")
+    paths, run = listed(p["data"]), Run(p["compute_ms"])
+    data = Npz(paths)
+    sampler = DistributedSampler(data, 2, rank, shuffle=True, seed=p["seed"])
+    d = loader(data, p, sampler=sampler)
+    for e in range(p["epochs"]):
+        sampler.set_epoch(e)
+        for x in d:
+            run.step(len(x))
+            dist.barrier()
+        torch.save({"part": torch.zeros(1 << 18)}, f"{p['out']}/epoch{e}_rank{rank}.pt")
+        run.saved += 1
+    if rank == 0:
+        run.said(**facts(p, len(paths)), ranks=2, checkpoint_files=2, checkpoint_bytes={"from": 2 << 20, "to": 1.02 * (2 << 20)})
+
+
+@job
+def offsets_in_tar(m):
+    import tarfile
+    (m.root / "train").mkdir()
+    with tarfile.open(m.root / "train/all.tar", "w") as t:
+        at = m.root / "part.bin"
+        for i in range(64):
+            at.write_bytes(m.noise(m.r.randrange(20000, 60000)).tobytes())
+            t.add(at, f"{i:04d}.bin")
+    return drawn(m, workers=2)
+
+
+def run_offsets_in_tar(p):
+    """Members of an archive by an index, in any order."""
+    torch = torch_job(p)
+    import tarfile
+    with tarfile.open(p["data"] + "/all.tar") as t:
+        places = [(x.offset_data, x.size) for x in t]
+    run, fd = Run(p["compute_ms"]), []
+
+    class Members(torch.utils.data.Dataset):
+        def __len__(self):
+            return len(places)
+
+        def __getitem__(self, i):
+            if not fd:
+                fd.append(os.open(p["data"] + "/all.tar", os.O_RDONLY))
+            return torch.tensor(float(len(os.pread(fd[0], places[i][1], places[i][0]))))
+    for _ in range(p["epochs"]):
+        for x in loader(Members(), p, shuffle=True):
+            run.step(len(x))
+    run.said(files=1, epochs=p["epochs"], workers=p["workers"], prefetch=2 * p["workers"], batch=p["batch"], samples=64)
+
+
 # ---- programs that do not train ----
 
 TRAINING = ("epochs", "batch", "compute_s", "workers", "prefetch", "checkpoints", "steps", "evaluations", "ranks", "eval_batch")
@@ -981,6 +1155,10 @@ ZOO = {
     "backup-copy": (f"{PYTHON} -c \"import shutil; shutil.copytree('{{data}}', '{{out}}/c'); shutil.make_archive('{{out}}/z', 'zip', '{{data}}')\"",
                     lambda m: m.binaries("train", 40, 100000, 200000)),
     "torch-import": (f"{PYTHON} -c 'import torch; print(torch.ones(3).sum())'", lambda m: (m.root / "train").mkdir()),
+    "make": ("cd {data} && printf 'program: $(patsubst %%.c,%%.o,$(wildcard *.c))\\n\\tgcc -o $@ $^\\n' > Makefile && make -s -j3 && touch f0.c && make -s", c_files),
+    "copied-by-threads": (f"{PYTHON} {HERE}/users.py threads {{data}} {{out}}", lambda m: m.binaries("train", 60)),
+    "npz-summary": (f"{PYTHON} {HERE}/users.py summary {{data}} {{out}}", lambda m: m.npz("train", 40)),
+    "sort": ("cat {data}/*/*.txt | sort | uniq -c | sort -rn > {out}/words; split -l 500 {out}/words {out}/part_; cat {out}/part_* | wc -l", text_tree),
     "dd": ("dd if={data}/s00000.bin of={out}/a bs=64k status=none conv=fsync; dd if={out}/a of={out}/b bs=1M status=none; cmp {out}/a {out}/b",
            lambda m: m.binaries("train", 1, 6 << 20, 7 << 20)),
 }
@@ -1000,6 +1178,14 @@ def run_zoo(what, data, out):
     if what == "thumbnails":
         for path in paths:
             small(path, out)
+    elif what == "threads":
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda path: shutil.copyfile(path, os.path.join(out, os.path.basename(path))), paths))
+    elif what == "summary":
+        for _ in range(2):  # the mean, then the deviation from it
+            for path in paths:
+                npz_mean(path)
+                time.sleep(0.005)
     elif what == "pool":
         import multiprocessing
         with multiprocessing.Pool(3) as pool:
@@ -1032,7 +1218,7 @@ def record(name, root, how="strace", vary=0):
     run = [PYTHON, str(HERE / "users.py"), "run", str(folder / "parameters.json")]
     if "command" in p:
         command = ["sh", "-c", p["command"].format(data=data, out=out)]
-    elif name == "torchrun":
+    elif name in ("torchrun", "sharded-checkpoints"):
         command = [PYTHON, str(HERE / "users.py"), "launch", str(folder / "parameters.json")]
     elif p.get("twice"):
         command = ["sh", "-c", f"{' '.join(run)}; {' '.join(run)}"]
@@ -1061,7 +1247,7 @@ def main():
         ranks = [subprocess.Popen([PYTHON, "-u", sys.argv[0], "run", sys.argv[2]], env=env | {"RANK": str(k), "LOCAL_RANK": str(k)})
                  for k in range(2)]
         sys.exit(max(p.wait() for p in ranks))
-    if sys.argv[1:2] in (["thumbnails"], ["pool"], ["inference"]):
+    if sys.argv[1:2] in (["thumbnails"], ["pool"], ["inference"], ["threads"], ["summary"]):
         run_zoo(*sys.argv[1:4])
         return
     a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

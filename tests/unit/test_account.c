@@ -244,12 +244,172 @@ static void test_crews(void **state)
 	job_release(&job);
 }
 
+static void begin_job(struct job *job, uint32_t processes)
+{
+	job_init(job);
+	job->source = "a test";
+	job->sees = JOB_SEES_REQUESTS | JOB_SEES_TIMES | JOB_SEES_OFFSETS;
+	for (uint32_t i = 0; i < processes; i++) {
+		job_process(job, 1 + i, "", JOB_NONE);
+		job->process[i].complete = true;
+		job_thread(job, i, 1 + i);
+	}
+}
+
+static void end_job(struct job *job, struct account *a)
+{
+	struct err e = {0};
+
+	assert_int_equal(job_finish(job, &e), 0);
+	account_make(a, job);
+}
+
+/* An image and its mask, files of one name in two folders, are one sample. */
+static void test_companions(void **state)
+{
+	struct job job;
+	struct account a;
+	int64_t now = MS;
+
+	(void)state;
+	begin_job(&job, 1);
+	for (size_t epoch = 0; epoch < 2; epoch++)
+		for (size_t i = 0; i < 60; i++) {
+			size_t sample = (i * (2 * epoch + 7) + 11 * epoch) % 60;
+
+			read_file(&job, "images", sample, 0, &now);
+			read_file(&job, "masks", sample, 0, &now);
+			now += i % 4 == 3 ? 25 * MS : 0;
+		}
+	end_job(&job, &a);
+	expect(&a, ACCOUNT_SAMPLES, 60);
+	expect(&a, ACCOUNT_FILES, 120);
+	expect(&a, ACCOUNT_BATCH, 4);
+	expect(&a, ACCOUNT_STEPS, 30);
+	account_release(&a);
+	job_release(&job);
+}
+
+/* Two trainings, one after the other, are no ranks. */
+static void test_trainings(void **state)
+{
+	struct job job;
+	struct account a;
+	int64_t now = MS;
+
+	(void)state;
+	begin_job(&job, 2);
+	for (uint32_t process = 0; process < 2; process++)
+		for (size_t epoch = 0; epoch < 2; epoch++)
+			for (size_t i = 0; i < 40; i++) {
+				read_file(&job, "train", (i * (2 * epoch + 7) + 11 * epoch) % 40,
+					  process, &now);
+				now += i % 4 == 3 ? 25 * MS : 0;
+			}
+	end_job(&job, &a);
+	expect(&a, ACCOUNT_RANKS, 1);
+	expect(&a, ACCOUNT_EPOCHS, 2);
+	expect(&a, ACCOUNT_STEPS, 20);
+	assert_int_equal(a.trainings, 2);
+	account_release(&a);
+	job_release(&job);
+}
+
+/* Files that are copied and then checked, in one order, are no training: nothing of it is claimed,
+ * and no workload is made. A large file that is written is no checkpoint. */
+static void test_no_training(void **state)
+{
+	struct job job;
+	struct account a;
+	struct err e = {0};
+	struct buf text = {0};
+	int64_t now = MS;
+
+	(void)state;
+	begin_job(&job, 1);
+	for (size_t i = 0; i < 80; i++)
+		read_file(&job, "photos", (i * 7) % 40, 0, &now);
+	add(&job, 0, job_file(&job, "/backup/all.tar", JOB_FILE_REGULAR), JOB_WRITE, now, MS, 0,
+	    8 << 20);
+	end_job(&job, &a);
+	for (int f = ACCOUNT_EPOCHS; f <= ACCOUNT_COMPUTE; f++)
+		if (f != ACCOUNT_ORDER)
+			assert_false(account_has(&a, (enum account_fact)f));
+	assert_false(account_has(&a, ACCOUNT_CHECKPOINTS));
+	assert_false(account_has(&a, ACCOUNT_RANKS));
+	assert_int_equal(workload_of_write(&a, "/nowhere/x.yaml", &text, &e), ERR_DATA);
+	buf_release(&text);
+	account_release(&a);
+	job_release(&job);
+}
+
+/* Windows at any place of a file are drawn at random: there are no epochs. What grows through the
+ * training is a log, however large. */
+static void test_windows(void **state)
+{
+	struct job job;
+	struct account a;
+	int64_t now = MS, wrote = 0;
+	uint32_t tokens, record;
+
+	(void)state;
+	begin_job(&job, 1);
+	tokens = job_file(&job, "/data/tokens.bin", JOB_FILE_REGULAR);
+	record = job_file(&job, "/out/run.record", JOB_FILE_REGULAR);
+	job.file[tokens].size = 64 << 20;
+	for (int64_t i = 0; i < 240; i++) {
+		add(&job, 0, tokens, JOB_READ, now, MS / 10, i * 7654321 % (63 << 20), 8192);
+		now += MS / 2;
+		if (i % 6 != 5)
+			continue;
+		add(&job, 0, record, JOB_WRITE, now, MS / 10, wrote, 50000);
+		wrote += 50000;
+		now += 25 * MS;
+	}
+	end_job(&job, &a);
+	expect(&a, ACCOUNT_BATCH, 6);
+	assert_int_equal(a.fact[ACCOUNT_EPOCHS].how, FACT_UNKNOWN);
+	assert_false(account_has(&a, ACCOUNT_CHECKPOINTS));
+	assert_int_equal(a.role[record], FILE_LOG);
+	account_release(&a);
+	job_release(&job);
+}
+
+/* Threads of a pool share the batches. */
+static void test_threads(void **state)
+{
+	struct job job;
+	struct account a;
+	int64_t now = MS;
+
+	(void)state;
+	begin_job(&job, 1);
+	for (uint32_t i = 0; i < 3; i++)
+		job_thread(&job, 0, 10 + i);
+	for (size_t epoch = 0; epoch < 2; epoch++)
+		for (size_t i = 0; i < 64; i++) {
+			size_t sample = (i * (2 * epoch + 7) + 11 * epoch) % 64;
+
+			read_file(&job, "train", sample, 1 + (uint32_t)(i * 5 / 3) % 3, &now);
+			now += i % 8 == 7 ? 25 * MS : 0;
+		}
+	end_job(&job, &a);
+	expect(&a, ACCOUNT_WORKERS, 3);
+	expect(&a, ACCOUNT_BATCH, 8);
+	expect(&a, ACCOUNT_STEPS, 16);
+	account_release(&a);
+	job_release(&job);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_inline),    cmocka_unit_test(test_counters),
-		cmocka_unit_test(test_no_pauses), cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_huge),      cmocka_unit_test(test_crews),
+		cmocka_unit_test(test_inline),      cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_no_pauses),   cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_huge),        cmocka_unit_test(test_crews),
+		cmocka_unit_test(test_companions),  cmocka_unit_test(test_trainings),
+		cmocka_unit_test(test_no_training), cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
