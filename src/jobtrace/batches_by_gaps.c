@@ -438,20 +438,71 @@ static void times_by_gaps(struct batches *b)
 		times_without_workers(b, true);
 }
 
+static bool same_folder(const struct account *a, const struct visit *x, const struct visit *y)
+{
+	const char *f = a->job->file[a->sample[x->sample].file].name;
+	const char *g = a->job->file[a->sample[y->sample].file].name;
+	const char *end = strrchr(f, '/');
+
+	return end ? strncmp(f, g, (size_t)(end - f) + 1) == 0 && strrchr(g, '/') == g + (end - f)
+		   : !strrchr(g, '/');
+}
+
+#define FOLDERS 0.8      /* of the long gaps are between two folders */
+#define GAPS_OF_TIME 0.2 /* of the time, of one pass without workers */
+
+/* Whether what lies between the long gaps is explained by anything but batches. Programs that walk
+ * through folders stop between them, and one that reads files once may stop for many reasons: what
+ * it computes is little of its time. */
+static const char *other_reason(const struct batches *b)
+{
+	const struct account *a = b->a;
+	size_t gaps = 0, between = 0, inside = 0;
+	double waited = 0, all = 0;
+
+	for (size_t r = 0; r < a->readers; r++)
+		for (size_t i = b->begin[r]; i < b->begin[r + 1]; i++) {
+			const struct visit *v = &a->visit[b->visit[i]], *last;
+			bool other;
+
+			if (is_eval(a, v) || !follows(b, r, i))
+				continue;
+			last = &a->visit[b->visit[i - 1]];
+			other = !same_folder(a, v, last);
+			all += (double)(v->end_ns - last->end_ns) / 1e9;
+			if (gap_before(b, i) > b->threshold_s) {
+				waited += gap_before(b, i);
+				gaps++;
+				between += other;
+			} else {
+				inside += other;
+			}
+		}
+	if (gaps > 0 && inside == 0 && (double)between >= FOLDERS * (double)gaps)
+		return "the pauses of the job are between folders";
+	if (!has_workers(a) && a->trainer[0].epochs < 2 && waited < GAPS_OF_TIME * all)
+		return "files are read once, and the pauses between them are short";
+	return NULL;
+}
+
 void batches_by_gaps(struct batches *b)
 {
 	struct account *a = b->a;
 	uint64_t agree = 0, of = 0, batches = 0, all = 0;
 	bool whole = true;
+	const char *other;
 	size_t *in_epoch;
 	uint32_t epochs = 0;
 
 	b->threshold_s = find_threshold(b, false, &b->batch, &agree, &of);
-	if (b->threshold_s == 0) {
-		const char *why = has_workers(a) ? account_waiting_for_data
-						 : "the gaps between samples are of one kind: each "
-						   "sample may be a batch, or there is no "
-						   "computation between batches";
+	other = b->threshold_s > 0 ? other_reason(b) : NULL;
+	if (b->threshold_s == 0 || other) {
+		const char *why = other ? other
+				  : has_workers(a)
+					  ? account_waiting_for_data
+					  : "the gaps between samples are of one kind: each "
+					    "sample may be a batch, or there is no "
+					    "computation between batches";
 
 		account_unknown(a, ACCOUNT_BATCH, why);
 		account_unknown(a, ACCOUNT_COMPUTE, why);
