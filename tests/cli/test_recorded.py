@@ -44,9 +44,15 @@ def asked(tmp, *keys):
     trace = tmp / "trace"
     run(tmp, "reader.read_threads=0", *keys, generate="false",
         under=("strace", "-f", "-y", "-e", "trace=openat,pread64", "-s", "0", "-o", trace))
-    out = []
+    out, begun = [], {}
     for line in trace.read_text().splitlines():
-        m = re.search(r'pread64\(\d+</[^>]*/train/img_(\d+)_of[^>]*>, ""\.\.\., (\d+), (\d+)', line)
+        pid, line = line.split(" ", 1)
+        if line.endswith("<unfinished ...>"):
+            begun[pid] = line.removesuffix("<unfinished ...>").strip()
+            continue
+        if m := re.match(r" *<\.\.\. \w+ resumed>(.*)", line):
+            line = begun.pop(pid, "") + " " + m[1].strip()
+        m = re.search(r'pread64\(\d+</[^>]*/train/img_(\d+)_of[^>]*>, +""\.\.\., (\d+), (\d+)', line)
         if m:
             out.append((int(m[1]), int(m[3]), int(m[2])))
         elif m := re.search(r'openat\(.*/train/img_(\d+)_of', line):
