@@ -22,8 +22,6 @@ const char *sample_requests_unknown(const struct account *a)
 		return "the log has no requests";
 	if (!(a->job->sees & JOB_SEES_OFFSETS))
 		return "the log does not have the places of requests";
-	if (a->stream)
-		return "the log does not tell the samples of a stream apart";
 	return NULL;
 }
 

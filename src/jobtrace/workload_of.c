@@ -101,7 +101,7 @@ static const struct format_facts *format_for(const struct account *a, bool *same
 static void put_dataset(const struct account *a, const char *recorded,
 			const struct recorded_has *has, struct buf *out)
 {
-	bool same, sizes = recorded && has->sizes && !a->container && !a->stream;
+	bool same, sizes = recorded && has->sizes && !a->container;
 	const struct format_facts *f = format_for(a, &same);
 	double per_file = number_of(a, ACCOUNT_SAMPLES_PER_FILE, 1);
 	/* a file of ours for the files of a sample */
@@ -117,6 +117,9 @@ static void put_dataset(const struct account *a, const char *recorded,
 	if (a->container) {
 		put(out, "num_samples_per_file", known(&a->fact[ACCOUNT_SAMPLES_PER_FILE]), "%.0f",
 		    per_file);
+	} else if (a->stream && has->requests) {
+		put(out, "num_samples_per_file",
+		    "assumed: a file is read from its begin to its end", "1");
 	} else if (a->stream) {
 		double bytes = number_of(a, ACCOUNT_DATA_BYTES, 0) / fmax(files, 1);
 
@@ -152,7 +155,7 @@ static bool reads_as_framework(const struct account *a)
 	bool same;
 
 	format_for(a, &same);
-	if (!same || a->container || account_has(a, ACCOUNT_KEPT_OPEN))
+	if (!same || a->container || a->stream || account_has(a, ACCOUNT_KEPT_OPEN))
 		return false;
 	for (size_t i = 0; i < a->samples; i++) {
 		int64_t size = a->job->file[a->sample[i].file].size;
@@ -196,6 +199,19 @@ static void put_starts(const struct account *a, const struct framework_costs *co
 	}
 }
 
+/* Samples of a step where batches differ; 0: not known. */
+static double mean_batch(const struct account *a)
+{
+	double steps = number_of(a, ACCOUNT_STEPS, 0) * fmax(1, number_of(a, ACCOUNT_RANKS, 1));
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->visits; i++)
+		n += !a->sample[a->visit[i].sample].evaluation &&
+		     !a->reader[a->visit[i].reader].left_out;
+	return account_has(a, ACCOUNT_STEPS) && steps > 0 && !a->stream ? round((double)n / steps)
+									: 0;
+}
+
 static void put_reader(const struct account *a, const char *recorded,
 		       const struct recorded_has *has, const struct framework_costs *costs,
 		       struct buf *out)
@@ -206,9 +222,14 @@ static void put_reader(const struct account *a, const char *recorded,
 	double workers = number_of(a, ACCOUNT_WORKERS, 0);
 
 	buf_puts(out, "\nreader:\n");
-	if (account_has(a, ACCOUNT_BATCH))
+	if (a->stream && has->requests)
+		put(out, "batch_size", "assumed: a step here is a file", "1");
+	else if (account_has(a, ACCOUNT_BATCH))
 		put(out, "batch_size", known(&a->fact[ACCOUNT_BATCH]), "%.0f",
 		    a->fact[ACCOUNT_BATCH].number);
+	else if (mean_batch(a) >= 1)
+		put(out, "batch_size", "assumed: batches differ; samples of a step in the mean",
+		    "%.0f", mean_batch(a));
 	else
 		buf_puts(out, "  # batch_size is not identifiable: reader.batch_size=N\n");
 	if (account_has(a, ACCOUNT_EVAL_BATCH))
@@ -221,7 +242,9 @@ static void put_reader(const struct account *a, const char *recorded,
 		put(out, "read_threads", known(&a->fact[ACCOUNT_WORKERS]), "%.0f", workers);
 	else
 		put(out, "read_threads", "assumed", "1");
-	if (account_has(a, ACCOUNT_PREFETCH))
+	if (a->stream && has->requests && workers > 0)
+		put(out, "prefetch_size", "assumed: a file of each worker", "%.0f", workers);
+	else if (account_has(a, ACCOUNT_PREFETCH))
 		put(out, "prefetch_size", known(&a->fact[ACCOUNT_PREFETCH]), "%.0f",
 		    a->fact[ACCOUNT_PREFETCH].number);
 	else if (workers > 0)
@@ -266,9 +289,20 @@ static double framework_s(const struct account *a, const struct framework_costs 
 	       cost_after_wait_s(law, bytes, number_of(a, ACCOUNT_STEP, 0));
 }
 
-static void put_training(const struct account *a, const struct framework_costs *costs,
-			 struct buf *out)
+/* Steps of the job for each file of a stream, which is a step of the workload; 1 of others. */
+static double steps_of_file(const struct account *a, const struct recorded_has *has)
 {
+	double files = number_of(a, ACCOUNT_FILES, 0) * number_of(a, ACCOUNT_EPOCHS, 1) /
+		       fmax(1, number_of(a, ACCOUNT_RANKS, 1));
+	double steps = number_of(a, ACCOUNT_STEPS, 0);
+
+	return a->stream && has->requests && files > 0 && steps > 0 ? steps / files : 1;
+}
+
+static void put_training(const struct account *a, const struct recorded_has *has,
+			 const struct framework_costs *costs, struct buf *out)
+{
+	double each = steps_of_file(a, has);
 	const struct fact *compute = &a->fact[ACCOUNT_COMPUTE];
 	bool same = a->fact[ACCOUNT_ORDER].text &&
 		    strstr(a->fact[ACCOUNT_ORDER].text, "the same in each epoch");
@@ -286,14 +320,15 @@ static void put_training(const struct account *a, const struct framework_costs *
 		put(out, "seed_change_epoch", "inferred: epochs have one order", "False");
 	if (account_has(a, ACCOUNT_COMPUTE))
 		put(out, "computation_time",
-		    compute->at_most ? "inferred: the step, less what the framework takes"
-				     : known(compute),
-		    "%.6g", fmax(0, compute->number - framework_s(a, costs)));
+		    each != 1          ? "inferred: of the steps for a file"
+		    : compute->at_most ? "inferred: the step, less what the framework takes"
+				       : known(compute),
+		    "%.6g", each * fmax(0, compute->number - framework_s(a, costs)));
 	else if (a->between_s > 0)
 		put(out, "computation_time",
 		    "assumed: the mean of the times from a batch to asking for the next, which "
 		    "differ",
-		    "%.6g", a->between_s);
+		    "%.6g", each * a->between_s);
 	else
 		buf_printf(out,
 			   "  # computation_time is not identifiable (%s): "
@@ -435,15 +470,15 @@ void workload_of(const struct account *a, const char *recorded, struct buf *out)
 	put_dataset(a, recorded, &has, out);
 	put_reader(a, recorded, &has, costs, out);
 	put_decoding(a, costs, out);
-	put_training(a, costs, out);
+	put_training(a, &has, costs, out);
 	put_evaluation(a, out);
 	put_checkpoints(a, out);
 	costs_release(costs);
 }
 
-static void ask(const struct account *a, struct buf *asked)
+static void ask(const struct account *a, const struct recorded_has *has, struct buf *asked)
 {
-	if (!account_has(a, ACCOUNT_BATCH))
+	if (!account_has(a, ACCOUNT_BATCH) && !(a->stream && has->requests) && mean_batch(a) < 1)
 		buf_printf(asked,
 			   "the batch size is not identifiable (%s): give "
 			   "reader.batch_size=N\n",
@@ -478,7 +513,8 @@ int workload_of_write(const struct account *a, const char *path, struct buf *ask
 			       "nothing in the log shows that the job trained: a workload of a "
 			       "training would be invented. 'stoker replay' repeats any job");
 	look(a, &has);
-	recorded = !a->stream && ((has.sizes && !a->container) || has.order || has.requests);
+	recorded = (has.sizes && !a->container && (!a->stream || has.requests)) || has.order ||
+		   has.requests;
 	buf_printf(&beside, "%s.recorded", path);
 	if (recorded)
 		rc = recorded_of_write(a, beside.data, 0, has.requests, e);
@@ -489,7 +525,7 @@ int workload_of_write(const struct account *a, const char *path, struct buf *ask
 		workload_of(a, recorded ? name.data : NULL, &text);
 		buf_release(&name);
 		rc = file_write(path, text.data, text.len, e);
-		ask(a, asked);
+		ask(a, &has, asked);
 	}
 	buf_release(&beside);
 	buf_release(&text);
