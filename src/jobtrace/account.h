@@ -154,6 +154,7 @@ struct job_reader {
 	uint32_t round;           /* which generation of its rank's workers, from 0 */
 	uint32_t number;          /* within it, from 0, in the order of their begin */
 	size_t visits;
+	uint32_t answers;         /* the pipe over which it answers; JOB_NONE */
 	int64_t begin_ns, end_ns; /* of its life, or of its visits where that is not known */
 };
 

@@ -21,6 +21,7 @@ struct life {
 	uint32_t asked_by;         /* who alone writes to a pipe of which it alone takes messages */
 	uint32_t boss;             /* of these, whom it answers; JOB_NONE */
 	bool answered;             /* by those that it asks */
+	uint32_t answers;          /* the pipe over which it answers; JOB_NONE */
 	int64_t first_ns, last_ns; /* of its events */
 	int64_t first_visit_ns;
 	uint32_t trainer; /* index; JOB_NONE */
@@ -93,8 +94,10 @@ static void find_bosses(const struct job *job, struct life *life)
 		if (!on_pipe(job, v))
 			continue;
 		if (v->kind == JOB_WRITE && life[p].asked_by != JOB_NONE &&
-		    line[v->file].reader == life[p].asked_by)
+		    line[v->file].reader == life[p].asked_by) {
 			life[p].boss = life[p].asked_by;
+			life[p].answers = v->file;
+		}
 		if (v->kind == JOB_WRITE && life[p].boss != JOB_NONE)
 			life[life[p].boss].answered = true;
 		if (is_length(v) && line[v->file].reader == SEVERAL &&
@@ -113,6 +116,7 @@ static void look(const struct job *job, struct life *life)
 	for (size_t i = 0; i < job->processes; i++)
 		life[i] = (struct life){.asked_by = JOB_NONE,
 					.boss = JOB_NONE,
+					.answers = JOB_NONE,
 					.first_ns = JOB_UNKNOWN,
 					.last_ns = JOB_UNKNOWN,
 					.first_visit_ns = JOB_UNKNOWN,
@@ -266,6 +270,7 @@ static void make_readers(struct account *a, struct life *life)
 			.thread = JOB_NONE,
 			.rank = life[i].trainer,
 			.worker = true,
+			.answers = life[i].answers,
 			.begin_ns = p->begin_ns != JOB_UNKNOWN ? p->begin_ns : life[i].first_ns,
 			.end_ns = p->end_ns != JOB_UNKNOWN ? p->end_ns : life[i].last_ns,
 		};
@@ -283,6 +288,7 @@ static void make_readers(struct account *a, struct life *life)
 				.process = process,
 				.thread = v->reader,
 				.rank = life[process].trainer,
+				.answers = JOB_NONE,
 				.begin_ns = v->begin_ns,
 				.end_ns = v->end_ns,
 			};
@@ -349,6 +355,27 @@ static void drop_left_out(struct account *a)
 	a->visits = kept;
 }
 
+/* Samples that only these came to are none. */
+static void drop_unvisited(struct account *a)
+{
+	uint32_t *now = xcalloc(a->samples + 1, sizeof(*now));
+	size_t kept = 0;
+
+	for (size_t i = 0; i < a->visits; i++)
+		now[a->visit[i].sample] = 1;
+	for (size_t i = 0; i < a->samples; i++) {
+		bool visited = now[i] == 1;
+
+		now[i] = (uint32_t)kept;
+		if (visited)
+			a->sample[kept++] = a->sample[i];
+	}
+	a->samples = kept;
+	for (size_t i = 0; i < a->visits; i++)
+		a->visit[i].sample = now[a->visit[i].sample];
+	free(now);
+}
+
 /* ---- generations of workers ---- */
 
 static int by_begin_of_reader(const void *x, const void *y, void *of)
@@ -371,6 +398,14 @@ static bool begins_beside(const struct job_reader *r, const struct job_reader *l
 
 	return late <= BESIDE_NS && r->begin_ns < last->end_ns &&
 	       late <= BESIDE_SHARE * (double)(last->end_ns - last->begin_ns);
+}
+
+/* The workers of one iterator answer over one pipe, even those that get a processor late. */
+static bool begins_anew(const struct job_reader *r, const struct job_reader *last)
+{
+	if (r->answers != JOB_NONE && last->answers != JOB_NONE)
+		return r->answers != last->answers;
+	return !begins_beside(r, last);
 }
 
 /* The workers of an iterator are started before any of them reads: one that begins after another
@@ -402,7 +437,7 @@ static void find_rounds(struct account *a)
 			round = number = 0;
 			read_ns = INT64_MAX;
 			memset(of_kind, 0, sizeof(of_kind));
-		} else if (process && r->begin_ns > read_ns && !begins_beside(r, last)) {
+		} else if (process && r->begin_ns > read_ns && begins_anew(r, last)) {
 			round++;
 			number = 0;
 			read_ns = INT64_MAX;
@@ -564,6 +599,7 @@ void account_crew(struct account *a)
 	make_readers(a, life);
 	tell_threads(a);
 	drop_left_out(a);
+	drop_unvisited(a);
 	find_rounds(a);
 	free(life);
 	if (a->readers == 0)

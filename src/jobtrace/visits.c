@@ -25,6 +25,7 @@ struct shape {
 	uint64_t by_size[64]; /* bytes that came in requests of 2^i to 2^(i+1)-1 bytes */
 	int64_t data_size;    /* a request of data is at least so large */
 	bool candidate;       /* may hold many samples */
+	bool stream;          /* read from begin to end, as a rule */
 	bool container;
 	bool joined; /* a sample is several requests, one behind the other */
 	/* of the visits from open to close: */
@@ -308,6 +309,29 @@ static void count_places(struct account *a, struct shape *shape, struct places_r
 /* A file that is one sample is read at the same places in each visit. Of one that is kept open, a
  * visit may be all that a reader ever reads of it: then it goes back and forth, or there are no
  * more files than readers. */
+#define NEVER_AGAIN 0.95 /* of the places of all visits */
+#define WHOLE_LEAST 0.7  /* of the bytes of the files, in one pass over their samples */
+#define WHOLE_MOST 1.3
+#define FILES_MIN 8
+
+/* A piece at a random place of each file: no visit reads what another did, and together they are no
+ * pass over the files, either. The file is the sample. */
+static bool reads_pieces(const struct account *a, const struct file_group *g, const struct shape *s)
+{
+	double bytes = 0, passes;
+
+	for (size_t i = 0; i < a->job->files; i++) {
+		const struct job_file *f = &a->job->file[i];
+
+		if (&a->group[a->group_of[i]] == g)
+			bytes += (double)(f->size > 0 ? f->size : f->counts.read_end);
+	}
+	passes = bytes > 0 ? (double)g->bytes_read / bytes : 0;
+	return g->files >= FILES_MIN && s->visits >= 2 * g->files && s->visits <= 64 * g->files &&
+	       (double)s->in_files >= NEVER_AGAIN * (double)s->in_visits && passes > 0 &&
+	       (passes < WHOLE_LEAST || passes > WHOLE_MOST);
+}
+
 static void choose_containers(struct account *a, struct shape *shape)
 {
 	for (size_t g = 0; g < a->groups; g++) {
@@ -315,12 +339,17 @@ static void choose_containers(struct account *a, struct shape *shape)
 		const struct format_facts *f = account_format_of(a->group[g].extension);
 		double in_file, in_visit, share, back;
 
-		if (!s->candidate || s->data_requests == 0)
+		if (!s->candidate || s->data_requests == 0 || reads_pieces(a, &a->group[g], s))
 			continue;
 		in_file = (double)s->in_files / (double)a->group[g].files;
 		in_visit = (double)s->in_visits / (double)s->visits;
 		share = (double)s->contiguous / (double)s->data_requests;
 		back = (double)s->backward / (double)s->data_requests;
+		/* a stream that is read by an index is none */
+		if (s->stream) {
+			s->container = in_file >= 4 && back > 0.1;
+			continue;
+		}
 		s->container = in_file > 1.5 * in_visit ||
 			       (in_file >= 4 && back > 0.1 && (f || a->group[g].files == 1)) ||
 			       (f && in_file >= 4 && s->visits <= 2 * a->group[g].files &&
@@ -695,18 +724,19 @@ void account_visits(struct account *a)
 
 		if (a->group[g].role != FILE_DATASET)
 			continue;
-		if (is_stream(a->group[g].extension, f))
-			a->stream = true;
-		else
-			shape[g].candidate = !f || f->kept_open || f->flags & FORMAT_MAPS;
+		shape[g].stream = is_stream(a->group[g].extension, f);
+		shape[g].candidate =
+			shape[g].stream || !f || f->kept_open || f->flags & FORMAT_MAPS;
 	}
 	find_data_sizes(a, shape);
 	collect(a, shape, &places, &read);
 	count_places(a, shape, &read);
 	free(read.v);
 	choose_containers(a, shape);
-	for (size_t g = 0; g < a->groups; g++)
+	for (size_t g = 0; g < a->groups; g++) {
 		again |= shape[g].container;
+		a->stream |= shape[g].stream && !shape[g].container;
+	}
 	if (again) {
 		a->container = true;
 		collect(a, shape, &places, NULL);
