@@ -17,6 +17,8 @@
 
 struct life {
 	bool reads, executed, takes_messages, forked, marks;
+	bool threads;              /* several of its threads read */
+	uint32_t reading;          /* the first of them; JOB_NONE */
 	bool pooled;               /* shares the pipe of its tasks with others */
 	uint32_t asked_by;         /* who alone writes to a pipe of which it alone takes messages */
 	uint32_t boss;             /* of these, whom it answers; JOB_NONE */
@@ -156,7 +158,8 @@ static bool is_worker(const struct job *job, const struct life *life, size_t p)
 		return !(job->sees & JOB_SEES_PIPES) && (life[p].takes_messages || life[p].reads);
 	if (life[p].executed || (v->rank >= 0 && job->process[v->parent].rank != v->rank))
 		return false;
-	return life[p].reads && !(job->sees & JOB_SEES_PIPES);
+	/* a loader's worker reads in one thread */
+	return life[p].reads && !life[p].threads && !(job->sees & JOB_SEES_PIPES);
 }
 
 /* There is room for as many trainers as processes. */
@@ -592,8 +595,17 @@ void account_crew(struct account *a)
 	struct life *life = xcalloc(job->processes + 1, sizeof(*life));
 
 	look(job, life);
-	for (size_t i = 0; i < a->visits; i++)
-		life[job->thread[a->visit[i].reader].process].reads = true;
+	for (size_t i = 0; i < job->processes; i++)
+		life[i].reading = JOB_NONE;
+	for (size_t i = 0; i < a->visits; i++) {
+		struct life *l = &life[job->thread[a->visit[i].reader].process];
+
+		l->reads = true;
+		l->threads |= l->reading != JOB_NONE && l->reading != a->visit[i].reader;
+		l->reading = a->visit[i].reader;
+	}
+	for (size_t i = 0; a->apart_until_ns && i < job->threads; i++)
+		life[job->thread[i].process].threads |= a->apart_until_ns[i] != INT64_MIN;
 	find_trainers(a, life);
 	sort_trainers(a, life);
 	make_readers(a, life);

@@ -140,12 +140,15 @@ static int64_t preface_end(const struct account *a, uint32_t rank, size_t little
 
 		if (r->rank != rank)
 			continue;
-		if (r->visits >= little) {
+		if (r->visits >= little)
 			others++;
-		} else if (++looks > others) {
+		else if (++looks > others)
 			end = v->begin_ns + 1;
-		}
 	}
+	/* with the ends of those that are under way */
+	for (size_t i = 0; end != INT64_MIN && i < a->visits && a->visit[i].begin_ns < end; i++)
+		if (a->reader[a->visit[i].reader].rank == rank && a->visit[i].end_ns >= end)
+			end = a->visit[i].end_ns + 1;
 	return end;
 }
 

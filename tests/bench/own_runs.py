@@ -7,7 +7,6 @@ Each run is made once for each way of recording it: under strace, `stoker record
 without MPI), and with `run.trace=pfw`. With --keep, runs that are in DIR are not made again. The truth is in the workload and in the run's result.json. Prints for each way how
 often a value was right, wrong, assumed or not claimed; the exit status is 1 when a claim is wrong. Takes some minutes."""
 import argparse
-import collections
 import glob
 import json
 import os
@@ -15,6 +14,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
@@ -106,20 +106,19 @@ def run(stoker, case, way, folder, library):
     else:
         with open(folder + "/darshan.conf", "w") as f:
             f.write(CONFIG)
-        os.makedirs(folder + "/darshan", exist_ok=True)
-        logs = folder + "/darshan/*.darshan"
-        job_env = {"LD_PRELOAD": library, "DARSHAN_ENABLE_NONMPI": "1", "DARSHAN_LOGPATH": folder + "/darshan", "DARSHAN_LOGDIR": folder + "/darshan",
-                   "DARSHAN_CONFIG_PATH": folder + "/darshan.conf"}
-        if ranks == 1:
-            env |= job_env | {"DARSHAN_LOGFILE": folder + "/darshan/own.darshan"}
-        else:
-            start += sum((["-x", f"{k}={v}"] for k, v in job_env.items()), [])
+        for day in (0, 86400):  # folders by day, which Darshan expects; over midnight, too
+            os.makedirs(folder + "/darshan/%d/%d/%d" % time.localtime(time.time() + day)[:3], exist_ok=True)
+        logs = folder + "/darshan/**/*.darshan"
+        env |= {"LD_PRELOAD": library, "DARSHAN_ENABLE_NONMPI": "1", "DARSHAN_LOGPATH": folder + "/darshan",
+                "DARSHAN_CONFIG_PATH": folder + "/darshan.conf"}
+        if ranks > 1:
+            start += sum((["-x", k] for k in env if k.startswith("DARSHAN") or k == "LD_PRELOAD"), [])
     command = head + start + [stoker, "run", job, "-o", res] + ([] if ranks > 1 else ["-n", "1"]) + tail
     done = None if made else subprocess.run(command, capture_output=True, text=True, env=env, timeout=300)
     if done and done.returncode:
         raise RuntimeError(f"{' '.join(command)}: status {done.returncode}: {(done.stderr + done.stdout)[-500:]}")
     with open(res + "/result.json") as f:
-        return sorted(glob.glob(logs)), json.load(f)
+        return sorted(glob.glob(logs, recursive=True)), json.load(f)
 
 
 def main():
