@@ -149,6 +149,42 @@ static int explain(const struct explain_args *x, struct err *e)
 	return rc;
 }
 
+/* Each of these prints something of its own, in place of what the job did. */
+static int check_together(const struct explain_args *x, struct err *e)
+{
+	const struct {
+		const char *name;
+		bool given;
+	} alone[] = {{"--fidelity", x->fidelity.n > 0},
+		     {"--confirm", x->confirm},
+		     {"--counters", x->counters}};
+	const char *first = NULL;
+
+	for (size_t i = 0; i < sizeof(alone) / sizeof(alone[0]); i++) {
+		if (!alone[i].given)
+			continue;
+		if (first)
+			return err_set(e, ERR_USAGE, "%s and %s cannot be used together", first,
+				       alone[i].name);
+		first = alone[i].name;
+	}
+	if (first && x->output)
+		return err_set(e, ERR_USAGE, "%s writes no file: leave out -o %s, or %s", first,
+			       x->output, first);
+	if (x->json && (x->confirm || x->counters))
+		return err_set(e, ERR_USAGE, "%s has no JSON: leave out --json", first);
+	return 0;
+}
+
+/* Both files of a workload. */
+static int name_outputs(const char *path, struct err *e)
+{
+	AUTO_FREE char *recorded = xasprintf("%s.recorded", path);
+	int rc = named_output_add(path, e);
+
+	return rc < 0 || ends_in(path, ".html") ? rc : named_output_add(recorded, e);
+}
+
 static int explain_main(const struct command *c, int argc, char **argv)
 {
 	struct explain_args x = {.log = xcalloc((size_t)argc + 1, sizeof(*x.log))};
@@ -164,8 +200,10 @@ static int explain_main(const struct command *c, int argc, char **argv)
 			"-o %s: the name must end in .yaml, which writes a workload, or .html, "
 			"which writes a page",
 			x.output);
+	if (rc == 0)
+		rc = check_together(&x, &e);
 	if (rc == 0 && x.output)
-		rc = named_output_add(x.output, &e);
+		rc = name_outputs(x.output, &e);
 	if (rc == 0)
 		rc = x.counters ? print_counters(&x, &e) : explain(&x, &e);
 	str_list_release(&x.fidelity);

@@ -46,14 +46,34 @@ struct ring_merge {
 
 bool ring_folder(const char *path)
 {
-	char *name = path_join(path, RING_JOB_NAME), text[sizeof(RING_JOB_MAGIC)] = {0};
-	int fd = file_open(name, NULL, NULL);
-	ssize_t n = fd < 0 ? 0 : pread(fd, text, sizeof(RING_JOB_MAGIC) - 1, 0);
+	AUTO_FREE char *name = path_join(path, RING_JOB_NAME);
+	struct stat st;
 
-	if (fd >= 0)
-		close(fd);
-	free(name);
-	return n > 0 && strcmp(text, RING_JOB_MAGIC) == 0;
+	return lstat(name, &st) == 0;
+}
+
+int ring_folder_check(const char *path, struct err *e)
+{
+	static const char any[] = "stoker recording ";
+	AUTO_FREE char *name = path_join(path, RING_JOB_NAME);
+	char text[sizeof(RING_JOB_MAGIC) + 8] = {0};
+	int fd = file_open(name, NULL, e);
+	ssize_t n;
+
+	if (fd < 0)
+		return e ? e->code : -EIO;
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	close(fd);
+	if (n > 0 && str_starts(text, RING_JOB_MAGIC))
+		return 0;
+	text[strcspn(text, "\n")] = '\0';
+	if (n > 0 && str_starts(text, any))
+		return err_set(e, ERR_DATA,
+			       "%s: a recording of version %s; this program reads version %.1s: "
+			       "use the program that made it, or record again",
+			       path, text + strlen(any), RING_JOB_MAGIC + strlen(any));
+	return err_set(e, ERR_DATA, "%s: its file '" RING_JOB_NAME "' is not that of a recording",
+		       path);
 }
 
 static int open_ring(const char *folder, const char *name, struct stat *st)

@@ -45,8 +45,10 @@ struct ring_files {
 	struct ring_merge *merge;
 };
 
-/* Whether the folder holds a recording. */
+/* Whether the folder holds a recording, of whatever version. */
 bool ring_folder(const char *path);
+/* Negative, with a sentence, where it is none that this program reads. */
+int ring_folder_check(const char *path, struct err *e);
 /* Opens the recording in a folder: all heads and chunks are known then. */
 int ring_files_open(struct ring_files *f, const char *path, struct err *e);
 /* The next event; false at the end. */
