@@ -13,6 +13,9 @@
 #include "jobtrace/account.h"
 #include "jobtrace/observations.h"
 
+/* Of fewer times than these no distance is printed: of one each it is 1 or 0. */
+#define FEWEST 5
+
 /* ---- statistics ---- */
 
 double fidelity_ks(double *a, size_t n, double *b, size_t m)
@@ -582,7 +585,12 @@ static void put_times(struct buf *out, const char *what, const struct fidelity_t
 	if (isnan(t->ks))
 		return;
 	put_seconds(out, "  mean", t->mean);
-	buf_printf(out, "  %-22s %14zu %14zu  distance %.3f\n", "  of", t->log_n, t->run_n, t->ks);
+	if (t->log_n < FEWEST || t->run_n < FEWEST)
+		buf_printf(out, "  %-22s %14zu %14zu  too few for a distance\n", "  of", t->log_n,
+			   t->run_n);
+	else
+		buf_printf(out, "  %-22s %14zu %14zu  distance %.3f\n", "  of", t->log_n, t->run_n,
+			   t->ks);
 }
 
 void fidelity_print(const struct fidelity *f, struct buf *out)
