@@ -36,7 +36,7 @@
 
 #define RECORDED_RANKS_MAX 65536u
 /* A larger file is refused. Whoever has read one holds as many bytes, and 16 for each epoch of each
- * rank. */
+ * rank and each list of requests. */
 #define RECORDED_BYTES_MAX (UINT64_C(4) << 30)
 
 enum { RECORDED_TRAIN, RECORDED_EVAL, RECORDED_PARTS };

@@ -31,6 +31,19 @@ static void look(const struct recorded *r)
 		for (uint64_t i = 0; p->bytes && i < p->files; i++)
 			if (p->bytes[i] > INT64_MAX)
 				abort();
+		for (uint64_t f = 0; p->requests && f < p->files; f++)
+			for (uint64_t i = 0; i <= p->samples_per_file; i++) {
+				const struct recorded_requests *l = recorded_requests_of(p, f, i);
+
+				for (uint32_t q = 0; q < l->n; q++) {
+					uint64_t offset;
+					uint32_t asked;
+
+					recorded_request(l, q, &offset, &asked);
+					if (offset > INT64_MAX)
+						abort();
+				}
+			}
 		free(list);
 	}
 }
@@ -47,6 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(bytes, data, size);
 	if (size > HEAD && data[0] != 'x') {
 		memcpy(bytes, "stoker recorded\n\1\0\0\0", 20);
+		bytes[16] += data[0] == 'r'; /* with requests */
 		crc = crc32c_update(0, bytes + HEAD, size - HEAD);
 		memcpy(bytes + 20, &crc, sizeof(crc));
 	}
