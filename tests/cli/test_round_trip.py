@@ -20,6 +20,10 @@ def call(*args):
 
 
 def main():
+    # what starting workers and computing take, of a log that does not change: known to the tenth of a millisecond
+    values = json.loads(call(STOKER, "explain", JOBS / "npz-w2-persistent-evaluation.strace.gz", "--json"))["values"]
+    for key, want in ("worker_start_s", 0.01185), ("worker_init_s", 0.01459), ("compute_s", 0.02537), ("eval_compute_s", 0.00525):
+        assert abs(values[key]["value"] - want) < 1e-4, (key, values[key])
     if SANITIZED:
         return left_out("recording runs: this is a sanitizer build")
     # name, ranks, what the workload must say
