@@ -60,7 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(bytes, data, size);
 	if (size > HEAD && data[0] != 'x') {
 		memcpy(bytes, "stoker recorded\n\1\0\0\0", 20);
-		bytes[16] += data[0] == 'r'; /* with requests */
+		if (data[0] == 'r') /* with requests */
+			bytes[16] = 2;
 		crc = crc32c_update(0, bytes + HEAD, size - HEAD);
 		memcpy(bytes + 20, &crc, sizeof(crc));
 	}
