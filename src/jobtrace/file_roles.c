@@ -115,7 +115,7 @@ bool account_is_checkpoint_name(const char *extension)
 static bool is_code(const char *name, const char *extension)
 {
 	for (size_t i = 0; system_folders[i]; i++)
-		if (str_starts(name, system_folders[i]))
+		if (str_starts(name, system_folders[i]) && !str_starts(name, "/dev/shm/"))
 			return true;
 	for (size_t i = 0; code_parts[i]; i++)
 		if (strstr(name, code_parts[i]))

@@ -1,6 +1,7 @@
 /* Pipes, sockets, and waiting: what makes a descriptor, and which thread waits for another. */
 #include "recorder/wrap.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -163,6 +164,25 @@ WAITS(WAIT_POLL, epoll_pwait, (int, struct epoll_event *, int, int, const sigset
 #define COMMA ,
 SELECT(select, struct timeval, , , )
 SELECT(pselect, const struct timespec, COMMA const sigset_t *, COMMA const sigset_t *s, COMMA s)
+
+/* libc writes a new semaphore into a file of its own. */
+WRAP sem_t *sem_open(const char *name, int flags, ...)
+{
+	REAL(sem_t *, sem_open, const char *, int, ...);
+	mode_t mode = 0;
+	unsigned value = 0;
+
+	if (flags & O_CREAT) {
+		va_list ap;
+
+		va_start(ap, flags);
+		mode = va_arg(ap, mode_t);
+		value = va_arg(ap, unsigned);
+		va_end(ap);
+	}
+	WRAP_BODY(sem_t *, real(name, flags, mode, value), ,
+		  if (r != SEM_FAILED && flags & O_EXCL) note_counted(0, sizeof(sem_t)));
+}
 
 WAITS(WAIT_SEMAPHORE, sem_wait, (sem_t *), (sem_t * s), (s))
 WAITS(WAIT_SEMAPHORE, sem_timedwait, (sem_t *, const struct timespec *),

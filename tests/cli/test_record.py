@@ -141,6 +141,15 @@ def unseen(tmp, file):
     assert done.returncode == 0 and "in order of the numbers in the names" in done.stdout, done
     made = (tmp / "cut_short.yaml").read_text()
     assert re.search(r"num_files_train: 12 +# seen in the log, which is incomplete", made) and re.search(r"epochs: 3 +# seen in", made), made
+    # data in memory is data; what the job makes there is not
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as shared:
+        for i in range(12):
+            (pathlib.Path(shared) / f"part{i}.bin").write_bytes(bytes(50000))
+        r = Recording(tmp, "in_memory", [sys.executable, "-c", f"import os\nos.chdir('{shared}')\nopen('made', 'wb').write(bytes(10**5))\n"
+                                         "for epoch in range(3):\n    open('made', 'rb').read()\n"
+                                         "    for i in range(12): open(f'part{i}.bin', 'rb').read()\n"])
+    done = subprocess.run([STOKER, "explain", r.folder], capture_output=True, text=True, timeout=60)
+    assert re.search(r"files of the dataset +seen +12$", done.stdout, re.M), done.stdout
     # the limit: what exceeds it is counted, and the job goes on
     r = Recording(tmp, "limited", [JOB, "loop", file, 100000], options=["--limit", "100000"])
     kept = len(r.of("read", "/data"))

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
@@ -230,7 +231,11 @@ static void memory(void)
 {
 	int a = memfd_create("same", 0), b = memfd_create("same", MFD_CLOEXEC);
 	char name[2][64];
+	sem_t *s;
 
+	snprintf(name[0], sizeof(name[0]), "/recorded_calls-%d", getpid());
+	s = sem_open(name[0], O_CREAT | O_EXCL, 0600, 1); /* libc writes a file */
+	MUST(s != SEM_FAILED && sem_wait(s) == 0 && sem_unlink(name[0]) == 0);
 	snprintf(name[0], sizeof(name[0]), "memfd:same_[%s]", unnamed(a) + 1);
 	snprintf(name[1], sizeof(name[1]), "memfd:same_[%s]", unnamed(b) + 1);
 	MUST(write(a, data, 700) == 700 && write(b, data, 800) == 800);
