@@ -34,14 +34,19 @@ static uint64_t less(uint64_t a, uint64_t b)
 }
 
 /* Processes that `stoker record` reaped: the kernel's count of the command has them. The first end
- * of each. */
+ * of each, or the first with a status. */
 static struct key_map reaped(const struct ring_files *files)
 {
 	struct key_map ends = {0};
 
-	for (size_t i = 0; i < files->ends; i++)
-		if (files->end[i].pid > 0 && key_map_get(&ends, files->end[i].pid) == KEY_MAP_NONE)
-			key_map_put(&ends, files->end[i].pid, (uint32_t)i);
+	for (size_t i = 0; i < files->ends; i++) {
+		const struct ring_end *end = &files->end[i];
+		uint32_t before = key_map_get(&ends, end->pid);
+
+		if (end->pid > 0 &&
+		    (before == KEY_MAP_NONE || files->end[before].status == JOB_UNKNOWN))
+			key_map_put(&ends, end->pid, (uint32_t)i);
+	}
 	return ends;
 }
 
