@@ -41,6 +41,8 @@ static void put_training(const struct account *a, const struct file_group *main,
 	double batch = number_of(a, ACCOUNT_BATCH), ranks = number_of(a, ACCOUNT_RANKS);
 
 	buf_puts(out, "The job trained");
+	if (a->trainings > 1)
+		buf_printf(out, " %zu times, one after the other, each", a->trainings);
 	if (epochs >= 1)
 		buf_printf(out, " for %.0f epoch%s", epochs, epochs > 1 ? "s" : "");
 	if (epochs >= 1 && steps >= epochs && fmod(steps, epochs) == 0)

@@ -9,6 +9,7 @@
 #include "jobtrace/account.h"
 
 #define COLUMNS 100
+#define ANSWER_COLUMNS 80
 #define GROUPS_MAX 12 /* printed without -v */
 #define PROCESSES_MAX 8
 #define FOLDER_MAX 200 /* bytes of a name */
@@ -196,7 +197,7 @@ void account_print(const struct account *a, bool verbose, struct buf *out)
 
 	account_answer(a, &answer);
 	if (answer.len) {
-		buf_wrap(out, answer.data, 0, 0, COLUMNS);
+		buf_wrap(out, answer.data, 0, 0, ANSWER_COLUMNS);
 		buf_putc(out, '\n');
 	}
 	buf_release(&answer);

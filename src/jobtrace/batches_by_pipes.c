@@ -530,15 +530,22 @@ static void say_compute(struct account *a, enum account_fact f, struct step_time
 	double v = values_median(&t->compute);
 	uint64_t near = values_near(&t->compute, v);
 
-	if (!main_thread_takes(a) && t->period.n > 2)
-		account_inferred(a, f, values_median(&t->period),
-				 "another thread takes the batches (pin_memory): the step is an "
-				 "upper bound",
-				 0, 0)
-			->at_most = true;
-	else if ((t->compute.n >= 5 || (t->compute.n >= 3 && near == t->compute.n)) &&
-		 (double)t->compute.n >= KNOWN_SHARE * (double)t->upper.n &&
-		 2 * near >= t->compute.n)
+	if (!main_thread_takes(a) && t->period.n > 2) {
+		double step = values_median(&t->period);
+
+		/* of batches that come in bursts, the median is no bound */
+		if (2 * values_near(&t->period, step) > t->period.n)
+			account_inferred(a, f, step,
+					 "another thread takes the batches (pin_memory): the step "
+					 "is an upper bound",
+					 0, 0)
+				->at_most = true;
+		else
+			account_unknown(a, f,
+					"another thread takes the batches (pin_memory), in bursts");
+	} else if ((t->compute.n >= 5 || (t->compute.n >= 3 && near == t->compute.n)) &&
+		   (double)t->compute.n >= KNOWN_SHARE * (double)t->upper.n &&
+		   2 * near >= t->compute.n)
 		account_inferred(a, f, v,
 				 "from a batch taken to asking for the next, or to waiting for it; "
 				 "within 10 %",

@@ -112,6 +112,8 @@ static bool in_another_folder(const char *name, const char *of)
 	return x && y && strcmp(x, y) == 0 && strcmp(name, of) != 0;
 }
 
+#define RANKS_APART 3 /* steps, of ranks that each write a part */
+
 /* Numbers of checkpoints; how many. */
 static uint32_t cluster(const struct account *a, struct saves *s)
 {
@@ -122,6 +124,7 @@ static uint32_t cluster(const struct account *a, struct saves *s)
 			       : 1;
 	uint32_t n = 0, first = 0;
 	uint32_t *last = xcalloc(a->job->files + 1, sizeof(*last));
+	uint32_t *wrote = xcalloc(a->job->processes + 1, sizeof(*wrote)); /* in which, last */
 	int64_t end = INT64_MIN;
 
 	qsort(s->v, s->n, sizeof(*s->v), by_begin);
@@ -139,6 +142,7 @@ static uint32_t cluster(const struct account *a, struct saves *s)
 		if (x->end_ns > end)
 			end = x->end_ns;
 	}
+	free(wrote);
 	free(last);
 	return n;
 }
