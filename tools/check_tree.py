@@ -36,7 +36,7 @@ OPENS = re.compile(r"(?<![\w.>])(fopen|fopen64|freopen|open|open64|openat|openat
 MAY_OPEN = {
     "src/store/posix.c": "the stores' files",
     "src/cli/record_folder.c": "a key that ranks share under a lock, rings that are cut",
-    "src/jobtrace/replay.c": "the files of a job, as it opened them", "src/jobtrace/replay_image.c": "the same files",
+    "src/jobtrace/replay/replay.c": "the files of a job, as it opened them", "src/jobtrace/replay/replay_image.c": "the same files",
     "src/run/finish.c": "a new mark, O_EXCL and O_NOFOLLOW",
     "src/cli/main.c": "/dev/null", "src/cli/shepherd.c": "/dev/null", "src/cli/hosts_agent.c": "/dev/null",
     "src/comm/net_connect.c": "a file of the kernel",

@@ -26,7 +26,7 @@
 #include "cli/launcher.h"
 #include "cli/record_folder.h"
 #include "conf/quantity.h"
-#include "jobtrace/recording.h"
+#include "jobtrace/recording/recording.h"
 #include "recorder/image.h"
 
 #define LIBRARY "libstoker_record.so"

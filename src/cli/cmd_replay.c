@@ -14,8 +14,9 @@
 #include "cli/cli.h"
 #include "cli/flags.h"
 #include "cli/signals.h"
-#include "jobtrace/fidelity.h"
-#include "jobtrace/replay.h"
+#include "jobtrace/replay/fidelity.h"
+#include "jobtrace/replay/replay.h"
+#include "jobtrace/replay/replay_job.h"
 #include "jobtrace/trace_reader.h"
 
 static struct stop_flag stop;
@@ -120,7 +121,7 @@ static int report(const struct replay_args *x, const struct replay_plan *p,
 	struct job here;
 	struct buf text = {0}, json = {0};
 	struct fidelity f;
-	int rc = replay_plan_job(p, &here, e);
+	int rc = replay_job(p, &here, e);
 	if (rc == 0) {
 		fidelity_of(p->job, &here, true, false, &f);
 		fidelity_json(&f, &json);

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
-#include "jobtrace/account_parts.h"
+#include "jobtrace/account/account_parts.h"
 #include "workload/backend.h"
 
 #define OPENS_MAX 1024

@@ -3,7 +3,7 @@
  * amount. */
 #include <jansson.h>
 
-#include "jobtrace/account.h"
+#include "jobtrace/account/account.h"
 
 #define JOB_BINS 240
 #define JOB_MARKS 400 /* epochs, evaluations, checkpoints; further ones are not drawn */

@@ -6,7 +6,7 @@
  * bytes a thread of the job. Time: the events are gone through once a window, and once more. */
 #include <jansson.h>
 
-#include "jobtrace/account.h"
+#include "jobtrace/account/account.h"
 
 #define JOB_LANES 64     /* rows; of more threads, the busiest have rows and the rest share one */
 #define JOB_COLUMNS 1000 /* of a window */

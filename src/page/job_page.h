@@ -1,7 +1,7 @@
 #pragma once
 /* The page of a real job (stoker explain -o page.html): one self-contained file, as the report's.
  */
-#include "jobtrace/account.h"
+#include "jobtrace/account/account.h"
 
 extern const char job_html[], job_css[], job_js[];
 

@@ -1,6 +1,7 @@
 #pragma once
 /* The files of a recording: what the library in a recorded process writes, and what the reader
- * (jobtrace/recording.c) reads. All integers are of the machine's byte order (little-endian).
+ * (jobtrace/recording/recording.c) reads. All integers are of the machine's byte order
+ * (little-endian).
  *
  * A recording is a folder:
  *   RING_JOB_NAME      text: RING_JOB_MAGIC, then lines `key value`

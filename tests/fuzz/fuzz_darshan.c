@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "darshan_pack.h"
-#include "jobtrace/darshan_print.h"
+#include "jobtrace/darshan/darshan_print.h"
 #include "jobtrace/trace_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

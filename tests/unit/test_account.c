@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "jobtrace/account.h"
-#include "jobtrace/workload_of.h"
+#include "jobtrace/account/account.h"
+#include "jobtrace/workload/workload_of.h"
 
 #define MS 1000000LL
 

@@ -14,7 +14,7 @@
 
 #include "../fuzz/darshan_pack.h"
 #include "base/file_in.h"
-#include "jobtrace/darshan_print.h"
+#include "jobtrace/darshan/darshan_print.h"
 #include "jobtrace/trace_reader.h"
 
 #define FOLDER TEST_DATA "/darshan/"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "jobtrace/fidelity.h"
+#include "jobtrace/replay/fidelity.h"
 
 static void distances_of_distributions(void **state)
 {
