@@ -91,17 +91,19 @@ void batches_starts(struct batches *b)
 			values_add(&start, (double)(round[i].sent_ns - round[i].first_ns) / 1e9 /
 						   round[i].workers);
 	if (start.n > 0)
-		account_inferred(
-			a, ACCOUNT_WORKER_START, mean_of(&start),
-			"mean; from the first fork to the first indices sent, for each worker; "
-			"within 10 %",
-			values_near(&start, mean_of(&start)), start.n);
+		account_inferred(a, ACCOUNT_WORKER_START, mean_of(&start),
+				 account_text(a,
+					      "mean of %zu starts; from the first fork to the "
+					      "first indices sent, for each worker",
+					      start.n),
+				 0, 0);
 	if (init.n > 0)
-		account_inferred(
-			a, ACCOUNT_WORKER_INIT, mean_of(&init),
-			"mean; from a worker's begin to its first sample, without the wait for "
-			"indices; within 10 %",
-			values_near(&init, mean_of(&init)), init.n);
+		account_inferred(a, ACCOUNT_WORKER_INIT, mean_of(&init),
+				 account_text(a,
+					      "mean of %zu workers; from a worker's begin to its "
+					      "first sample, without the wait for indices",
+					      init.n),
+				 0, 0);
 	free(init.v);
 	free(start.v);
 	free(round);
