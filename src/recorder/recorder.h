@@ -70,6 +70,9 @@ void ring_threads_end(void);
 /* A read or write. `word` as fd_word says; `at` is the offset of RING_PREAD and RING_PWRITE. */
 void note_transfer(enum ring_kind kind, uint64_t word, int64_t begin, uint64_t asked, int64_t at,
 		   int64_t result);
+/* The same, of one that has ended before now. */
+void note_ended(enum ring_kind kind, uint64_t word, int64_t begin, int64_t end, uint64_t asked,
+		int64_t at, int64_t result);
 /* Any other: the fields in the order of ring_fields, of numbers and const char *. */
 void note(enum ring_kind kind, int64_t begin, ...);
 /* A call on something excluded: counted. */

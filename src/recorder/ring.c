@@ -387,8 +387,13 @@ static bool is_written(enum ring_kind k)
 void note_transfer(enum ring_kind kind, uint64_t word, int64_t begin, uint64_t asked, int64_t at,
 		   int64_t result)
 {
-	int64_t end = now_ns(), read = is_read(kind) ? result : 0,
-		written = is_written(kind) ? result : 0;
+	note_ended(kind, word, begin, now_ns(), asked, at, result);
+}
+
+void note_ended(enum ring_kind kind, uint64_t word, int64_t begin, int64_t end, uint64_t asked,
+		int64_t at, int64_t result)
+{
+	int64_t read = is_read(kind) ? result : 0, written = is_written(kind) ? result : 0;
 	uint64_t serial = FD_SERIAL(word);
 	struct lane *l;
 	uint8_t *p, head = (uint8_t)kind;

@@ -26,7 +26,16 @@
 /* Bytes that were read ahead, and bytes that are still to be written. */
 struct fill {
 	int64_t ahead, behind;
+	bool ended; /* the end of the file was met: libc does not fill the buffer again */
 };
+
+/* of FILE._flags */
+#define UNBUFFERED 0x0002
+#define ENDED 0x0010
+#define BY_LINES 0x0200
+
+#define DIRECT_LEAST 128     /* libc takes a smaller buffer for none */
+#define CALL_MOST 0x7ffff000 /* bytes that Linux moves in one call */
 
 static int64_t ahead_of(FILE *f)
 {
@@ -51,19 +60,60 @@ static bool followed(FILE *f)
 static struct fill before(FILE *f)
 {
 	(void)fd_word_at_position(f->_fileno);
-	return (struct fill){ahead_of(f), behind_of(f)};
+	return (struct fill){ahead_of(f), behind_of(f), f->_flags & ENDED};
+}
+
+static int64_t buffer_of(FILE *f)
+{
+	return f->_IO_buf_end > f->_IO_buf_base ? f->_IO_buf_end - f->_IO_buf_base : 1;
 }
 
 static void after_read(FILE *f, struct fill was, int64_t begin, int64_t got, int64_t asked)
 {
 	int64_t read = got - was.ahead + ahead_of(f);
 
-	if (read > 0 || (got == 0 && was.ahead == 0))
+	if (read > 0 || (got == 0 && was.ahead == 0 && !was.ended))
 		note_transfer(RING_STDIO_READ, fd_word(f->_fileno), begin,
 			      (uint64_t)(asked > read ? asked : read), 0, read > 0 ? read : 0);
 	if (was.behind > behind_of(f))
 		note_transfer(RING_STDIO_WRITE, fd_word(f->_fileno), begin, (uint64_t)was.behind, 0,
 			      was.behind - behind_of(f));
+}
+
+/* fread(3) reads whole blocks to where the caller wants them, and the rest through the buffer: two
+ * requests, and one that finds the end of the file where that comes first. Calls on what is no file
+ * may return less at any time: there, only the sum is known. */
+static void after_blocks(FILE *f, struct fill was, int64_t begin, int64_t got, int64_t asked)
+{
+	uint64_t w = fd_word(f->_fileno);
+	int64_t left = got - was.ahead + ahead_of(f), want = asked - was.ahead,
+		block = buffer_of(f), all = left, span = now_ns() - begin, done = 0;
+
+	if (FD_KIND(w) != RING_REGULAR || was.behind > 0 || left < 0 || asked < 0) {
+		after_read(f, was, begin, got, asked);
+		return;
+	}
+	while (want > 0) {
+		bool fills = want < block;
+		int64_t ask = fills ? block : block < DIRECT_LEAST ? want : want - want % block;
+		int64_t n = ask < left ? ask : left;
+
+		if (fills && was.ended)
+			break;
+		n = n < CALL_MOST ? n : CALL_MOST;
+		done += n;
+		/* the time of the call, by bytes */
+		note_ended(RING_STDIO_READ, w,
+			   begin + (int64_t)((double)span * (double)(done - n) /
+					     (double)(all > 0 ? all : 1)),
+			   begin + (all > 0 ? (int64_t)((double)span * (double)done / (double)all)
+					    : span),
+			   (uint64_t)ask, 0, n);
+		if (n == 0)
+			break;
+		left -= n;
+		want -= n < want ? n : want;
+	}
 }
 
 static void after_write(FILE *f, struct fill was, int64_t begin, int64_t put)
@@ -73,6 +123,27 @@ static void after_write(FILE *f, struct fill was, int64_t begin, int64_t put)
 	if (put >= 0 && written > 0)
 		note_transfer(RING_STDIO_WRITE, fd_word(f->_fileno), begin, (uint64_t)written, 0,
 			      written);
+}
+
+/* fwrite(3) fills the buffer and writes that; then whole blocks from where they are. */
+static void after_put_blocks(FILE *f, struct fill was, int64_t begin, int64_t put)
+{
+	int64_t written = was.behind + put - behind_of(f), block = buffer_of(f),
+		span = now_ns() - begin;
+	uint64_t w = fd_word(f->_fileno);
+
+	if (put < 0 || was.behind <= 0 || was.behind > block || written <= block ||
+	    block < DIRECT_LEAST || FD_KIND(w) != RING_REGULAR ||
+	    (f->_flags & (UNBUFFERED | BY_LINES))) {
+		after_write(f, was, begin, put);
+		return;
+	}
+	note_ended(RING_STDIO_WRITE, w, begin,
+		   begin + (int64_t)((double)span * (double)block / (double)written),
+		   (uint64_t)block, 0, block);
+	note_ended(RING_STDIO_WRITE, w,
+		   begin + (int64_t)((double)span * (double)block / (double)written), begin + span,
+		   (uint64_t)(written - block), 0, written - block);
 }
 
 /* ---- open and close ---- */
@@ -258,7 +329,7 @@ WRAP void rewind(FILE *f)
 			return real args;                                                          \
 		WRAP_BODY(size_t, real args, (void)fd_word_at_position(f->_fileno);                \
 			  struct fill was = before(f),                                             \
-			  after_read(f, was, begin, (int64_t)(r * size), (int64_t)(size * n)));    \
+			  after_blocks(f, was, begin, (int64_t)(r * size), (int64_t)(size * n)));  \
 	}
 FREAD(fread, (void *, size_t, size_t, FILE *), (void *to, size_t size, size_t n, FILE *f),
       (to, size, n, f))
@@ -370,10 +441,12 @@ SCAN_FAMILY(c23, "__isoc23_")
 #define PUT(ret, name, type, params, args, stream, put)                                            \
 	STREAM_CALL(ret, name, type, params, args, stream,                                         \
 		    after_write(stream, was, begin, (int64_t)(put)))
-PUT(size_t, fwrite, (const void *, size_t, size_t, FILE *),
-    (const void *from, size_t size, size_t n, FILE *f), (from, size, n, f), f, r *size)
-PUT(size_t, fwrite_unlocked, (const void *, size_t, size_t, FILE *),
-    (const void *from, size_t size, size_t n, FILE *f), (from, size, n, f), f, r *size)
+#define PUT_BLOCKS(name)                                                                           \
+	STREAM_CALL(size_t, name, (const void *, size_t, size_t, FILE *),                          \
+		    (const void *from, size_t size, size_t n, FILE *f), (from, size, n, f), f,     \
+		    after_put_blocks(f, was, begin, (int64_t)(r * size)))
+PUT_BLOCKS(fwrite)
+PUT_BLOCKS(fwrite_unlocked)
 PUT(int, fputs, (const char *, FILE *), (const char *s, FILE *f), (s, f), f, r < 0 ? 0 : strlen(s))
 PUT(int, fputs_unlocked, (const char *, FILE *), (const char *s, FILE *f), (s, f), f,
     r < 0 ? 0 : strlen(s))

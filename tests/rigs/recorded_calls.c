@@ -389,6 +389,34 @@ static void streams(void)
 	/* not closed: exit(3) writes the rest */
 }
 
+/* What libc asks of the kernel for large parts: whole blocks directly, the rest by its buffer. */
+static void blocks_of_streams(void)
+{
+	static char buffer[4096];
+	FILE *f = fopen(in_path, "r");
+
+	MUST(f && setvbuf(f, buffer, _IOFBF, sizeof(buffer)) == 0);
+	MUST(fread(data, 1, 10000, f) == 10000);
+	READ(0, 8192);
+	READ(8192, 4096);
+	MUST(fread(data, 1, 100000, f) == 65536 - 10000);
+	READ(12288, 53248);
+	READ(65536, 0);
+	/* the end is known: nothing is asked for the buffer */
+	MUST(fread(data, 1, 100, f) == 0);
+	fclose(f);
+	f = fopen(out_path, "w");
+	MUST(f && setvbuf(f, buffer, _IOFBF, sizeof(buffer)) == 0);
+	MUST(fwrite(data, 1, 1000, f) == 1000 && fwrite(data, 4, 2500, f) == 2500);
+	WROTE(0, 4096);
+	WROTE(4096, 4096);
+	MUST(fwrite(data, 1, 8192, f) == 8192);
+	WROTE(8192, 4096);
+	WROTE(12288, 4096);
+	fclose(f);
+	WROTE(16384, 2808);
+}
+
 static void unbuffered(void)
 {
 	char *big = malloc(1 << 15);
@@ -612,6 +640,7 @@ static const struct {
 	{"duplicates", duplicates},
 	{"closed_ranges", closed_ranges},
 	{"streams", streams},
+	{"blocks_of_streams", blocks_of_streams},
 	{"unbuffered", unbuffered},
 	{"mapped_stream", mapped_stream},
 	{"cancelled", cancelled},
