@@ -359,6 +359,17 @@ static size_t find_traffic(const struct batches *b, const size_t *of_rank, struc
 	return n;
 }
 
+/* Of a pass over the samples: how many tasks there were, and the most on their way at once. */
+struct pass {
+	int64_t most, tasks;
+};
+
+static void take_pass(struct pass *best, const struct pass *p)
+{
+	if (p->most > best->most || (p->most == best->most && p->tasks > best->tasks))
+		*best = *p;
+}
+
 /* The most tasks that were on their way while answers were still taken: the trainer sends so many
  * at the begin, and then one for each batch that it takes. A thread of it sends them, which may be
  * late: then there seem to be fewer. */
@@ -385,25 +396,31 @@ static void prefetch_by_pipes(struct batches *b)
 	}
 	n = find_traffic(b, of_rank, t);
 	for (size_t i = 0, end; i < n; i = end) {
-		int64_t now = 0, most = 0, tasks = 0;
+		struct pass best = {0}, pass = {0};
+		int64_t now = 0;
 		size_t last = i;
 
-		for (end = i; end < n && t[end].generation == t[i].generation; end++) {
-			tasks += t[end].change > 0;
+		for (end = i; end < n && t[end].generation == t[i].generation; end++)
 			if (t[end].change < 0)
 				last = end;
+		for (size_t k = i; k < end; k++) {
+			if (now == 0 && k < last) { /* workers live on to another pass */
+				take_pass(&best, &pass);
+				pass = (struct pass){0};
+			}
+			pass.tasks += t[k].change > 0;
+			if (k < last)
+				now += t[k].change;
+			if (now > pass.most)
+				pass.most = now;
 		}
-		for (size_t k = i; k < last; k++) {
-			now += t[k].change;
-			if (now > most)
-				most = now;
-		}
-		if (!training[t[i].generation] || most <= 0)
+		take_pass(&best, &pass);
+		if (!training[t[i].generation] || best.most <= 0)
 			continue;
-		counts_add(&c, (size_t)most);
-		if ((uint32_t)most > ahead)
-			ahead = (uint32_t)most;
-		whole += most + 2 >= tasks; /* all there were */
+		counts_add(&c, (size_t)best.most);
+		if ((uint32_t)best.most > ahead)
+			ahead = (uint32_t)best.most;
+		whole += best.most + 2 >= best.tasks; /* all there were */
 	}
 	if (ahead > 0 && ahead <= BATCH_MAX)
 		agree = c.of[ahead];

@@ -71,7 +71,7 @@ int ring_folder_check(const char *path, struct err *e)
 		return err_set(e, ERR_DATA,
 			       "%s: a recording of version %s; this program reads version %.1s: "
 			       "use the program that made it, or record again",
-			       path, text + strlen(any), RING_JOB_MAGIC + strlen(any));
+			       path, text + strlen(any), &RING_JOB_MAGIC[strlen(any)]);
 	return err_set(e, ERR_DATA, "%s: its file '" RING_JOB_NAME "' is not that of a recording",
 		       path);
 }
