@@ -74,7 +74,7 @@ def live():
         left_out(f"a job that is recorded now: {', '.join(missing)} not installed")
         return
     with tempfile.TemporaryDirectory() as folder:
-        jobs.JOBS["live"] = dict(kind="raw", workers=2, files=40, batch=4, compute_ms=12)
+        jobs.JOBS["live"] = dict(kind="raw", workers=2, files=42, batch=4, compute_ms=12)
         try:
             truth, logs = jobs.record("live", folder)
         except SystemExit as e:
@@ -83,6 +83,8 @@ def live():
             left_out("a job that is recorded now: strace may not trace here")
             return
         wrong, claimed, asked = wrong_of("live", explain.expected(truth), logs[0], ORDERLY)
+        said = stoker("explain", logs[0], "-o", os.path.join(folder, "job.yaml")).stderr
+        assert "end with a batch of 2 samples" in said, said
         assert not wrong, "\n".join(wrong)
         assert claimed >= asked - 2, (claimed, asked)
 

@@ -212,6 +212,20 @@ static double mean_batch(const struct account *a)
 									: 0;
 }
 
+/* Samples of the last batch of an epoch, where it is smaller than the others; 0: none, or it is not
+ * known. Runs have whole batches. */
+static double short_batch(const struct account *a)
+{
+	double batch = number_of(a, ACCOUNT_BATCH, 0), ranks = number_of(a, ACCOUNT_RANKS, 0);
+	double samples = number_of(a, ACCOUNT_SAMPLES, 0), epochs = number_of(a, ACCOUNT_EPOCHS, 0);
+	double of_rank, steps = number_of(a, ACCOUNT_STEPS, 0);
+
+	if (!(batch > 1 && ranks >= 1 && epochs >= 1) || a->stream || a->replacement)
+		return 0;
+	of_rank = ceil(samples / ranks);
+	return steps == epochs * ceil(of_rank / batch) ? fmod(of_rank, batch) : 0;
+}
+
 static void put_reader(const struct account *a, const char *recorded,
 		       const struct recorded_has *has, const struct framework_costs *costs,
 		       struct buf *out)
@@ -232,6 +246,11 @@ static void put_reader(const struct account *a, const char *recorded,
 		    "%.0f", mean_batch(a));
 	else
 		buf_puts(out, "  # batch_size is not identifiable: reader.batch_size=N\n");
+	if (short_batch(a) > 0)
+		buf_printf(out,
+			   "  # The last batch of an epoch, of %.0f, is left out: a run has whole "
+			   "batches.\n",
+			   short_batch(a));
 	if (account_has(a, ACCOUNT_EVAL_BATCH))
 		put(out, "batch_size_eval", known(&a->fact[ACCOUNT_EVAL_BATCH]), "%.0f",
 		    a->fact[ACCOUNT_EVAL_BATCH].number);
@@ -478,6 +497,11 @@ void workload_of(const struct account *a, const char *recorded, struct buf *out)
 
 static void ask(const struct account *a, const struct recorded_has *has, struct buf *asked)
 {
+	if (short_batch(a) > 0)
+		buf_printf(asked,
+			   "The job's epochs end with a batch of %.0f samples. A run has whole "
+			   "batches and leaves it out.\n",
+			   short_batch(a));
 	if (!account_has(a, ACCOUNT_BATCH) && !(a->stream && has->requests) && mean_batch(a) < 1)
 		buf_printf(asked,
 			   "the batch size is not identifiable (%s): give "
