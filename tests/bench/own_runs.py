@@ -99,6 +99,7 @@ def run(stoker, case, way, folder, library):
     start = [] if ranks == 1 else ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks)]
     if way == "strace":
         head, logs = STRACE + [folder + "/job.strace"], folder + "/job.strace"
+        env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "") + ":detect_leaks=0"  # the search for leaks traces, too, and waits for ever
     elif way == "record":
         head, logs = [stoker, "record", "-o", folder + "/recording", "--"], folder + "/recording"
     elif way == "pfw":
