@@ -12,6 +12,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
+from measures_file import Measures  # noqa: E402
 from util import stoker, tiny  # noqa: E402
 
 # the value of `varied` in the originals; no other number of theirs
@@ -42,7 +43,10 @@ class Original:
         for root, _, names in os.walk(folder):
             for name in names:
                 path = pathlib.Path(root, name)
-                self.files[str(path.relative_to(folder))] = path.read_text()
+                if name == "measures.bin":
+                    self.measures = Measures(path.read_bytes())
+                else:
+                    self.files[str(path.relative_to(folder))] = path.read_text()
         self.run_id = json.loads(self.files["result.json"])["run_id"]
         self.sealed = json.loads(self.files["result.json"])["integrity"]["files"]
 
@@ -64,9 +68,11 @@ class Original:
             if name.endswith("_output.json"):
                 t = LIST.sub(waits, t)
             text[name] = t
-        result = text["result.json"].replace(self.run_id, f"{number:08x}{self.run_id[8:]}")
+        run_id = f"{number:08x}{self.run_id[8:]}"
+        result = text["result.json"].replace(self.run_id, run_id)
+        binary = {"measures.bin": self.measures.later(2 * number, self.run_id, run_id)}
         for name, was in self.sealed.items():
-            data = text[name].encode()
+            data = binary[name] if name in binary else text[name].encode()
             result = result.replace(was["sha256"], hashlib.sha256(data).hexdigest())
             assert len(data) == was["bytes"] or f'"bytes": {was["bytes"]}' in result
             result = re.sub(rf'("{re.escape(name)}": {{\s*"bytes": )\d+', rf"\g<1>{len(data)}", result)
@@ -76,6 +82,8 @@ class Original:
         os.makedirs(pathlib.Path(folder, ".hydra"))
         for name, t in text.items():
             pathlib.Path(folder, name).write_text(t)
+        for name, data in binary.items():
+            pathlib.Path(folder, name).write_bytes(data)
 
 
 def make(folder, count, of, values=1, first=1):

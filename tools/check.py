@@ -24,9 +24,9 @@ import truth_doc
 
 # At least this many tests, and cases within the C tests, exist. What removes tests lowers these figures, visibly.
 FLOOR = {"quick": (115, 1450), "all": (155, 1450)}
-# Nothing outside the program decides what these find. All other tests measure, run threads, or deal with other processes,
-# the page cache, disks: at most so many that failed are run once more.
-CERTAIN = {"fuzz", "tidy"}
+# Nothing outside the program decides what these find. All other tests measure, or deal with other processes, the page cache,
+# disks: at most so many that failed are run once more.
+CERTAIN = {"fuzz", "tidy", "unit", "contract"}
 SECOND_CHANCES = 3
 # What sanitizers find goes to files of their own, so that a finding counts even where a test does not look at the output.
 FOUND = re.compile(r"^SUMMARY: |runtime error: |(ERROR|FATAL): \w+Sanitizer", re.M)

@@ -59,6 +59,8 @@ for purpose in "$@"; do
         want mpich command -v mpirun.mpich
         want slurm-wlm command -v slurmctld
         want munge command -v munged
+        # srun --mpi=pmix loads the library by its name without a version
+        want libpmix-dev sh -c 'ls /usr/lib/*/libpmix.so /usr/lib/libpmix.so 2>/dev/null | grep -q .'
         want iproute2 command -v ip
         want openssh-server have_admin sshd
         want openssh-client command -v ssh

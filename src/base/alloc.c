@@ -112,12 +112,14 @@ int alloc_refusal(struct err *e)
 static _Noreturn void end_without(size_t size)
 {
 	fprintf(stderr, "stoker: out of memory: the system refused %zu bytes\n", size);
+	err_leave_code(-ENOMEM);
 	_exit(1);
 }
 
 void out_of_memory(void)
 {
 	fputs("stoker: out of memory\n", stderr);
+	err_leave_code(-ENOMEM);
 	_exit(1);
 }
 
@@ -130,6 +132,7 @@ void out_of_memory_for(const char *fmt, ...)
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);
 	fputc('\n', stderr);
+	err_leave_code(-ENOMEM);
 	_exit(1);
 }
 

@@ -10,7 +10,6 @@
 #include <time.h>
 
 #include "base/alloc.h"
-#include "base/virtual.h"
 
 #ifdef __x86_64__
 #include <cpuid.h>
@@ -77,8 +76,6 @@ int64_t clock_now_ns(void)
 {
 	uint64_t scale = atomic_load_explicit(&tick_ns, memory_order_relaxed), since;
 
-	if (virtual_on())
-		return virtual_now_ns();
 	if (scale == 0)
 		return kernel_ns();
 	since = __rdtsc() - anchor.ticks;
@@ -161,7 +158,7 @@ static void measure_rate(void)
 #else
 int64_t clock_now_ns(void)
 {
-	return virtual_on() ? virtual_now_ns() : kernel_ns();
+	return kernel_ns();
 }
 
 static void measure_rate(void)
@@ -203,10 +200,6 @@ int64_t clock_sleep_until(int64_t deadline_ns)
 
 	if (now >= deadline_ns)
 		return now;
-	if (virtual_on()) {
-		virtual_sleep_until(deadline_ns);
-		return virtual_now_ns();
-	}
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
 		;
 	return clock_now_ns();

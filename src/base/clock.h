@@ -14,8 +14,7 @@ static inline double clock_seconds(int64_t ns)
  * microsecond ago. After clock_init, where Linux itself keeps time by the processor's counter
  * (x86-64 with an invariant TSC that all processors share), it is read from that counter, at about
  * half the price: each thread looks at the real clock every tenth of a millisecond, and is within
- * a tenth of a microsecond of it between. Not for signal handlers. In virtual time
- * (base/virtual.h), that. */
+ * a tenth of a microsecond of it between. Not for signal handlers. */
 int64_t clock_now_ns(void);
 /* Measures the rate of the processor's counter, which takes a millisecond; only the first call does
  * anything. Any thread, at any time. */

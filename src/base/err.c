@@ -1,7 +1,10 @@
 #include "base/err.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int err_vset(struct err *e, int code, const char *fmt, va_list ap)
 {
@@ -65,4 +68,21 @@ int err_exit_status(int code)
 	if (code == ERR_TARGET)
 		return 3;
 	return 1;
+}
+
+/* Also called when there is no memory. */
+void err_leave_code(int code)
+{
+	const char *path = getenv(ERR_CODE_FILE);
+	char text[16];
+	int fd = -1, n;
+
+	if (path)
+		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return;
+	n = snprintf(text, sizeof(text), "%d", code);
+	if (write(fd, text, (size_t)n) != n)
+		unlink(path);
+	close(fd);
 }

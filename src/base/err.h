@@ -31,5 +31,9 @@ int err_vset(struct err *e, int code, const char *fmt, va_list ap)
 int err_sys(struct err *e, int errnum, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Puts "<formatted>: " before the text of `e` and returns e->code. `e` must not be NULL. */
 int err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Leaves the code of a failure that ends the process for the one that started it: in the new file
+ * that this variable of the environment names, if it is set. The first code stays. */
+#define ERR_CODE_FILE "STOKER_ERR_CODE_FILE"
+void err_leave_code(int code);
 /* Exit status for a code: 0, 1 failed, 2 usage, 3 target missed. */
 int err_exit_status(int code);

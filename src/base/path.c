@@ -62,3 +62,14 @@ char *path_nearest(const char *path, struct stat *st)
 	}
 	return at;
 }
+
+char *path_of_program(struct err *e)
+{
+	char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (n > 0)
+		return xstrndup(path, (size_t)n);
+	err_set(e, -ENOENT, "cannot find the path of this program (/proc/self/exe)");
+	return NULL;
+}

@@ -20,8 +20,8 @@ int queue_init(struct queue *q, size_t capacity, struct err *e)
 	pthread_mutex_init(&q->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&q->not_empty.changed, &attr);
-	pthread_cond_init(&q->not_full.changed, &attr);
+	pthread_cond_init(&q->not_empty, &attr);
+	pthread_cond_init(&q->not_full, &attr);
 	pthread_condattr_destroy(&attr);
 	return 0;
 }
@@ -31,65 +31,24 @@ void queue_release(struct queue *q)
 	if (!q->slot)
 		return;
 	pthread_mutex_destroy(&q->lock);
-	pthread_cond_destroy(&q->not_empty.changed);
-	pthread_cond_destroy(&q->not_full.changed);
+	pthread_cond_destroy(&q->not_empty);
+	pthread_cond_destroy(&q->not_full);
 	free(q->slot);
 	*q = (struct queue){0};
 }
 
-/* In virtual time nobody else runs until this thread waits. */
-static void lock(struct queue *q)
-{
-	if (!virtual_on())
-		pthread_mutex_lock(&q->lock);
-}
-
-static void unlock(struct queue *q)
-{
-	if (!virtual_on())
-		pthread_mutex_unlock(&q->lock);
-}
-
-/* Until the deadline, INT64_MAX being never: false when that came first. */
-static bool wait_for(struct queue *q, struct queue_side *s, int64_t deadline_ns)
-{
-	const struct timespec ts = {deadline_ns / NS_PER_S, deadline_ns % NS_PER_S};
-
-	if (virtual_on())
-		return virtual_wait_until(&s->fibers, deadline_ns);
-	if (deadline_ns == INT64_MAX)
-		return pthread_cond_wait(&s->changed, &q->lock) == 0;
-	return pthread_cond_timedwait(&s->changed, &q->lock, &ts) == 0;
-}
-
-static void tell_one(struct queue_side *s)
-{
-	if (virtual_on())
-		virtual_wake(&s->fibers, 1);
-	else
-		pthread_cond_signal(&s->changed);
-}
-
-static void tell_all(struct queue_side *s)
-{
-	if (virtual_on())
-		virtual_wake(&s->fibers, -1);
-	else
-		pthread_cond_broadcast(&s->changed);
-}
-
 int queue_put(struct queue *q, void *item)
 {
-	lock(q);
+	pthread_mutex_lock(&q->lock);
 	while (q->count == q->cap && !q->closed)
-		wait_for(q, &q->not_full, INT64_MAX);
+		pthread_cond_wait(&q->not_full, &q->lock);
 	if (q->closed) {
-		unlock(q);
+		pthread_mutex_unlock(&q->lock);
 		return ERR_CANCELED;
 	}
 	q->slot[(q->head + q->count++) % q->cap] = item;
-	tell_one(&q->not_empty);
-	unlock(q);
+	pthread_cond_signal(&q->not_empty);
+	pthread_mutex_unlock(&q->lock);
 	return 0;
 }
 
@@ -101,7 +60,7 @@ static int take_first(struct queue *q, void **item)
 	*item = q->slot[q->head];
 	q->head = (q->head + 1) % q->cap;
 	q->count--;
-	tell_one(&q->not_full);
+	pthread_cond_signal(&q->not_full);
 	return 1;
 }
 
@@ -109,16 +68,17 @@ int queue_get(struct queue *q, void **item)
 {
 	int got;
 
-	lock(q);
+	pthread_mutex_lock(&q->lock);
 	while (q->count == 0 && !q->closed)
-		wait_for(q, &q->not_empty, INT64_MAX);
+		pthread_cond_wait(&q->not_empty, &q->lock);
 	got = take_first(q, item);
-	unlock(q);
+	pthread_mutex_unlock(&q->lock);
 	return got;
 }
 
 int queue_get_timeout(struct queue *q, void **item, int64_t timeout_ns)
 {
+	struct timespec until;
 	int64_t deadline;
 	bool in_time = true;
 	int got = 0;
@@ -127,31 +87,31 @@ int queue_get_timeout(struct queue *q, void **item, int64_t timeout_ns)
 		timeout_ns = 0;
 	if (__builtin_add_overflow(clock_now_ns(), timeout_ns, &deadline))
 		deadline = INT64_MAX;
-
-	lock(q);
+	until = (struct timespec){deadline / NS_PER_S, deadline % NS_PER_S};
+	pthread_mutex_lock(&q->lock);
 	while (q->count == 0 && !q->closed && in_time)
-		in_time = wait_for(q, &q->not_empty, deadline);
+		in_time = pthread_cond_timedwait(&q->not_empty, &q->lock, &until) == 0;
 	got = take_first(q, item);
 	if (got == 0 && !q->closed)
 		got = -ETIMEDOUT;
-	unlock(q);
+	pthread_mutex_unlock(&q->lock);
 	return got;
 }
 
 void queue_close(struct queue *q)
 {
-	lock(q);
+	pthread_mutex_lock(&q->lock);
 	q->closed = true;
-	tell_all(&q->not_empty);
-	tell_all(&q->not_full);
-	unlock(q);
+	pthread_cond_broadcast(&q->not_empty);
+	pthread_cond_broadcast(&q->not_full);
+	pthread_mutex_unlock(&q->lock);
 }
 
 void queue_reopen(struct queue *q)
 {
-	lock(q);
+	pthread_mutex_lock(&q->lock);
 	q->closed = false;
 	q->head = 0;
 	q->count = 0;
-	unlock(q);
+	pthread_mutex_unlock(&q->lock);
 }

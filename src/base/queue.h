@@ -7,17 +7,10 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "base/virtual.h"
-
-/* Whoever waits for a change: threads, or in virtual time fibers. */
-struct queue_side {
-	pthread_cond_t changed;
-	struct virtual_waiters fibers;
-};
 
 struct queue {
 	pthread_mutex_t lock;
-	struct queue_side not_empty, not_full;
+	pthread_cond_t not_empty, not_full;
 	void **slot;
 	size_t cap, head, count;
 	bool closed;

@@ -361,3 +361,93 @@ uint64_t rng_key(uint64_t key, uint64_t a, uint64_t b)
 {
 	return rng_mix64(rng_mix64(rng_mix64(key + GOLDEN) ^ (a + 2 * GOLDEN)) + (b + 1) * GOLDEN);
 }
+
+/* ---- Philox ---- */
+
+#define ROUNDS 10
+#define WORDS 4
+
+void philox_block(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
+{
+	uint32_t c[4], k[2] = {key[0], key[1]};
+
+	memcpy(c, counter, sizeof(c));
+	for (int round = 0; round < ROUNDS; round++) {
+		uint64_t a = (uint64_t)c[0] * 0xd2511f53u, b = (uint64_t)c[2] * 0xcd9e8d57u;
+		uint32_t next[4] = {(uint32_t)(b >> 32) ^ c[1] ^ k[0], (uint32_t)b,
+				    (uint32_t)(a >> 32) ^ c[3] ^ k[1], (uint32_t)a};
+
+		memcpy(c, next, sizeof(c));
+		k[0] += 0x9e3779b9u;
+		k[1] += 0xbb67ae85u;
+	}
+	memcpy(out, c, sizeof(c));
+}
+
+static void block_of(uint64_t low, uint64_t high, uint64_t block, uint32_t out[4])
+{
+	const uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)high,
+				     (uint32_t)(high >> 32)};
+	const uint32_t key[2] = {(uint32_t)low, (uint32_t)(low >> 32)};
+
+	philox_block(counter, key, out);
+}
+
+void philox_init(struct philox *p, uint64_t low, uint64_t high)
+{
+	*p = (struct philox){.low = low, .high = high, .used = WORDS};
+}
+
+uint32_t philox_next(struct philox *p)
+{
+	if (p->used == WORDS) {
+		block_of(p->low, p->high, p->block++, p->word);
+		p->used = 0;
+	}
+	return p->word[p->used++];
+}
+
+uint32_t philox_at(uint64_t low, uint64_t high, uint64_t i)
+{
+	uint32_t word[4];
+
+	block_of(low, high, i / WORDS, word);
+	return word[i % WORDS];
+}
+
+/* ---- a permutation that is computed, not stored ---- */
+
+void perm_init(struct perm *p, uint64_t n, uint64_t key)
+{
+	unsigned bits = n > 1 ? 64u - (unsigned)__builtin_clzll(n - 1) : 1;
+
+	/* over fewer bits some orders of a few numbers come out up to a fifth too often */
+	if (bits < 6)
+		bits = 6;
+	p->n = n;
+	p->low_bits = bits / 2;
+	p->high_mask = (1ull << (bits - p->low_bits)) - 1;
+	for (unsigned r = 0; r < PERM_ROUNDS; r++)
+		p->round_key[r] = rng_word(key, r);
+}
+
+uint64_t perm_at(const struct perm *p, uint64_t i)
+{
+	uint64_t low_mask = (1ull << p->low_bits) - 1;
+	uint64_t v = i;
+
+	if (p->n <= 1)
+		return 0;
+	/* the network permutes more numbers than n: the cycle that starts in range comes back to it
+	 */
+	do {
+		uint64_t high = v >> p->low_bits, low = v & low_mask;
+
+		for (unsigned r = 0; r < PERM_ROUNDS; r += 2) {
+			high ^= rng_mix64(low + p->round_key[r]) & p->high_mask;
+			low ^= rng_mix64(high + p->round_key[r + 1]) & low_mask;
+		}
+		v = (high << p->low_bits) | low;
+	} while (v >= p->n);
+	return v;
+}

@@ -50,3 +50,39 @@ uint64_t rng_mix64(uint64_t x);
 uint64_t rng_word(uint64_t key, uint64_t i);
 /* A key for the sub-stream (a, b) of `key`. */
 uint64_t rng_key(uint64_t key, uint64_t a, uint64_t b);
+
+/* ---- Philox ---- */
+
+/* One block of ten rounds. */
+void philox_block(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+
+/* TensorFlow's PhiloxRandom(low, high) read word by word: the first seed is the key, the second the
+ * upper half of the counter, whose lower half counts blocks. */
+struct philox {
+	uint64_t low, high;
+	uint64_t block; /* the next one */
+	uint32_t word[4];
+	unsigned used; /* words of the present block */
+};
+
+void philox_init(struct philox *p, uint64_t low, uint64_t high);
+uint32_t philox_next(struct philox *p);
+/* The i-th word of the stream. */
+uint32_t philox_at(uint64_t low, uint64_t high, uint64_t i);
+
+/* ---- a permutation that is computed, not stored ---- */
+
+#define PERM_ROUNDS 6
+
+struct perm {
+	uint64_t n;
+	unsigned low_bits; /* the low half; the high half has as many or one more */
+	uint64_t high_mask;
+	uint64_t round_key[PERM_ROUNDS];
+};
+
+/* n may be 0 (then perm_at must not be called). */
+void perm_init(struct perm *p, uint64_t n, uint64_t key);
+/* Where position i (< n) of the shuffled sequence comes from: a value in 0..n-1, each exactly once.
+ */
+uint64_t perm_at(const struct perm *p, uint64_t i);

@@ -11,8 +11,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/virtual.h"
-
 /* A look through an open descriptor takes 0.7 us, one that opens it 5.5 us. */
 #define WORTH_NS 500000
 #define WORTH_OPENING_NS 4000000
@@ -146,8 +144,6 @@ int64_t run_delay_take(int64_t took_ns)
 	struct run_delay now;
 	int64_t since;
 
-	if (virtual_on())
-		return virtual_compute_waited_ns();
 	if (!t || !t->known || took_ns < t->worth_ns || !read_thread(t, &now))
 		return 0;
 	since = now.waited_ns - t->taken_ns;

@@ -32,8 +32,7 @@ void run_delay_begin(struct run_delay_thread *t);
 void run_delay_end(struct run_delay_thread *t);
 /* What the calling thread waited since it last took it, if what it did took at least so long that
  * looking costs less than half a percent of it (0.5 ms; 4 ms where descriptors are short); else 0,
- * and it is part of what is taken next. 0 also for threads that are not counted. In virtual time
- * all that virtual_compute waited. */
+ * and it is part of what is taken next. 0 also for threads that are not counted. */
 int64_t run_delay_take(int64_t took_ns);
 /* The calling thread's, counted or not, since it began. */
 void run_delay_self(struct run_delay *out);

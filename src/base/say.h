@@ -40,3 +40,10 @@ void say(FILE *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Writes composed text of several lines to a stream. Colours are kept where the stream is a
  * terminal. */
 void say_text(FILE *out, const struct buf *text);
+
+/* ---- words of shell commands ---- */
+
+/* Appends a word as bash takes it from a script or a terminal, quoted where it must be. A word with
+ * control characters, characters that mislead (say.h) or bytes that are no UTF-8 gets the form
+ * $'\x1b', so that the command shows what it holds and still names the same bytes. */
+void shell_put_word(struct buf *out, const char *word);

@@ -16,7 +16,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/run_delay.h"
-#include "base/virtual.h"
 
 #define STACK_DEFAULT (256u * 1024u)
 #define STOP_POLL_NS (NS_PER_S / 10)
@@ -72,27 +71,12 @@ void thread_wait(_Atomic uint32_t *word, uint32_t seen, int64_t timeout_ns)
 {
 	struct timespec ts = {timeout_ns / NS_PER_S, timeout_ns % NS_PER_S};
 
-	if (virtual_on()) {
-		virtual_word_wait(word, seen, timeout_ns);
-		return;
-	}
 	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, timeout_ns < 0 ? NULL : &ts, NULL, 0);
 }
 
 void thread_wake(_Atomic uint32_t *word, int count)
 {
-	if (virtual_on()) {
-		virtual_word_wake(word, count);
-		return;
-	}
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count < 0 ? INT_MAX : count, NULL, NULL, 0);
-}
-
-static void has_ended(struct thread *t)
-{
-	/* release: whoever sees it sees all that the thread did, without having joined it */
-	atomic_store_explicit(&t->ended, 1, memory_order_release);
-	thread_wake(&t->ended, -1);
 }
 
 static void *thread_main(void *arg)
@@ -103,16 +87,10 @@ static void *thread_main(void *arg)
 	run_delay_begin(&counted);
 	t->work(t->arg);
 	run_delay_end(&counted);
-	has_ended(t);
+	/* release: whoever sees it sees all that the thread did, without having joined it */
+	atomic_store_explicit(&t->ended, 1, memory_order_release);
+	thread_wake(&t->ended, -1);
 	return NULL;
-}
-
-static void fiber_main(void *arg)
-{
-	struct thread *t = arg;
-
-	t->work(t->arg);
-	has_ended(t);
 }
 
 int thread_run(struct thread *t, void (*work)(void *arg), void *arg, size_t stack_bytes,
@@ -124,9 +102,7 @@ int thread_run(struct thread *t, void (*work)(void *arg), void *arg, size_t stac
 	t->work = work;
 	t->arg = arg;
 	atomic_store_explicit(&t->ended, 0, memory_order_relaxed);
-	t->in_virtual_time = virtual_on();
-	rc = t->in_virtual_time ? virtual_spawn(virtual_here, fiber_main, t, e)
-				: thread_start(&t->id, thread_main, t, stack_bytes, name, e);
+	rc = thread_start(&t->id, thread_main, t, stack_bytes, name, e);
 	t->running = rc == 0;
 	return rc;
 }
@@ -144,8 +120,7 @@ bool thread_join_within(struct thread *t, int64_t timeout_ns)
 			return false;
 		thread_wait(&t->ended, 0, timeout_ns < 0 ? -1 : left);
 	}
-	if (!t->in_virtual_time)
-		pthread_join(t->id, NULL);
+	pthread_join(t->id, NULL);
 	t->running = false;
 	return true;
 }
@@ -172,7 +147,7 @@ bool thread_join_grace(struct thread *t, int64_t (*stopped_ns)(void *arg), void 
 
 void thread_leave(struct thread *t)
 {
-	if (t->running && !t->in_virtual_time)
+	if (t->running)
 		pthread_detach(t->id);
 	t->running = false;
 }

@@ -20,13 +20,11 @@ struct thread {
 	void *arg;
 	pthread_t id;
 	bool running;           /* started, and neither joined nor left behind */
-	bool in_virtual_time;   /* a fiber; `id` means nothing */
 	_Atomic uint32_t ended; /* futex word: the thread's last act */
 };
 
 /* As thread_start. A thread that was joined can be run again. Its waits for a processor are counted
- * (base/run_delay.h). In virtual time (base/virtual.h) it is a fiber of the caller's world, whose
- * stacks are all alike, without a name. */
+ * (base/run_delay.h). */
 int thread_run(struct thread *t, void (*work)(void *arg), void *arg, size_t stack_bytes,
 	       const char *name, struct err *e);
 /* Joins it when it ends within timeout_ns (< 0: whenever it ends): true when it does not run any

@@ -10,7 +10,7 @@
 #include "checkpoint/pool.h"
 #include "checkpoint/stream.h"
 #include "format/python/pybuffer.h"
-#include "store/map.h"
+#include "store/mapped.h"
 #include "workload/backend.h"
 
 enum { TORCH_1, TORCH_2 }; /* checkpoint.torch */

@@ -2,8 +2,8 @@
 #include "base/say.h"
 #include "cli/cli.h"
 #include "cli/data_folder.h"
-#include "cli/launcher.h"
 #include "conf/override.h"
+#include "launch/launcher.h"
 #include "study/small.h"
 #include "workload/key.h"
 
@@ -23,172 +23,78 @@
 #define RANKS_MAX 65536
 #define REPEAT_MAX 1000
 
-#define FIELD(member) .offset = offsetof(struct cli_args, member)
+#define FLAG_ARGS struct cli_args
 
 static const char *const progress_names[] = {
-	[PROGRESS_CHOICE_AUTO] = "auto",   [PROGRESS_CHOICE_PANEL] = "panel",
-	[PROGRESS_CHOICE_LINES] = "lines", [PROGRESS_CHOICE_JSON] = "json",
-	[PROGRESS_CHOICE_NONE] = "none",   NULL};
+	[PROGRESS_AUTO] = "auto", [PROGRESS_PANEL] = "panel", [PROGRESS_LINES] = "lines",
+	[PROGRESS_JSON] = "json", [PROGRESS_NONE] = "none",   NULL};
 static const char *const cfg_names[] = {"job", NULL};
 
-const struct flag operand_workload = {
-	.name = "WORKLOAD",
-	.help = "a built-in workload ('stoker show workloads' lists them) or a YAML file"};
-const struct flag operand_key = {
-	.name = "key=value",
-	.help = "any key of the workload, with or without the prefix 'workload.'; Hydra's "
-		"++key=value, +key=value and ~key are accepted too"};
-const struct flag flag_ranks = {
-	.name = "--ranks",
-	.letter = "-n",
-	.value = "N",
-	.kind = FLAG_COUNT,
-	FIELD(ranks),
-	.min = 1,
-	.max = RANKS_MAX,
-	.help = "number of emulated accelerators in all processes together (default: 1 per "
-		"process)"};
-const struct flag flag_per_process = {
-	.name = "--accelerators-per-process",
-	.value = "N",
-	.kind = FLAG_COUNT,
-	FIELD(per_process),
-	.min = 1,
-	.max = RANKS_MAX,
-	.help = "number of emulated accelerators in each process that mpirun, mpiexec or srun "
-		"starts"};
-const struct flag flag_hosts = {.name = "--hosts",
-				.value = "HOSTS",
-				.kind = FLAG_TEXT,
-				FIELD(hosts),
-				.help = "starts the run on these hosts over ssh, without MPI: "
-					"names separated by commas, with "
-					"one process each, or NAME:N for N; -n is the number of "
-					"accelerators of all of them. "
-					"The program has to be at the same path everywhere. "
-					"Results are written on the first "
-					"host"};
-const struct flag flag_ssh = {
-	.name = "--ssh",
-	.value = "PROGRAM",
-	.kind = FLAG_TEXT,
-	FIELD(ssh),
-	.help = "with --hosts: a program that takes arguments, the name of a "
-		"host and a command for its shell, as ssh does (default: ssh -o "
-		"BatchMode=yes)"};
-const struct flag flag_ssh_arg = {
-	.name = "--ssh-arg",
-	.value = "ARG",
-	.kind = FLAG_LIST,
-	FIELD(ssh_args),
-	.help = "with --hosts: one more argument of that program, before the "
-		"host; can be repeated"};
-const struct flag flag_copy_binary = {
-	.name = "--copy-binary",
-	.kind = FLAG_SET,
-	FIELD(copy_binary),
-	.help = "with --hosts: sends this program to each host, into a new "
-		"folder that is removed at once"};
-const struct flag flag_output = {.name = "--output",
-				 .letter = "-o",
-				 .value = "FOLDER",
-				 .kind = FLAG_TEXT,
-				 FIELD(folder),
-				 .help = "folder for the results (default: hydra.run.dir)"};
-const struct flag flag_data = {
-	.name = "--data",
-	.value = "FOLDER",
-	.kind = FLAG_TEXT,
-	FIELD(data),
-	.help = "the folder of the dataset (dataset.data_folder); format, number and sizes of "
-		"files are taken from what is there, and keys given as well win"};
-const struct flag flag_config_dir = {.name = "--config-dir",
-				     .hidden = "-cd",
-				     .value = "DIR",
-				     .kind = FLAG_TEXT,
-				     FIELD(config_dir),
-				     .help = "search this folder for workloads first"};
-const struct flag flag_strict = {.name = "--strict",
-				 .kind = FLAG_SET,
-				 FIELD(strict),
-				 .help = "treat an unknown key as an error, not as a warning"};
-const struct flag flag_check = {.name = "--check",
-				.kind = FLAG_SET,
-				FIELD(check),
-				.help = "exit with status 3 when AU of the whole run is below its "
-					"target (metric.au), a verdict is FAIL, or more than 10 % "
-					"of the bytes came from the page cache and nothing asked "
-					"for that"};
-const struct flag flag_samples_per_s = {
-	.name = "--min-samples-per-s",
-	.value = "X",
-	.kind = FLAG_REAL,
-	FIELD(samples_per_s),
-	.min = 0,
-	.max = INT64_MAX,
-	.help = "exit with status 3 when the whole run delivered fewer samples a second"};
-const struct flag flag_repeat = {
-	.name = "--repeat",
-	.value = "N",
-	.kind = FLAG_COUNT,
-	FIELD(repeat),
-	.min = 1,
-	.max = REPEAT_MAX,
-	.help = "make N runs, each begun alike, with their results in the folders 1 to N, and "
-		"print their mean and 95 % interval; the checks go by its lower end"};
-const struct flag flag_truth_table = {
-	.name = "--truth-table",
-	.kind = FLAG_SET,
-	FIELD(truth_table),
-	.help = "run a sample of the files four times instead (from the storage, from the page "
-		"cache, with O_DIRECT, from memory) and print the results side by side"};
-const struct flag flag_small = {
-	.name = "--small",
-	.kind = FLAG_SET,
-	FIELD(small),
-	.help = "a quick look: generate a dataset of at most 4 GB and read it in two epochs, cold. "
-		"Samples and steps are scaled down alike, so an accelerator needs the same "
-		"bytes/s"};
-const struct flag flag_verbose = {.name = "--verbose",
-				  .letter = "-v",
-				  .kind = FLAG_SET,
-				  FIELD(verbose),
-				  .help = "print all that is known of a run instead of the short "
-					  "answer, and DLIO's log lines "
-					  "(in dlio.log in any case)"};
-const struct flag flag_quiet = {.name = "--quiet",
-				.letter = "-q",
-				.kind = FLAG_SET,
-				FIELD(quiet),
-				.help = "print neither progress nor warnings on the terminal"};
-const struct flag flag_progress = {
-	.name = "--progress",
-	.value = "MODE",
-	.kind = FLAG_CHOICE,
-	FIELD(progress),
-	.choices = progress_names,
-	.help = "form of the progress on stderr: panel (redrawn in place), lines, json (one object "
-		"per line) or none; the default, auto, is panel on a terminal and lines elsewhere"};
-const struct flag flag_progress_file = {
-	.name = "--progress-file",
-	.value = "FILE",
-	.kind = FLAG_TEXT,
-	FIELD(progress_file),
-	.help = "also write the json form to this file, to a FIFO that has a reader, or to "
-		"/dev/fd/N"};
-const struct flag flag_progress_interval = {
-	.name = "--progress-interval",
-	.value = "S",
-	.kind = FLAG_TEXT,
-	FIELD(progress_interval),
-	.help = "seconds between two updates (default: panel 0.25, lines 10, json 1)"};
-const struct flag flag_cfg = {.name = "--cfg",
-			      .hidden = "-c",
-			      .value = "job",
-			      .kind = FLAG_CHOICE,
-			      FIELD(cfg),
-			      .choices = cfg_names,
-			      .help = "print the composed workload and exit, as Hydra does"};
+/* clang-format off */
+const struct flag operand_workload = F_OPERAND("WORKLOAD",
+	"a built-in workload ('stoker show workloads' lists them) or a YAML file");
+const struct flag operand_key = F_OPERAND("key=value",
+	"any key of the workload, with or without the prefix 'workload.'; Hydra's ++key=value, "
+	"+key=value and ~key are accepted too");
+const struct flag flag_ranks = F_COUNT("--ranks", "N", ranks, 1, RANKS_MAX,
+	"number of emulated accelerators in all processes together (default: 1 per process)",
+	.letter = "-n");
+const struct flag flag_per_process = F_COUNT("--accelerators-per-process", "N",
+	per_process, 1, RANKS_MAX,
+	"number of emulated accelerators in each process that mpirun, mpiexec or srun starts");
+const struct flag flag_hosts = F_TEXT("--hosts", "HOSTS", hosts,
+	"starts the run on these hosts over ssh, without MPI: names separated by commas, with "
+	"one process each, or NAME:N for N; -n is the number of accelerators of all of them. "
+	"The program has to be at the same path everywhere. Results are written on the first "
+	"host");
+const struct flag flag_ssh = F_TEXT("--ssh", "PROGRAM", ssh,
+	"with --hosts: a program that takes arguments, the name of a host and a command for its "
+	"shell, as ssh does (default: ssh -o BatchMode=yes)");
+const struct flag flag_ssh_arg = F_LIST("--ssh-arg", "ARG", ssh_args,
+	"with --hosts: one more argument of that program, before the host; can be repeated");
+const struct flag flag_copy_binary = F_SET("--copy-binary", copy_binary,
+	"with --hosts: sends this program to each host, into a new folder that is removed at "
+	"once");
+const struct flag flag_output = F_TEXT("--output", "FOLDER", folder,
+	"folder for the results (default: hydra.run.dir)", .letter = "-o");
+const struct flag flag_data = F_TEXT("--data", "FOLDER", data,
+	"the folder of the dataset (dataset.data_folder); format, number and sizes of files are "
+	"taken from what is there, and keys given as well win");
+const struct flag flag_config_dir = F_TEXT("--config-dir", "DIR", config_dir,
+	"search this folder for workloads first", .hidden = "-cd");
+const struct flag flag_strict = F_SET("--strict", strict,
+	"treat an unknown key as an error, not as a warning");
+const struct flag flag_check = F_SET("--check", check,
+	"exit with status 3 when AU of the whole run is below its target (metric.au), a verdict "
+	"is FAIL, or more than 10 % of the bytes came from the page cache and nothing asked for "
+	"that");
+const struct flag flag_samples_per_s = F_REAL("--min-samples-per-s", "X", samples_per_s, 0,
+	INT64_MAX,
+	"exit with status 3 when the whole run delivered fewer samples a second");
+const struct flag flag_repeat = F_COUNT("--repeat", "N", repeat, 1, REPEAT_MAX,
+	"make N runs, each begun alike, with their results in the folders 1 to N, and print "
+	"their mean and 95 % interval; the checks go by its lower end");
+const struct flag flag_truth_table = F_SET("--truth-table", truth_table,
+	"run a sample of the files four times instead (from the storage, from the page cache, "
+	"with O_DIRECT, from memory) and print the results side by side");
+const struct flag flag_small = F_SET("--small", small,
+	"a quick look: generate a dataset of at most 4 GB and read it in two epochs, cold. "
+	"Samples and steps are scaled down alike, so an accelerator needs the same bytes/s");
+const struct flag flag_verbose = F_SET("--verbose", verbose,
+	"print all that is known of a run instead of the short answer, and DLIO's log lines (in "
+	"dlio.log in any case)", .letter = "-v");
+const struct flag flag_quiet = F_SET("--quiet", quiet,
+	"print neither progress nor warnings on the terminal", .letter = "-q");
+const struct flag flag_progress = F_CHOICE("--progress", "MODE", progress, progress_names,
+	"form of the progress on stderr: panel (redrawn in place), lines, json (one object per "
+	"line) or none; the default, auto, is panel on a terminal and lines elsewhere");
+const struct flag flag_progress_file = F_TEXT("--progress-file", "FILE", progress_file,
+	"also write the json form to this file, to a FIFO that has a reader, or to /dev/fd/N");
+const struct flag flag_progress_interval = F_TEXT("--progress-interval", "S", progress_interval,
+	"seconds between two updates (default: panel 0.25, lines 10, json 1)");
+const struct flag flag_cfg = F_CHOICE("--cfg", "job", cfg, cfg_names,
+	"print the composed workload and exit, as Hydra does", .hidden = "-c");
+/* clang-format on */
 
 /* Paths may hold '=', too. In an override no '/' stands before it, and a file may have any name but
  * that of a key. */
@@ -346,6 +252,15 @@ const char *cli_workload_name(const struct cli_args *a)
 		if (str_starts(a->override[i], hydra))
 			return a->override[i] + strlen(hydra);
 	return "default";
+}
+
+struct progress_request cli_progress(const struct cli_args *a)
+{
+	return (struct progress_request){.title = cli_workload_name(a),
+					 .form = (enum progress_form)a->progress,
+					 .quiet = a->quiet,
+					 .file = a->progress_file,
+					 .interval = a->progress_interval};
 }
 
 void cli_set_console(const struct cli_args *a)

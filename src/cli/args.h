@@ -7,15 +7,8 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "cli/flags.h"
+#include "screen/progress.h"
 #include "workload/workload.h"
-
-enum progress_choice {
-	PROGRESS_CHOICE_AUTO,
-	PROGRESS_CHOICE_PANEL,
-	PROGRESS_CHOICE_LINES,
-	PROGRESS_CHOICE_JSON,
-	PROGRESS_CHOICE_NONE,
-};
 
 struct cli_args {
 	const char *workload;  /* NULL: none was named */
@@ -30,7 +23,7 @@ struct cli_args {
 	bool ranks_given;
 	bool strict, quiet, verbose, check, inspect, truth_table, small;
 	int cfg;      /* 0: --cfg job, print the composed configuration and exit; -1: not given */
-	int progress; /* enum progress_choice */
+	int progress; /* enum progress_form */
 	const char *progress_file, *progress_interval, *folder; /* NULL: not given */
 	char *output;                                           /* -o: as output.folder; owned */
 	const char *title;        /* what progress calls the run; NULL: its workload */
@@ -68,5 +61,7 @@ void cli_settle_folder(struct workload *w);
 /* Before the command ends: removes that folder, and those above it that were made for it, where
  * nothing was written into it. */
 void cli_unsettle_folder(void);
+/* What was asked for of the progress; borrows from `a`. */
+struct progress_request cli_progress(const struct cli_args *a);
 /* What goes to the terminal: warnings, or with -v DLIO's log lines too, or with -q errors alone. */
 void cli_set_console(const struct cli_args *a);

@@ -9,9 +9,9 @@
 #include "base/say.h"
 #include "cli/cli.h"
 #include "cli/result_args.h"
-#include "cli/terminal.h"
 #include "readback/audit.h"
 #include "result/json_out.h"
+#include "screen/terminal.h"
 
 static int print_findings(const struct audit *a, const struct result_args *args, struct err *e)
 {
@@ -37,7 +37,7 @@ static int audit(const struct result_args *args, struct err *e)
 {
 	struct records all;
 	struct audit a;
-	int rc = audit_read(&a, &all, args->folder, args->folders, NULL, e);
+	int rc = audit_read(&a, &all, args->folder, args->folders, !args->quick, NULL, e);
 
 	if (rc == 0) {
 		result_tell_running(&all);
@@ -66,22 +66,21 @@ static int audit_main(const struct command *c, int argc, char **argv)
 	return rc < 0 ? cli_fail(&e) : 0;
 }
 
-static const struct flag operand_result = {
-	.name = "RESULT",
-	.help = "the folder of a run (with summary.json), or a folder that holds such folders"};
-static const struct flag flag_check_results = {
-	.name = "--check",
-	.kind = FLAG_SET,
-	.offset = offsetof(struct result_args, check),
-	.help = "exit with status 3 when a result is invalid (a finding of level FAIL)"};
-static const struct flag flag_details = {
-	.name = "--verbose",
-	.letter = "-v",
-	.kind = FLAG_SET,
-	.offset = offsetof(struct result_args, verbose),
-	.help = "list the findings of each of several results, and what was checked"};
-static const struct flag *const flags[] = {&operand_result, &flag_details, &flag_json,
-					   &flag_check_results, NULL};
+#define FLAG_ARGS struct result_args
+
+/* clang-format off */
+static const struct flag *const flags[] = {
+	F(OPERAND, "RESULT",
+	  "the folder of a run (with summary.json), or a folder that holds such folders"),
+	F(SET, "--verbose", verbose,
+	  "list the findings of each of several results, and what was checked", .letter = "-v"),
+	&flag_json,
+	F(SET, "--quick", quick,
+	  "do not make limit and predictions again, which takes a third of a second a result"),
+	F(SET, "--check", check,
+	  "exit with status 3 when a result is invalid (a finding of level FAIL)"),
+	NULL};
+/* clang-format on */
 
 const struct command command_audit = {
 	.name = "audit",

@@ -9,18 +9,17 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/child.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/named_output.h"
+#include "base/remove_tree.h"
 #include "base/say.h"
 #include "base/str.h"
 #include "cli/calibrate_script.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
-#include "cli/signals.h"
-#include "base/child_log.h"
-#include "base/remove_tree.h"
+#include "os/child.h"
+#include "os/signals.h"
 #include "workload/framework_costs.h"
 #include "workload/workload.h"
 
@@ -426,43 +425,22 @@ static int calibrate_main(const struct command *c, int argc, char **argv)
 	return rc < 0 ? cli_fail(&e) : 0;
 }
 
-static const struct flag flag_file = {.name = "--output",
-				      .letter = "-o",
-				      .value = "FILE",
-				      .kind = FLAG_TEXT,
-				      .offset = offsetof(struct calibrate_args, output),
-				      .help = "where the profile is written (costs.yaml)"};
-static const struct flag flag_python = {
-	.name = "--python",
-	.value = "PROGRAM",
-	.kind = FLAG_TEXT,
-	.offset = offsetof(struct calibrate_args, python),
-	.help = "the Python of your training, such as venv/bin/python (python3)"};
-static const struct flag flag_only = {
-	.name = "--only",
-	.value = "ROWS",
-	.kind = FLAG_TEXT,
-	.offset = offsetof(struct calibrate_args, only),
-	.help = "measure these rows, with commas between them, such as load_npz,collate"};
-static const struct flag flag_name = {.name = "--name",
-				      .value = "NAME",
-				      .kind = FLAG_TEXT,
-				      .offset = offsetof(struct calibrate_args, name),
-				      .help = "the name of the profile (torch-VERSION-local)"};
-static const struct flag flag_time_limit = {.name = "--time-limit",
-					    .value = "SECONDS",
-					    .kind = FLAG_REAL,
-					    .offset = offsetof(struct calibrate_args, time_limit),
-					    .min = 1,
-					    .max = 86400,
-					    .help = "end Python if it takes longer (600)"};
-static const struct flag flag_silent = {.name = "--quiet",
-					.letter = "-q",
-					.kind = FLAG_SET,
-					.offset = offsetof(struct calibrate_args, quiet),
-					.help = "print only what is missing"};
-static const struct flag *const flags[] = {&flag_file,       &flag_python, &flag_only, &flag_name,
-					   &flag_time_limit, &flag_silent, NULL};
+#define FLAG_ARGS struct calibrate_args
+
+/* clang-format off */
+static const struct flag *const flags[] = {
+	F(TEXT, "--output", "FILE", output,
+	  "where the profile is written (costs.yaml)", .letter = "-o"),
+	F(TEXT, "--python", "PROGRAM", python,
+	  "the Python of your training, such as venv/bin/python (python3)"),
+	F(TEXT, "--only", "ROWS", only,
+	  "measure these rows, with commas between them, such as load_npz,collate"),
+	F(TEXT, "--name", "NAME", name, "the name of the profile (torch-VERSION-local)"),
+	F(REAL, "--time-limit", "SECONDS", time_limit, 1, 86400,
+	  "end Python if it takes longer (600)"),
+	F(SET, "--quiet", quiet, "print only what is missing", .letter = "-q"),
+	NULL};
+/* clang-format on */
 
 const struct command command_calibrate = {
 	.name = "calibrate",

@@ -8,28 +8,26 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/child.h"
-#include "base/child_log.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/say.h"
 #include "base/str.h"
-#include "capacity/capacity.h"
-#include "capacity/writers.h"
+#include "study/capacity.h"
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
-#include "cli/hosts.h"
-#include "cli/launcher.h"
-#include "cli/signals.h"
-#include "cli/terminal.h"
+#include "launch/hosts.h"
+#include "launch/launcher.h"
+#include "os/child.h"
+#include "os/signals.h"
 #include "result/json_out.h"
+#include "screen/terminal.h"
 
 #define ACCELERATORS_MAX 100000
 #define ACCELERATORS_DEFAULT 1024
 #define TIME_DEFAULT 60
 #define PAGE_NAME "capacity.html"
-#define PAGE_WAIT_NS (120 * NS_PER_S)
+#define PAGE_WAIT_S 120
 
 static struct stop_flag stop;
 
@@ -48,17 +46,10 @@ struct capacity_args {
 /* ---- what is seen ---- */
 
 struct view {
-	bool quiet, terminal, line;
+	bool quiet, terminal;
 	const struct capacity *c;
 	struct terminal screen;
 };
-
-static void clear_line(struct view *v)
-{
-	if (v->line)
-		say(stderr, "\r\033[K");
-	v->line = false;
-}
 
 /* "8 to 16": where the knee is, as far as is known. */
 static void put_bracket(const struct knee *k, struct buf *out)
@@ -79,12 +70,8 @@ static void put_bracket(const struct knee *k, struct buf *out)
 static void put_tick(struct view *v, const struct capacity_event *ev)
 {
 	char took[32], all[32];
-	unsigned columns, rows;
 	struct buf line = {0};
 
-	if (!terminal_ready(&v->screen))
-		return;
-	terminal_size(&v->screen, &columns, &rows);
 	if (ev->accelerators)
 		buf_say(&line, "  %u accelerator%s: %s", ev->accelerators,
 			ev->accelerators == 1 ? "" : "s",
@@ -95,9 +82,8 @@ static void put_tick(struct view *v, const struct capacity_event *ev)
 	if (isfinite(ev->expected_s))
 		buf_say(&line, " of about %s", str_seconds(ev->expected_s, all, sizeof(all)));
 	put_bracket(&v->c->knee, &line);
-	say(stderr, "\r\033[K%.*s", (int)columns - 1, line.data);
+	terminal_line(&v->screen, &line);
 	buf_release(&line);
-	v->line = true;
 }
 
 static void show_event(void *arg, const struct capacity_event *ev)
@@ -115,7 +101,7 @@ static void show_event(void *arg, const struct capacity_event *ev)
 	}
 	if (ev->kind == CAPACITY_RUN)
 		return;
-	clear_line(v);
+	terminal_line(&v->screen, NULL);
 	if (ev->kind == CAPACITY_GENERATE) {
 		buf_say(&line, "generating %s in '%s'",
 			isfinite(ev->bytes) ? str_bytes(ev->bytes, bytes, sizeof(bytes)) : "data",
@@ -126,7 +112,7 @@ static void show_event(void *arg, const struct capacity_event *ev)
 			"the search begins again",
 			v->c->changed_at, v->c->changed_from, v->c->changed_to);
 	} else {
-		capacity_put_run(v->c, ev->run, &line);
+		capacity_put_run(ev->run, &line);
 		if (ev->kind == CAPACITY_FOUND)
 			buf_puts(&line, ", already measured");
 		put_bracket(&v->c->knee, &line);
@@ -144,50 +130,37 @@ static int write_page(const struct capacity_options *o, struct err *e)
 	AUTO_FREE char *page = path_join(o->folder, PAGE_NAME);
 	AUTO_FREE char *log = path_join(o->folder, "page.log");
 	AUTO_FREE char *title = xasprintf("Capacity: %s", o->name);
-	const char *const argv[] = {o->program, "report", "-o",      page, "--title",
-				    title,      "--",     o->folder, NULL};
-	int64_t begin = clock_now_ns();
-	char outcome[ERR_TEXT_MAX - 128];
-	struct child child;
+	const char *const argv[] = {o->base.program, "report", "-o", page,
+				    "--title",       title,    "--", o->folder};
+	const struct runner_child limits = {
+		.log = log, .kept = log, .limit_s = PAGE_WAIT_S, .stop = &stop};
+	struct str_list command = {0};
+	double seconds;
 	int rc;
 
+	for (size_t i = 0; i < sizeof(argv) / sizeof(argv[0]); i++)
+		str_list_add(&command, xstrdup(argv[i]));
 	unlink(log);
-	rc = child_start(&child, argv, log, e);
-	if (rc < 0)
-		return rc;
-	while (!child_wait(&child, NS_PER_S / 10))
-		if (stop_is_set(&stop) || clock_now_ns() - begin > PAGE_WAIT_NS) {
-			child_end(&child, NS_PER_S, &stop);
-			break;
-		}
-	if (child_outcome(&child, outcome, sizeof(outcome)) == 0) {
+	rc = runner_child(&command, &limits, &seconds, e);
+	str_list_release(&command);
+	if (rc == 0)
 		unlink(log);
-		return 0;
-	}
-	child_log_reason(log, outcome, log, outcome, sizeof(outcome));
-	return err_set(e, -EIO, "the page was not written: %.800s", outcome);
+	return rc == 0 ? 0 : err_wrap(e, "the page was not written");
 }
 
 /* ---- the command ---- */
 
-static void print_answer(const struct capacity *c, const struct capacity_args *a)
+/* `answer` is of --json, and released; else `text` is what is printed. */
+static void print_answer(json_t *answer, struct buf *text)
 {
-	struct buf text = {0};
-
-	if (a->json) {
-		json_t *root = capacity_json(c);
-
-		json_put_dump(&text, root, JSON_INDENT(4), JSON_EXACT);
-		json_decref(root);
-		buf_putc(&text, '\n');
-	} else {
-		capacity_text(c, &text);
-		if (c->complete)
-			buf_say(&text, "\n  page: %s/%s\n", c->o->folder, PAGE_NAME);
+	if (answer) {
+		json_put_dump(text, answer, JSON_INDENT(4), JSON_EXACT);
+		json_decref(answer);
+		buf_putc(text, '\n');
 	}
-	say_text(stdout, &text);
+	say_text(stdout, text);
 	fflush(stdout);
-	buf_release(&text);
+	buf_release(text);
 }
 
 static int check_target(const struct workload *w, struct capacity_options *o, struct err *e)
@@ -214,6 +187,7 @@ static int find(const struct capacity_args *a, const struct workload *w, struct 
 	struct view view = {.quiet = a->run.quiet, .terminal = terminal_can_draw(STDERR_FILENO)};
 	struct err unwritten = {0};
 	struct capacity c = {0};
+	struct buf text = {0};
 	int rc = signals_start(&stop, e), page = 0;
 
 	if (rc < 0)
@@ -221,11 +195,16 @@ static int find(const struct capacity_args *a, const struct workload *w, struct 
 	view.c = &c;
 	terminal_init(&view.screen, STDERR_FILENO);
 	rc = capacity_find(&c, w, o, show_event, &view, e);
-	clear_line(&view);
+	terminal_line(&view.screen, NULL);
 	if (c.complete && rc == 0)
 		page = write_page(o, &unwritten);
+	if (c.runs && !a->json) {
+		capacity_text(&c, &text);
+		if (c.complete)
+			buf_say(&text, "\n  page: %s/%s\n", o->folder, PAGE_NAME);
+	}
 	if (c.runs)
-		print_answer(&c, a);
+		print_answer(a->json ? capacity_json(&c) : NULL, &text);
 	if (rc == ERR_CANCELED)
 		say_interrupted(o, e);
 	if (rc == 0 && page < 0) {
@@ -237,24 +216,6 @@ static int find(const struct capacity_args *a, const struct workload *w, struct 
 	return rc;
 }
 
-static void print_writers(const struct writers *x, const struct capacity_options *o, bool json)
-{
-	struct buf text = {0};
-
-	if (json) {
-		json_t *root = writers_json(x, o);
-
-		json_put_dump(&text, root, JSON_INDENT(4), JSON_EXACT);
-		json_decref(root);
-		buf_putc(&text, '\n');
-	} else {
-		writers_text(x, o, &text);
-	}
-	say_text(stdout, &text);
-	fflush(stdout);
-	buf_release(&text);
-}
-
 /* --checkpoint */
 static int find_writers(const struct capacity_args *a, const struct workload *w,
 			const struct capacity_options *o, struct err *e)
@@ -262,6 +223,7 @@ static int find_writers(const struct capacity_args *a, const struct workload *w,
 	struct capacity none = {.o = o};
 	struct view view = {
 		.quiet = a->run.quiet, .terminal = terminal_can_draw(STDERR_FILENO), .c = &none};
+	struct buf text = {0};
 	struct writers x;
 	int rc = signals_start(&stop, e);
 
@@ -269,27 +231,15 @@ static int find_writers(const struct capacity_args *a, const struct workload *w,
 		return rc;
 	terminal_init(&view.screen, STDERR_FILENO);
 	rc = writers_find(&x, w, o, show_event, &view, e);
-	clear_line(&view);
+	terminal_line(&view.screen, NULL);
+	if (x.points && !a->json)
+		writers_text(&x, o, &text);
 	if (x.points)
-		print_writers(&x, o, a->json);
+		print_answer(a->json ? writers_json(&x, o) : NULL, &text);
 	if (rc == ERR_CANCELED)
 		say_interrupted(o, e);
 	terminal_release(&view.screen);
 	return rc;
-}
-
-static int refuse_launcher(struct err *e)
-{
-	struct launcher l;
-
-	launcher_find(&l);
-	if (!l.name || l.processes == 1)
-		return 0;
-	return err_set(
-		e, ERR_USAGE,
-		"'capacity' was started under %s; run it once, without a launcher: it starts "
-		"the runs itself. If there is no launcher, unset %s",
-		l.name, l.mark);
 }
 
 /* The words of 'run --hosts' but for the list itself. */
@@ -328,13 +278,12 @@ static int take_hosts(struct capacity_args *a, struct capacity_options *o, struc
 
 static int capacity(struct capacity_args *a, struct err *e)
 {
-	char program[4096];
-	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	AUTO_FREE char *program = path_of_program(e);
 	struct workload w = {0};
-	struct capacity_options o = {.program = program,
-				     .workload = a->run.workload,
+	struct capacity_options o = {.base = {.program = program,
+					      .workload = a->run.workload,
+					      .config_dir = a->run.config_dir},
 				     .name = cli_workload_name(&a->run),
-				     .config_dir = a->run.config_dir,
 				     .max = a->max ? (uint32_t)a->max : ACCELERATORS_DEFAULT,
 				     .time_s = a->time_s > 0 ? a->time_s : TIME_DEFAULT,
 				     .target = a->au,
@@ -342,15 +291,12 @@ static int capacity(struct capacity_args *a, struct err *e)
 				     .stop = &stop};
 	AUTO_FREE char *target = NULL;
 	const char **own = NULL;
-	int rc = refuse_launcher(e);
+	int rc = program ? launcher_refuse("capacity", "it starts the runs itself", e) : e->code;
 
 	if (rc == 0)
 		rc = take_hosts(a, &o, e);
 	if (rc < 0)
 		return rc;
-	if (n <= 0)
-		return err_set(e, -ENOENT, "cannot find the path of this program (/proc/self/exe)");
-	program[n] = '\0';
 	cli_set_console(&a->run);
 	rc = cli_load_workload(&a->run, clock_wall_ns(), &w, e);
 	if (rc == 0 && !a->checkpoint)
@@ -358,15 +304,15 @@ static int capacity(struct capacity_args *a, struct err *e)
 	if (rc == 0) {
 		if (!a->run.folder)
 			cli_settle_folder(&w);
-		o.overrides = own = xcalloc(a->run.overrides + 2, sizeof(*own));
+		o.base.overrides = own = xcalloc(a->run.overrides + 2, sizeof(*own));
 		/* the folder is of the search, and each run has its own */
 		for (size_t i = 0; i < a->run.overrides; i++)
 			if (a->run.override[i] != a->run.output)
-				own[o.override_count++] = a->run.override[i];
+				own[o.base.override_count++] = a->run.override[i];
 		/* so that the runs are judged by it, too */
 		if (a->au > 0) {
 			target = xasprintf("++workload.metric.au=%.9g", o.target / 100);
-			own[o.override_count++] = target;
+			own[o.base.override_count++] = target;
 		}
 		o.folder = a->run.folder ? a->run.folder : w.run_dir;
 		rc = a->checkpoint ? find_writers(a, &w, &o, e) : find(a, &w, &o, e);
@@ -392,84 +338,31 @@ static int capacity_main(const struct command *c, int argc, char **argv)
 	return rc < 0 ? cli_fail(&e) : 0;
 }
 
-#define FIELD(member) .offset = offsetof(struct capacity_args, member)
+#define FLAG_ARGS struct capacity_args
 
-static const struct flag flag_max = {
-	.name = "--max",
-	.value = "N",
-	.kind = FLAG_COUNT,
-	FIELD(max),
-	.min = 1,
-	.max = ACCELERATORS_MAX,
-	.help = "measure no more accelerators than that (default: 1024)"};
-static const struct flag flag_time = {
-	.name = "--time",
-	.value = "SECONDS",
-	.kind = FLAG_REAL,
-	FIELD(time_s),
-	.min = 1,
-	.max = 1000000,
-	.help = "training of one run, at most (default: 60); each is as short as its statistics "
-		"allow"};
-static const struct flag flag_au = {.name = "--au",
-				    .value = "PERCENT",
-				    .kind = FLAG_REAL,
-				    FIELD(au),
-				    .min = 1,
-				    .max = 99,
-				    .help = "the target (default: metric.au of the workload)"};
-static const struct flag flag_json = {
-	.name = "--json",
-	.kind = FLAG_SET,
-	FIELD(json),
-	.help = "print the content of capacity.json instead of the answer in words"};
-static const struct flag flag_keep_data = {
-	.name = "--keep-data",
-	.kind = FLAG_SET,
-	FIELD(keep_data),
-	.help = "leave the data that was generated for the search"};
-static const struct flag flag_checkpoint_search = {
-	.name = "--checkpoint",
-	.kind = FLAG_SET,
-	FIELD(checkpoint),
-	.help = "measure checkpoints instead, with 1, 2, 4, ... writers: the highest rates of "
-		"writing and reading, and the time of one"};
-static const struct flag flag_search_folder = {
-	.name = "--output",
-	.letter = "-o",
-	.value = "FOLDER",
-	.kind = FLAG_TEXT,
-	FIELD(run.folder),
-	.help = "folder for the runs, capacity.json and the page capacity.html (default: "
-		"hydra.run.dir); an interrupted search in it is continued"};
-
-static const struct flag flag_search_hosts = {
-	.name = "--hosts",
-	.value = "HOSTS",
-	.kind = FLAG_TEXT,
-	FIELD(run.hosts),
-	.help = "spreads the accelerators over these hosts, as 'stoker run --hosts' does: names "
-		"separated by commas, or NAME:N for one with N times the processes. The folder of "
-		"the search (-o) and the data must be the same on all of them"};
-
-static const struct flag *const flags[] = {&operand_workload,
-					   &operand_key,
-					   &flag_data,
-					   &flag_search_hosts,
-					   &flag_ssh,
-					   &flag_ssh_arg,
-					   &flag_copy_binary,
-					   &flag_max,
-					   &flag_time,
-					   &flag_au,
-					   &flag_checkpoint_search,
-					   &flag_search_folder,
-					   &flag_keep_data,
-					   &flag_json,
-					   &flag_config_dir,
-					   &flag_strict,
-					   &flag_quiet,
-					   NULL};
+/* clang-format off */
+static const struct flag *const flags[] = {
+	&operand_workload, &operand_key, &flag_data,
+	F(TEXT, "--hosts", "HOSTS", run.hosts,
+	  "spreads the accelerators over these hosts, as 'stoker run --hosts' does: names "
+	  "separated by commas, or NAME:N for one with N times the processes. The folder of the "
+	  "search (-o) and the data must be the same on all of them"),
+	&flag_ssh, &flag_ssh_arg, &flag_copy_binary,
+	F(COUNT, "--max", "N", max, 1, ACCELERATORS_MAX,
+	  "measure no more accelerators than that (default: 1024)"),
+	F(REAL, "--time", "SECONDS", time_s, 1, 1000000,
+	  "training of one run, at most (default: 60); each is as short as its statistics allow"),
+	F(REAL, "--au", "PERCENT", au, 1, 99, "the target (default: metric.au of the workload)"),
+	F(SET, "--checkpoint", checkpoint,
+	  "measure checkpoints instead, with 1, 2, 4, ... writers: the highest rates of writing "
+	  "and reading, and the time of one"),
+	F(TEXT, "--output", "FOLDER", run.folder,
+	  "folder for the runs, capacity.json and the page capacity.html (default: "
+	  "hydra.run.dir); an interrupted search in it is continued", .letter = "-o"),
+	F(SET, "--keep-data", keep_data, "leave the data that was generated for the search"),
+	F(SET, "--json", json, "print the content of capacity.json instead of the answer in words"),
+	&flag_config_dir, &flag_strict, &flag_quiet, NULL};
+/* clang-format on */
 
 const struct command command_capacity = {
 	.name = "capacity",

@@ -197,26 +197,21 @@ static int compare_main(const struct command *c, int argc, char **argv)
 	return rc < 0 ? cli_fail(&e) : 0;
 }
 
-static const struct flag operand_side = {
-	.name = "BASELINE, NEW",
-	.help = "each the folder of a run (with summary.json), or a folder that holds several "
-		"repetitions of one run, such as that of 'run --repeat'"};
-static const struct flag flag_check_worse = {
-	.name = "--check",
-	.kind = FLAG_SET,
-	.offset = offsetof(struct result_args, check),
-	.help = "exit with status 3 when NEW is worse than BASELINE, or when this cannot be told: "
-		"the sides measured different things, or have fewer than 3 runs each"};
-static const struct flag flag_tolerance = {
-	.name = "--tolerance",
-	.value = "PERCENT",
-	.kind = FLAG_REAL,
-	.offset = offsetof(struct result_args, tolerance),
-	.min = 0,
-	.max = 10000,
-	.help = "with --check: how much worse than BASELINE still passes (default: 2)"};
-static const struct flag *const flags[] = {&operand_side, &flag_json, &flag_check_worse,
-					   &flag_tolerance, NULL};
+#define FLAG_ARGS struct result_args
+
+/* clang-format off */
+static const struct flag *const flags[] = {
+	F(OPERAND, "BASELINE, NEW",
+	  "each the folder of a run (with summary.json), or a folder that holds several "
+	  "repetitions of one run, such as that of 'run --repeat'"),
+	&flag_json,
+	F(SET, "--check", check,
+	  "exit with status 3 when NEW is worse than BASELINE, or when this cannot be told: the "
+	  "sides measured different things, or have fewer than 3 runs each"),
+	F(REAL, "--tolerance", "PERCENT", tolerance, 0, 10000,
+	  "with --check: how much worse than BASELINE still passes (default: 2)"),
+	NULL};
+/* clang-format on */
 
 const struct command command_compare = {
 	.name = "compare",

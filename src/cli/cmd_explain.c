@@ -11,13 +11,13 @@
 #include "cli/cli.h"
 #include "cli/explain_fidelity.h"
 #include "cli/flags.h"
-#include "jobtrace/account/account.h"
-#include "jobtrace/confirm.h"
-#include "jobtrace/darshan/darshan_print.h"
-#include "jobtrace/trace_reader.h"
-#include "jobtrace/workload/workload_of.h"
 #include "page/job_page.h"
 #include "readback/record.h"
+#include "trace/confirm.h"
+#include "trace/darshan/darshan_log.h"
+#include "trace/profile/profile.h"
+#include "trace/trace_reader.h"
+#include "trace/workload/workload_of.h"
 
 struct explain_args {
 	bool json, verbose, counters;
@@ -36,14 +36,14 @@ static int take_log(void *args, const char *word, struct err *e)
 	return 0;
 }
 
-static int print_account(const struct account *a, const struct explain_args *x)
+static int print_profile(const struct profile *a, const struct explain_args *x)
 {
 	struct buf text = {0};
 
 	if (x->json)
-		account_json(a, &text);
+		profile_json(a, &text);
 	else
-		account_print(a, x->verbose, &text);
+		profile_print(a, x->verbose, &text);
 	say_text(stdout, &text);
 	fflush(stdout);
 	buf_release(&text);
@@ -58,7 +58,7 @@ static bool ends_in(const char *s, const char *end)
 }
 
 /* A workload, and what the user has to add to it. */
-static int write_workload(const struct account *a, const char *path, struct err *e)
+static int write_workload(const struct profile *a, const char *path, struct err *e)
 {
 	struct buf asked = {0};
 	int rc = workload_of_write(a, path, &asked, e);
@@ -69,7 +69,7 @@ static int write_workload(const struct account *a, const char *path, struct err 
 	return rc;
 }
 
-static int write_output(const struct account *a, const char *path, struct err *e)
+static int write_output(const struct profile *a, const char *path, struct err *e)
 {
 	struct buf page = {0};
 	int rc;
@@ -128,7 +128,7 @@ static int confirm_run(const struct job *job, const struct explain_args *x, stru
 static int explain(const struct explain_args *x, struct err *e)
 {
 	struct job job;
-	struct account a;
+	struct profile a;
 	int rc;
 
 	job_init(&job);
@@ -138,12 +138,12 @@ static int explain(const struct explain_args *x, struct err *e)
 	} else if (rc == 0 && x->confirm) {
 		rc = confirm_run(&job, x, e);
 	} else if (rc == 0) {
-		account_make(&a, &job);
+		profile_make(&a, &job);
 		if (x->output)
 			rc = write_output(&a, x->output, e);
 		if (rc == 0)
-			rc = print_account(&a, x);
-		account_release(&a);
+			rc = print_profile(&a, x);
+		profile_release(&a);
 	}
 	job_release(&job);
 	return rc;
@@ -211,51 +211,32 @@ static int explain_main(const struct command *c, int argc, char **argv)
 	return rc < 0 ? cli_fail(&e) : 0;
 }
 
-static const struct flag operand_log = {
-	.name = "LOG",
-	.help = "a recording of 'stoker record', a Darshan log, the output of 'strace -f -ttt -T', "
-		"DFTracer's .pfw or Recorder's text; several of one kind are one job"};
-static const struct flag flag_json_account = {.name = "--json",
-					      .kind = FLAG_SET,
-					      .offset = offsetof(struct explain_args, json),
-					      .help = "print as JSON"};
-static const struct flag flag_rules = {
-	.name = "--verbose",
-	.letter = "-v",
-	.kind = FLAG_SET,
-	.offset = offsetof(struct explain_args, verbose),
-	.help = "print the rule by which each value was inferred, and all files and processes"};
-static const struct flag flag_page = {
-	.name = "--output",
-	.letter = "-o",
-	.value = "FILE",
-	.kind = FLAG_TEXT,
-	.offset = offsetof(struct explain_args, output),
-	.help = "FILE.yaml: write a workload that 'stoker run' emulates, with the recorded sizes "
-		"and order beside it; FILE.html: write a page with a timeline of the processes"};
-static const struct flag flag_counters = {
-	.name = "--counters",
-	.kind = FLAG_SET,
-	.offset = offsetof(struct explain_args, counters),
-	.help = "print what Darshan logs hold, one counter or request a line, as Darshan's own "
-		"parsers do"};
-static const struct flag flag_fidelity = {
-	.name = "--fidelity",
-	.value = "RUN",
-	.kind = FLAG_LIST,
-	.offset = offsetof(struct explain_args, fidelity),
-	.help = "compare with the run of a workload made of the log: a log of that run, which has "
-		"its requests, or its folder of results, which has its steps, or both"};
-static const struct flag flag_confirm = {
-	.name = "--confirm",
-	.value = "RESULT",
-	.kind = FLAG_TEXT,
-	.offset = offsetof(struct explain_args, confirm),
-	.help = "RESULT: the results of the run, of this program or DLIO, whose log it is; compare "
-		"what its readers asked for with what the format's library is known to ask for"};
-static const struct flag *const flags[] = {&operand_log,   &flag_confirm, &flag_fidelity,
-					   &flag_page,     &flag_rules,   &flag_json_account,
-					   &flag_counters, NULL};
+#define FLAG_ARGS struct explain_args
+
+/* clang-format off */
+static const struct flag *const flags[] = {
+	F(OPERAND, "LOG",
+	  "a recording of 'stoker record', a Darshan log, the output of 'strace -f -ttt -T', "
+	  "DFTracer's .pfw or Recorder's text; several of one kind are one job"),
+	F(TEXT, "--confirm", "RESULT", confirm,
+	  "RESULT: the results of the run, of this program or DLIO, whose log it is; compare "
+	  "what its readers asked for with what the format's library is known to ask for"),
+	F(LIST, "--fidelity", "RUN", fidelity,
+	  "compare with the run of a workload made of the log: a log of that run, which has its "
+	  "requests, or its folder of results, which has its steps, or both"),
+	F(TEXT, "--output", "FILE", output,
+	  "FILE.yaml: write a workload that 'stoker run' emulates, with the recorded sizes and "
+	  "order beside it; FILE.html: write a page with a timeline of the processes",
+	  .letter = "-o"),
+	F(SET, "--verbose", verbose,
+	  "print the rule by which each value was inferred, and all files and processes",
+	  .letter = "-v"),
+	F(SET, "--json", json, "print as JSON"),
+	F(SET, "--counters", counters,
+	  "print what Darshan logs hold, one counter or request a line, as Darshan's own "
+	  "parsers do"),
+	NULL};
+/* clang-format on */
 
 const struct command command_explain = {
 	.name = "explain",

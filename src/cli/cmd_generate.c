@@ -91,19 +91,10 @@ static int generate_main(const struct command *c, int argc, char **argv)
 	return job_main(c, argc, argv, &stop, generate);
 }
 
-static const struct flag *const flags[] = {&operand_workload,
-					   &operand_key,
-					   &flag_data,
-					   &flag_ranks,
-					   &flag_per_process,
-					   &flag_config_dir,
-					   &flag_strict,
-					   &flag_verbose,
-					   &flag_quiet,
-					   &flag_progress,
-					   &flag_progress_file,
-					   &flag_progress_interval,
-					   NULL};
+static const struct flag *const flags[] = {
+	&operand_workload, &operand_key, &flag_data, &flag_ranks, &flag_per_process,
+	&flag_config_dir, &flag_strict, &flag_verbose, &flag_quiet, &flag_progress,
+	&flag_progress_file, &flag_progress_interval, NULL};
 
 const struct command command_generate = {
 	.name = "generate",

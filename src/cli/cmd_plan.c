@@ -12,16 +12,17 @@
 #include "base/place.h"
 #include "base/say.h"
 #include "base/str.h"
-#include "capacity/sizing_run.h"
+#include "plan/sizing.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
 #include "cli/result_args.h"
-#include "cli/terminal.h"
 #include "conf/quantity.h"
-#include "page/plan_page.h"
+#include "page/page.h"
 #include "readback/audit.h"
+#include "readback/figures.h"
 #include "result/json_basis.h"
 #include "result/json_out.h"
+#include "screen/terminal.h"
 #include "workload/need.h"
 
 #define ACCELERATORS_MAX 10000000
@@ -98,18 +99,15 @@ static void begin_results(void *arg, size_t n)
 	k->read = xcalloc(n + 1, sizeof(*k->read));
 }
 
-static double checkpoint_rate(const struct run_record *r, const char *of)
+static double above_zero(double rate)
 {
-	const json_t *v =
-		json_object_get(json_object_get(json_object_get(r->result, "checkpoint"), of),
-				"throughput_mean_bytes_per_s");
-
-	return json_is_number(v) && json_number_value(v) > 0 ? json_number_value(v) : NAN;
+	return rate > 0 ? rate : NAN;
 }
 
 static void look_at_result(void *arg, size_t i, struct run_record *r)
 {
 	struct known *k = arg;
+	struct run_figures f;
 
 	k->write[i] = k->read[i] = NAN;
 	if (r->broken) {
@@ -121,8 +119,9 @@ static void look_at_result(void *arg, size_t i, struct run_record *r)
 		str_list_add(&k->failed[i], xstrdup(r->alone.failed.v[n]));
 	json_basis_read(r->result, &k->run[i].basis);
 	k->run[i].point = &k->result[i];
-	k->write[i] = checkpoint_rate(r, "save");
-	k->read[i] = checkpoint_rate(r, "load");
+	figures_find(&f, r);
+	k->write[i] = above_zero(f.write_rate);
+	k->read[i] = above_zero(f.read_rate);
 	if (r->damage.n)
 		err_set(&k->why[i], ERR_DATA, "%s", r->damage.v[0]);
 	else
@@ -551,144 +550,56 @@ static int plan_main(const struct command *c, int argc, char **argv)
 	return rc < 0 ? cli_fail(&e) : 0;
 }
 
-#define FIELD(member) .offset = offsetof(struct plan_args, member)
+#define FLAG_ARGS struct plan_args
 
-static const struct flag rows[] = {
-	{.name = "RESULT",
-	 .help = "the folder of a run, or one that holds such folders, as with --from"},
-	{.name = "--from",
-	 .value = "RESULT",
-	 .kind = FLAG_LIST,
-	 FIELD(from),
-	 .help = "plan from what this run measured; further results may follow, all of one "
-		 "workload"},
-	{.name = "--point",
-	 .value = "KEY=VALUE,...",
-	 .kind = FLAG_LIST,
-	 FIELD(point),
-	 .help = "plan from a published result: hosts=, accelerators=, samples_per_s=, au= "
-		 "(percent), and where they differ from --model: model=, accelerator=, "
-		 "sample_bytes=, batch_size=, computation_time=; spread= (percent), target= "
-		 "(percent), largest=yes: one more accelerator a host misses the target. May be "
-		 "repeated"},
-	{.name = "--accelerators",
-	 .letter = "-n",
-	 .value = "N,...",
-	 .kind = FLAG_TEXT,
-	 FIELD(accelerators),
-	 .help = "the numbers of accelerators to plan for, separated by commas"},
-	{.name = "--hosts",
-	 .value = "N",
-	 .kind = FLAG_COUNT,
-	 FIELD(hosts),
-	 .min = 1,
-	 .max = HOSTS_MAX,
-	 .help = "the number of hosts (default: each has as many accelerators as where it was "
-		 "measured)"},
-	{.name = "--model",
-	 .value = "WORKLOAD",
-	 .kind = FLAG_TEXT,
-	 FIELD(model),
-	 .help = "plan this workload: one that is built in, or a YAML file (default: the one that "
-		 "was measured)"},
-	{.name = "--storage-grows",
-	 .kind = FLAG_SET,
-	 FIELD(grows),
-	 .help = "the storage grows with the number of hosts (default: it is the one that was "
-		 "measured)"},
-	{.name = "--target",
-	 .value = "PERCENT",
-	 .kind = FLAG_REAL,
-	 FIELD(target),
-	 .min = 1,
-	 .max = 100,
-	 .help = "the AU to reach (default: metric.au of the workload)"},
-	{.name = "--despite-verdicts",
-	 .kind = FLAG_SET,
-	 FIELD(despite),
-	 .help = "plan from results whose checks failed, too"},
-	{.name = "--json",
-	 .value = "FILE",
-	 .kind = FLAG_TEXT,
-	 FIELD(json),
-	 .help = "also write the plan as JSON"},
-	{.name = "--output",
-	 .letter = "-o",
-	 .value = "FILE",
-	 .kind = FLAG_TEXT,
-	 FIELD(page),
-	 .help = "also write a page with the curve"},
-	{.name = "--checkpoint",
-	 .value = "SIZE",
-	 .kind = FLAG_TEXT,
-	 FIELD(checkpoint),
-	 .help = "bytes of a checkpoint: how often to write one, and what share of time trains"},
-	{.name = "--parameters",
-	 .value = "X",
-	 .kind = FLAG_REAL,
-	 FIELD(parameters),
-	 .min = 1,
-	 .max = 1000000000000000,
-	 .help = "the same from the parameters of the model, 14 bytes each (405e9)"},
-	{.name = "--write-rate",
-	 .value = "RATE",
-	 .kind = FLAG_TEXT,
-	 FIELD(write_rate),
-	 .help = "at which a checkpoint is written"},
-	{.name = "--read-rate",
-	 .value = "RATE",
-	 .kind = FLAG_TEXT,
-	 FIELD(read_rate),
-	 .help = "at which it is read after a failure (default: as it is written)"},
-	{.name = "--interval",
-	 .value = "TIME",
-	 .kind = FLAG_TEXT,
-	 FIELD(interval),
-	 .help = "training between two checkpoints (default: only the best)"},
-	{.name = "--pause",
-	 .value = "TIME",
-	 .kind = FLAG_TEXT,
-	 FIELD(pause),
-	 .help = "checkpoints are asynchronous: training stops for this time, while they are "
-		 "copied to memory"},
-	{.name = "--loss",
-	 .value = "PERCENT",
-	 .kind = FLAG_REAL,
-	 FIELD(loss),
-	 .min = 0,
-	 .max = 100,
-	 .help = "the most time to lose: prints the write rate that this needs"},
-	{.name = "--restart",
-	 .value = "TIME",
-	 .kind = FLAG_TEXT,
-	 FIELD(restart),
-	 .help = "from a failure until the checkpoint is read (default: 5min, an assumption)"},
-	{.name = "--mtbf-hours",
-	 .value = "X",
-	 .kind = FLAG_REAL,
-	 FIELD(mtbf),
-	 .min = 0,
-	 .max = 1000000000,
-	 .help = "mean time between failures of one accelerator (default: 50000, MLCommons' "
-		 "figure)"},
-	{.name = "--local-rate",
-	 .value = "RATE",
-	 .kind = FLAG_TEXT,
-	 FIELD(local_rate),
-	 .help = "of a first level, such as local NVMe: all of it"},
-	{.name = "--local-share",
-	 .value = "PERCENT",
-	 .kind = FLAG_REAL,
-	 FIELD(local_share),
-	 .min = 0,
-	 .max = 100,
-	 .help = "of failures that leave the first level whole"},
-};
-#define ROW(i) &rows[i]
-static const struct flag *const flags[] = {ROW(0),  ROW(1),  ROW(2),  ROW(3),  ROW(4),  ROW(5),
-					   ROW(6),  ROW(7),  ROW(8),  ROW(9),  ROW(10), ROW(11),
-					   ROW(12), ROW(13), ROW(14), ROW(15), ROW(16), ROW(17),
-					   ROW(18), ROW(19), ROW(20), ROW(21), NULL};
+/* clang-format off */
+static const struct flag *const flags[] = {
+	F(OPERAND, "RESULT", "the folder of a run, or one that holds such folders, as with --from"),
+	F(LIST, "--from", "RESULT", from,
+	  "plan from what this run measured; further results may follow, all of one workload"),
+	F(LIST, "--point", "KEY=VALUE,...", point,
+	  "plan from a published result: hosts=, accelerators=, samples_per_s=, au= (percent), "
+	  "and where they differ from --model: model=, accelerator=, sample_bytes=, "
+	  "batch_size=, computation_time=; spread= (percent), target= (percent), largest=yes: "
+	  "one more accelerator a host misses the target. May be repeated"),
+	F(TEXT, "--accelerators", "N,...", accelerators,
+	  "the numbers of accelerators to plan for, separated by commas", .letter = "-n"),
+	F(COUNT, "--hosts", "N", hosts, 1, HOSTS_MAX,
+	  "the number of hosts (default: each has as many accelerators as where it was measured)"),
+	F(TEXT, "--model", "WORKLOAD", model,
+	  "plan this workload: one that is built in, or a YAML file (default: the one that was "
+	  "measured)"),
+	F(SET, "--storage-grows", grows,
+	  "the storage grows with the number of hosts (default: it is the one that was measured)"),
+	F(REAL, "--target", "PERCENT", target, 1, 100,
+	  "the AU to reach (default: metric.au of the workload)"),
+	F(SET, "--despite-verdicts", despite, "plan from results whose checks failed, too"),
+	F(TEXT, "--json", "FILE", json, "also write the plan as JSON"),
+	F(TEXT, "--output", "FILE", page, "also write a page with the curve", .letter = "-o"),
+	F(TEXT, "--checkpoint", "SIZE", checkpoint,
+	  "bytes of a checkpoint: how often to write one, and what share of time trains"),
+	F(REAL, "--parameters", "X", parameters, 1, 1000000000000000,
+	  "the same from the parameters of the model, 14 bytes each (405e9)"),
+	F(TEXT, "--write-rate", "RATE", write_rate, "at which a checkpoint is written"),
+	F(TEXT, "--read-rate", "RATE", read_rate,
+	  "at which it is read after a failure (default: as it is written)"),
+	F(TEXT, "--interval", "TIME", interval,
+	  "training between two checkpoints (default: only the best)"),
+	F(TEXT, "--pause", "TIME", pause,
+	  "checkpoints are asynchronous: training stops for this time, while they are copied to "
+	  "memory"),
+	F(REAL, "--loss", "PERCENT", loss, 0, 100,
+	  "the most time to lose: prints the write rate that this needs"),
+	F(TEXT, "--restart", "TIME", restart,
+	  "from a failure until the checkpoint is read (default: 5min, an assumption)"),
+	F(REAL, "--mtbf-hours", "X", mtbf, 0, 1000000000,
+	  "mean time between failures of one accelerator (default: 50000, MLCommons' figure)"),
+	F(TEXT, "--local-rate", "RATE", local_rate,
+	  "of a first level, such as local NVMe: all of it"),
+	F(REAL, "--local-share", "PERCENT", local_share, 0, 100,
+	  "of failures that leave the first level whole"),
+	NULL};
+/* clang-format on */
 
 const struct command command_plan = {
 	.name = "plan",

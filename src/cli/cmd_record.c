@@ -19,15 +19,14 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "base/say.h"
-#include "base/shell.h"
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
-#include "cli/launcher.h"
 #include "cli/record_folder.h"
 #include "conf/quantity.h"
-#include "jobtrace/recording/recording.h"
+#include "launch/launcher.h"
 #include "recorder/image.h"
+#include "trace/recording/recording.h"
 
 #define LIBRARY "libstoker_record.so"
 #define LIMIT_DEFAULT ((uint64_t)2 << 30)
@@ -571,37 +570,24 @@ static int record_main(const struct command *c, int argc, char **argv)
 	return rc < 0 ? cli_fail(&e) : rc > 0 ? 0 : status;
 }
 
-#define FIELD(name) .offset = offsetof(struct record_args, name)
-static const struct flag operand_command = {
-	.name = "COMMAND",
-	.help = "the program and its arguments, after '--'; the exit status is the program's"};
-static const struct flag flag_folder = {
-	.name = "--output",
-	.letter = "-o",
-	.value = "DIR",
-	.kind = FLAG_TEXT,
-	FIELD(output),
-	.help = "folder of the recording (default: recording, recording-2, ...)"};
-static const struct flag flag_anonymize = {.name = "--anonymize",
-					   .kind = FLAG_SET,
-					   FIELD(anonymous),
-					   .help = "replace the parts of names by hashes with a "
-						   "random key that is not kept; leave out "
-						   "command lines, environment, host and user"};
-static const struct flag flag_limit = {
-	.name = "--limit",
-	.value = "SIZE",
-	.kind = FLAG_TEXT,
-	FIELD(limit),
-	.help = "of the recording on each host (default: 2GiB); requests beyond are only counted"};
-static const struct flag flag_all = {
-	.name = "--all",
-	.kind = FLAG_SET,
-	FIELD(all),
-	.help = "record requests to programs and libraries, too (/usr, /lib, /proc, site-packages, "
-		"*.py), which are only counted otherwise"};
-static const struct flag *const flags[] = {&operand_command, &flag_folder, &flag_limit,
-					   &flag_anonymize,  &flag_all,    NULL};
+#define FLAG_ARGS struct record_args
+
+/* clang-format off */
+static const struct flag *const flags[] = {
+	F(OPERAND, "COMMAND",
+	  "the program and its arguments, after '--'; the exit status is the program's"),
+	F(TEXT, "--output", "DIR", output,
+	  "folder of the recording (default: recording, recording-2, ...)", .letter = "-o"),
+	F(TEXT, "--limit", "SIZE", limit,
+	  "of the recording on each host (default: 2GiB); requests beyond are only counted"),
+	F(SET, "--anonymize", anonymous,
+	  "replace the parts of names by hashes with a random key that is not kept; leave out "
+	  "command lines, environment, host and user"),
+	F(SET, "--all", all,
+	  "record requests to programs and libraries, too (/usr, /lib, /proc, site-packages, "
+	  "*.py), which are only counted otherwise"),
+	NULL};
+/* clang-format on */
 
 const struct command command_record = {
 	.name = "record",

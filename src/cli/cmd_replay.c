@@ -13,11 +13,10 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
-#include "cli/signals.h"
-#include "jobtrace/replay/fidelity.h"
-#include "jobtrace/replay/replay.h"
-#include "jobtrace/replay/replay_job.h"
-#include "jobtrace/trace_reader.h"
+#include "os/signals.h"
+#include "trace/replay/fidelity.h"
+#include "trace/replay/replay.h"
+#include "trace/trace_reader.h"
 
 static struct stop_flag stop;
 
@@ -208,55 +207,28 @@ static int replay_main(const struct command *c, int argc, char **argv)
 	return rc < 0 ? cli_fail(&e) : 0;
 }
 
-static const struct flag operand_log = {
-	.name = "LOG",
-	.help = "a log with every request, as 'stoker explain' reads them; several of one kind are "
-		"one job"};
-static const struct flag flag_data = {
-	.name = "--data",
-	.value = "FOLDER",
-	.kind = FLAG_TEXT,
-	.offset = offsetof(struct replay_args, data),
-	.help = "where the files of the job are made, with their names "
-		"and sizes; replay-data without it. What is there "
-		"already is used again"};
-static const struct flag flag_output = {.name = "--output",
-					.letter = "-o",
-					.value = "FILE",
-					.kind = FLAG_TEXT,
-					.offset = offsetof(struct replay_args, output),
-					.help = "write the comparison to a file, as JSON"};
-static const struct flag flag_sparse = {.name = "--sparse",
-					.kind = FLAG_SET,
-					.offset = offsetof(struct replay_args, sparse),
-					.help = "make files without bytes, which take no space; "
-						"reading them costs the storage little"};
-static const struct flag flag_cold = {.name = "--cold",
-				      .kind = FLAG_SET,
-				      .offset = offsetof(struct replay_args, cold),
-				      .help = "take the files out of the page cache before"};
-static const struct flag flag_no_think = {.name = "--no-think",
-					  .kind = FLAG_SET,
-					  .offset = offsetof(struct replay_args, no_think),
-					  .help = "make requests as fast as they are answered"};
-static const struct flag flag_scale = {.name = "--think-scale",
-				       .value = "X",
-				       .kind = FLAG_REAL,
-				       .offset = offsetof(struct replay_args, think_scale),
-				       .min = 0,
-				       .max = 1000000,
-				       .help = "think X times as long as the job between requests"};
-static const struct flag flag_files = {.name = "--only-files",
-				       .kind = FLAG_SET,
-				       .offset = offsetof(struct replay_args, only_files),
-				       .help = "make the files and end"};
-static const struct flag flag_json_replay = {.name = "--json",
-					     .kind = FLAG_SET,
-					     .offset = offsetof(struct replay_args, json),
-					     .help = "print the comparison as JSON"};
+#define FLAG_ARGS struct replay_args
+
+/* clang-format off */
 static const struct flag *const flags[] = {
-	&operand_log, &flag_data,   &flag_output, &flag_no_think,    &flag_scale,
-	&flag_cold,   &flag_sparse, &flag_files,  &flag_json_replay, NULL};
+	F(OPERAND, "LOG",
+	  "a log with every request, as 'stoker explain' reads them; several of one kind are "
+	  "one job"),
+	F(TEXT, "--data", "FOLDER", data,
+	  "where the files of the job are made, with their names and sizes; replay-data without "
+	  "it. What is there already is used again"),
+	F(TEXT, "--output", "FILE", output,
+	  "write the comparison to a file, as JSON", .letter = "-o"),
+	F(SET, "--no-think", no_think, "make requests as fast as they are answered"),
+	F(REAL, "--think-scale", "X", think_scale, 0, 1000000,
+	  "think X times as long as the job between requests"),
+	F(SET, "--cold", cold, "take the files out of the page cache before"),
+	F(SET, "--sparse", sparse,
+	  "make files without bytes, which take no space; reading them costs the storage little"),
+	F(SET, "--only-files", only_files, "make the files and end"),
+	F(SET, "--json", json, "print the comparison as JSON"),
+	NULL};
+/* clang-format on */
 
 const struct command command_replay = {
 	.name = "replay",

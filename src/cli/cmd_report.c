@@ -17,7 +17,7 @@
 #include "cli/result_args.h"
 #include "page/page.h"
 #include "readback/table.h"
-#include "study/plots.h"
+#include "study/study.h"
 
 /* Traces may be large, and each is read several times. */
 #define TIMELINES_MAX 4
@@ -234,7 +234,7 @@ static int report(const char *const *path, size_t n, const struct report_args *a
 	struct records all;
 	struct audit audit;
 	struct page_trace *trace = NULL;
-	int rc = audit_read(&audit, &all, path, n, &visit, e);
+	int rc = audit_read(&audit, &all, path, n, false, &visit, e);
 
 	if (rc == 0) {
 		result_tell_running(&all);
@@ -284,58 +284,32 @@ static int report_main(const struct command *c, int argc, char **argv)
 	return rc < 0 ? cli_fail(&e) : 0;
 }
 
-#define FIELD(member) .offset = offsetof(struct report_args, member)
+#define FLAG_ARGS struct report_args
 
-static const struct flag rows[] = {
-	{.name = "RESULT",
-	 .help = "the folder of a run (with summary.json), Stoker's or DLIO's, or a folder that "
-		 "holds such folders"},
-	{.name = "--output",
-	 .letter = "-o",
-	 .value = "FILE",
-	 .kind = FLAG_TEXT,
-	 FIELD(output),
-	 .help = "file for the page (default: report.html)"},
-	{.name = "--title",
-	 .value = "TEXT",
-	 .kind = FLAG_TEXT,
-	 FIELD(title),
-	 .help = "title of the page (default: workload and number of accelerators, or of results)"},
-	{.name = "--csv",
-	 .value = "FILE",
-	 .kind = FLAG_TEXT,
-	 FIELD(csv),
-	 .help = "also write a table of all runs (benchmark_results.csv of a study)"},
-	{.name = "--plots",
-	 .value = "DIR",
-	 .kind = FLAG_TEXT,
-	 FIELD(plots),
-	 .help = "also write the charts for papers: PNG (150 dpi), SVG and PDF; needs gnuplot"},
-	{.name = "--steps",
-	 .value = "A-B",
-	 .kind = FLAG_TEXT,
-	 FIELD(steps),
-	 .help = "timeline: steps of the epoch, counted from 1, or one step A (default: the first "
-		 "steps of the first epoch, and the slowest step with its neighbors)"},
-	{.name = "--epoch",
-	 .value = "E",
-	 .kind = FLAG_TEXT,
-	 FIELD(epoch),
-	 .help = "timeline: epoch (default: the first one in the trace)"},
-	{.name = "--ranks",
-	 .value = "A-B",
-	 .kind = FLAG_TEXT,
-	 FIELD(ranks),
-	 .help = "timeline: ranks, counted from 0, or one rank A (default: 16 ranks)"},
-	{.name = "--trace",
-	 .value = "FILE",
-	 .kind = FLAG_LIST,
-	 FIELD(traces),
-	 .help = "timeline: draw this file instead of the traces in the folder of the one RESULT: "
-		 ".pfw (also DFTracer's, and with gzip) or Chrome's JSON; may be repeated"},
-};
-static const struct flag *const flags[] = {&rows[0], &rows[1], &rows[2], &rows[3], &rows[4],
-					   &rows[5], &rows[6], &rows[7], &rows[8], NULL};
+/* clang-format off */
+static const struct flag *const flags[] = {
+	F(OPERAND, "RESULT",
+	  "the folder of a run (with summary.json), Stoker's or DLIO's, or a folder that holds "
+	  "such folders"),
+	F(TEXT, "--output", "FILE", output,
+	  "file for the page (default: report.html)", .letter = "-o"),
+	F(TEXT, "--title", "TEXT", title,
+	  "title of the page (default: workload and number of accelerators, or of results)"),
+	F(TEXT, "--csv", "FILE", csv,
+	  "also write a table of all runs (benchmark_results.csv of a study)"),
+	F(TEXT, "--plots", "DIR", plots,
+	  "also write the charts for papers: PNG (150 dpi), SVG and PDF; needs gnuplot"),
+	F(TEXT, "--steps", "A-B", steps,
+	  "timeline: steps of the epoch, counted from 1, or one step A (default: the first "
+	  "steps of the first epoch, and the slowest step with its neighbors)"),
+	F(TEXT, "--epoch", "E", epoch, "timeline: epoch (default: the first one in the trace)"),
+	F(TEXT, "--ranks", "A-B", ranks,
+	  "timeline: ranks, counted from 0, or one rank A (default: 16 ranks)"),
+	F(LIST, "--trace", "FILE", traces,
+	  "timeline: draw this file instead of the traces in the folder of the one RESULT: .pfw "
+	  "(also DFTracer's, and with gzip) or Chrome's JSON; may be repeated"),
+	NULL};
+/* clang-format on */
 
 const struct command command_report = {
 	.name = "report",

@@ -13,13 +13,13 @@
 #include "cli/cli.h"
 #include "cli/job.h"
 #include "cli/repeat.h"
-#include "cli/signals.h"
-#include "cli/terminal.h"
 #include "conf/node.h"
 #include "judge/gate.h"
+#include "os/signals.h"
 #include "result/answer.h"
 #include "result/metrics.h"
 #include "result/text.h"
+#include "screen/terminal.h"
 #include "study/truth_table.h"
 
 static struct stop_flag stop;
@@ -149,13 +149,12 @@ static int check_table(const struct cli_args *a, const struct truth_table *t, st
 
 static int truth_table(const struct cli_args *a, struct job *j, struct workload *w, struct err *e)
 {
-	char program[4096];
-	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
-	struct truth_table_options o = {.program = program,
-					.workload = a->workload,
-					.config_dir = a->config_dir,
-					.overrides = a->override,
-					.override_count = a->overrides,
+	AUTO_FREE char *program = path_of_program(e);
+	struct truth_table_options o = {.base = {.program = program,
+						 .workload = a->workload,
+						 .config_dir = a->config_dir,
+						 .overrides = a->override,
+						 .override_count = a->overrides},
 					.ranks = a->ranks,
 					.stop = j->stop,
 					.tell = tell_row,
@@ -167,9 +166,8 @@ static int truth_table(const struct cli_args *a, struct job *j, struct workload 
 		return err_set(e, ERR_USAGE,
 			       "--truth-table starts runs of its own: start one process, with -n "
 			       "for its ranks");
-	if (n <= 0)
-		return err_set(e, -ENOENT, "cannot find the path of this program (/proc/self/exe)");
-	program[n] = '\0';
+	if (!program)
+		return e->code;
 	cli_settle_folder(w);
 	o.folder = w->output.folder ? w->output.folder : w->run_dir;
 	t = xcalloc(1, sizeof(*t));
@@ -227,18 +225,11 @@ static int run_main(const struct command *c, int argc, char **argv)
 	return job_main(c, argc, argv, &stop, run);
 }
 
-static const struct flag *const flags[] = {&operand_workload,   &operand_key,
-					   &flag_data,          &flag_ranks,
-					   &flag_per_process,   &flag_hosts,
-					   &flag_ssh,           &flag_ssh_arg,
-					   &flag_copy_binary,   &flag_output,
-					   &flag_check,         &flag_samples_per_s,
-					   &flag_repeat,        &flag_truth_table,
-					   &flag_small,         &flag_config_dir,
-					   &flag_strict,        &flag_verbose,
-					   &flag_quiet,         &flag_progress,
-					   &flag_progress_file, &flag_progress_interval,
-					   &flag_cfg,           NULL};
+static const struct flag *const flags[] = {
+	&operand_workload, &operand_key, &flag_data, &flag_ranks, &flag_per_process, &flag_hosts,
+	&flag_ssh, &flag_ssh_arg, &flag_copy_binary, &flag_output, &flag_check, &flag_samples_per_s,
+	&flag_repeat, &flag_truth_table, &flag_small, &flag_config_dir, &flag_strict, &flag_verbose,
+	&flag_quiet, &flag_progress, &flag_progress_file, &flag_progress_interval, &flag_cfg, NULL};
 
 const struct command command_run = {
 	.name = "run",

@@ -15,15 +15,11 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
-#include "cli/launcher.h"
-#include "cli/signals.h"
-#include "cli/terminal.h"
-#include "study/command.h"
-#include "study/forecast.h"
-#include "study/matrix.h"
-#include "study/sbatch.h"
-#include "study/small.h"
+#include "launch/launcher.h"
+#include "os/signals.h"
+#include "screen/terminal.h"
 #include "study/study.h"
+#include "study/small.h"
 
 extern const struct command command_report;
 
@@ -120,34 +116,19 @@ static void study_args_release(struct study_args *a)
 
 struct view {
 	bool quiet, terminal;
-	size_t total;
-	bool line; /* a line is being rewritten */
 	struct terminal screen;
 };
 
-static void clear_line(struct view *v)
-{
-	if (v->line)
-		say(stderr, "\r\033[K");
-	v->line = false;
-}
-
-/* Rewrites the line; one that a narrow terminal would wrap is cut. */
 static void put_tick(struct view *v, const struct study_event *ev)
 {
 	const struct experiment *x = ev->experiment;
-	unsigned columns, rows;
 	char took[32];
 	struct buf line = {0};
 
-	if (!terminal_ready(&v->screen))
-		return;
-	terminal_size(&v->screen, &columns, &rows);
 	buf_say(&line, "  %s/%s: %s", x->model_folder, x->name,
 		str_seconds(ev->seconds, took, sizeof(took)));
-	say(stderr, "\r\033[K%.*s", (int)columns - 1, line.data);
+	terminal_line(&v->screen, &line);
 	buf_release(&line);
-	v->line = true;
 }
 
 static const char *left_text(const struct study_event *ev, char *out, size_t out_size)
@@ -178,7 +159,7 @@ static void show_event(void *arg, const struct study_event *ev)
 			put_tick(v, ev);
 		return;
 	}
-	clear_line(v);
+	terminal_line(&v->screen, NULL);
 	say(stderr, "[%zu done, %zu failed, %zu pending] %s/%s", ev->done, ev->failed, ev->pending,
 	    x->model_folder, x->name);
 	if (x->repeat > 1)
@@ -194,30 +175,16 @@ static void show_event(void *arg, const struct study_event *ev)
 	say(stderr, "\n");
 }
 
-static void print_text(const struct buf *text)
-{
-	say_text(stdout, text);
-}
-
 /* ---- the verbs ---- */
 
 /* A study is one process that starts the others: those of a launcher would meet at its lock. One
  * process of a launcher's is as good as none: an interactive step of Slurm's looks like that. */
 static int refuse_launcher(struct err *e)
 {
-	struct launcher l;
-	char count[48] = "";
-
-	launcher_find(&l);
-	if (!l.name || l.processes == 1)
-		return 0;
-	if (l.processes > 1)
-		snprintf(count, sizeof(count), " in %lld processes", (long long)l.processes);
-	return err_set(e, ERR_USAGE,
-		       "'study run' was started%s under %s; run it once, without a launcher: a "
-		       "study starts the processes of each run itself (--launcher mpirun or srun). "
-		       "If there is no launcher, unset %s",
-		       count, l.name, l.mark);
+	return launcher_refuse("study run",
+			       "a study starts the processes of each run itself (--launcher "
+			       "mpirun or srun)",
+			       e);
 }
 
 /* What --small did. */
@@ -282,7 +249,7 @@ static int dry_run(const struct study_plan *p)
 		if (!has_problem(&f))
 			buf_puts(&text, "No problem found.\n");
 	}
-	print_text(&text);
+	say_text(stdout, &text);
 	forecast_release(&f);
 	buf_release(&text);
 	return 0;
@@ -307,10 +274,9 @@ static void warn_before(const struct study_plan *p)
 /* The command that makes a page and figures of the results. */
 static void print_next(const char *results)
 {
-	char *const argv[] = {(char *)(uintptr_t)results, NULL};
 	struct buf word = {0};
 
-	study_argv_text(argv, &word);
+	shell_put_word(&word, results);
 	say(stdout, "page and figures: stoker report %s -o study.html --plots plots\n", word.data);
 	buf_release(&word);
 }
@@ -334,7 +300,7 @@ static int study_run_pending(struct study_plan *p, const struct study_args *a, s
 	rc = signals_start(&stop, e);
 	if (rc == 0)
 		rc = study_run(p, show_event, &view, &failed, e);
-	clear_line(&view);
+	terminal_line(&view.screen, NULL);
 	if (rc == 0)
 		say(stdout, "%zu row%s of the design, %zu failed; results in '%s'\n",
 		    p->design.rows, p->design.rows == 1 ? "" : "s", failed, a->o.results);
@@ -353,14 +319,14 @@ static int study_run_pending(struct study_plan *p, const struct study_args *a, s
 
 static int study_print_status(struct study_plan *p, const struct study_args *a, struct err *e)
 {
-	struct run_status *s = xcalloc(p->experiments + 1, sizeof(*s));
+	struct row_status *s = xcalloc(p->experiments + 1, sizeof(*s));
 	struct buf text = {0}, svg = {0};
 	int rc = study_status(p, s, e);
 
 	if (rc == 0) {
 		study_matrix_text(p, s, terminal_has_colour(STDOUT_FILENO),
 				  (int)terminal_width(STDOUT_FILENO), &text);
-		print_text(&text);
+		say_text(stdout, &text);
 	}
 	if (rc == 0 && a->svg) {
 		study_matrix_svg(p, s, &svg);
@@ -383,7 +349,7 @@ static int study_write_script(struct study_plan *p, const struct study_args *a, 
 	if (rc == 0 && a->output)
 		rc = file_write(a->output, text.data, text.len, e);
 	else if (rc == 0)
-		print_text(&text);
+		say_text(stdout, &text);
 	buf_release(&text);
 	return rc;
 }
@@ -394,20 +360,15 @@ static int study_write_script(struct study_plan *p, const struct study_args *a, 
 static int planned(const struct command *c, int argc, char **argv,
 		   int (*work)(struct study_plan *p, const struct study_args *a, struct err *e))
 {
-	char program[4096];
+	AUTO_FREE char *program = NULL;
 	struct study_args a;
 	struct study_plan p = {0};
 	struct err e = {0};
 	int rc = study_args_parse(c, &a, argc, argv, take_word, &e);
 
 	if (rc == 0) {
-		ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
-
-		if (n <= 0)
-			rc = err_sys(&e, errno,
-				     "cannot find the path of this program (/proc/self/exe)");
-		program[n > 0 ? n : 0] = '\0';
-		a.o.program = program;
+		a.o.program = program = path_of_program(&e);
+		rc = program ? 0 : e.code;
 	}
 	a.o.memory = work == study_run_pending;
 	if (rc == 0 && a.output)
@@ -459,169 +420,49 @@ static int report_main(const struct command *c, int argc, char **argv)
 	return rc < 0 ? cli_fail(&e) : status;
 }
 
-#define FIELD(member) .offset = offsetof(struct study_args, member)
+#define FLAG_ARGS struct study_args
+
 #define NUMBER_MAX 1000000
 
-static const struct flag operand_design = {
-	.name = "DESIGN.csv",
-	.help = "the design: a CSV with the columns model, epochs, processes, overrides, run (N "
-		"pending, Y done, F failed) and, optionally, repeat"};
-static const struct flag operand_override = {
-	.name = "key=value",
-	.help = "a key for every run; MODEL:key=value: for the runs of one model. Overrides in a "
-		"row take precedence"};
-static const struct flag flag_results = {
-	.name = "--results",
-	.value = "DIR",
-	.kind = FLAG_TEXT,
-	FIELD(o.results),
-	.help = "results are in DIR/MODEL/EXPERIMENT/run-1/... (default: results; with --small "
-		"results-small)"};
-static const struct flag flag_scratch = {
-	.name = "--scratch",
-	.value = "DIR",
-	.kind = FLAG_TEXT,
-	FIELD(o.scratch),
-	.help = "folder on the storage to measure, for datasets and checkpoints, which are removed "
-		"at the end (default: scratch). An override of dataset.data_folder is used instead "
-		"for the dataset, and one of checkpoint.checkpoint_folder for checkpoints"};
-static const struct flag flag_config_dir_of_study = {
-	.name = "--config-dir",
-	.value = "DIR",
-	.kind = FLAG_TEXT,
-	FIELD(o.config_dir),
-	.help = "search this folder for workloads first"};
-static const struct flag flag_launcher = {.name = "--launcher",
-					  .value = "NAME",
-					  .kind = FLAG_CHOICE,
-					  FIELD(launcher),
-					  .choices = study_launcher_names,
-					  .help = "local (default), mpirun or srun"};
-static const struct flag flag_launcher_arg = {
-	.name = "--launcher-arg",
-	.value = "ARG",
-	.kind = FLAG_LIST,
-	FIELD(o.launcher_args),
-	.help = "one more argument for the launcher; may be repeated"};
-static const struct flag flag_module = {
-	.name = "--module",
-	.value = "NAME",
-	.kind = FLAG_LIST,
-	FIELD(o.modules),
-	.help = "load this environment module before each command; may be repeated"};
-static const struct flag flag_repeat = {
-	.name = "--repeat",
-	.value = "N",
-	.kind = FLAG_COUNT,
-	FIELD(o.repeat),
-	.min = 1,
-	.max = NUMBER_MAX,
-	.help = "repetitions of each row that has no repeat of its own (default: 1)"};
-static const struct flag flag_shuffle = {
-	.name = "--shuffle-order",
-	.value = "SEED",
-	.kind = FLAG_SEED,
-	FIELD(shuffle),
-	.help = "run the runs that share a dataset in random order"};
-static const struct flag flag_scale = {
-	.name = "--scale",
-	.value = "KEY=FACTOR",
-	.kind = FLAG_LIST,
-	FIELD(o.scales),
-	.help = "multiply a number or a time in every run (MODEL:KEY=FACTOR: in the runs of one "
-		"model); may be repeated"};
-static const struct flag flag_warm = {
-	.name = "--warm",
-	.kind = FLAG_SET,
-	FIELD(o.warm),
-	.help = "leave the page cache alone (otherwise the files of a run are evicted before each "
-		"epoch, storage.page_cache=cold_epochs, unless that key is set)"};
-static const struct flag flag_small = {
-	.name = "--small",
-	.kind = FLAG_SET,
-	FIELD(o.small),
-	.help = "shrink every run so that the design can be tried on a laptop, and each row has "
-		"the steps that steady needs; the states in the design are not used"};
-static const struct flag flag_keep_data = {.name = "--keep-data",
-					   .kind = FLAG_SET,
-					   FIELD(o.keep_data),
-					   .help = "keep the datasets in the scratch folder"};
-static const struct flag flag_retry = {
-	.name = "--retry", .kind = FLAG_SET, FIELD(o.retry), .help = "run failed rows again"};
-static const struct flag flag_dry_run = {
-	.name = "--dry-run",
-	.kind = FLAG_SET,
-	FIELD(dry_run),
-	.help = "print every command, what it needs and what will go wrong, and write nothing"};
-static const struct flag flag_quiet_study = {.name = "--quiet",
-					     .letter = "-q",
-					     .kind = FLAG_SET,
-					     FIELD(quiet),
-					     .help = "print failures only, no progress"};
-static const struct flag flag_svg = {.name = "--svg",
-				     .value = "FILE",
-				     .kind = FLAG_TEXT,
-				     FIELD(svg),
-				     .help = "also write the states as a picture"};
-static const struct flag flag_page = {.name = "--output",
-				      .letter = "-o",
-				      .value = "FILE",
-				      .kind = FLAG_TEXT,
-				      FIELD(output),
-				      .help = "file for the page (default: report.html)"};
-static const struct flag flag_script = {.name = "--output",
-					.letter = "-o",
-					.value = "FILE",
-					.kind = FLAG_TEXT,
-					FIELD(output),
-					.help = "file for the script (default: stdout)"};
-static const struct flag flag_partition = {.name = "--partition",
-					   .value = "NAME",
-					   .kind = FLAG_TEXT,
-					   FIELD(sbatch.partition),
-					   .help = "as for sbatch (default: the site's)"};
-static const struct flag flag_account = {.name = "--account",
-					 .value = "NAME",
-					 .kind = FLAG_TEXT,
-					 FIELD(sbatch.account),
-					 .help = "as for sbatch"};
-static const struct flag flag_nodes = {.name = "--nodes",
-				       .value = "N",
-				       .kind = FLAG_COUNT,
-				       FIELD(sbatch.nodes),
-				       .min = 1,
-				       .max = NUMBER_MAX,
-				       .help = "as for sbatch (default: 1)"};
-static const struct flag flag_tasks = {
-	.name = "--tasks",
-	.value = "N",
-	.kind = FLAG_COUNT,
-	FIELD(sbatch.tasks),
-	.min = 1,
-	.max = NUMBER_MAX,
-	.help = "as --ntasks of sbatch (default: the largest number of processes in the design)"};
-static const struct flag flag_time = {.name = "--time",
-				      .value = "TIME",
-				      .kind = FLAG_TEXT,
-				      FIELD(sbatch.time),
-				      .help = "as for sbatch: 04:00:00 (default: the site's)"};
-
-static const struct flag flag_gres = {.name = "--gres",
-				      .value = "LIST",
-				      .kind = FLAG_TEXT,
-				      FIELD(sbatch.gres),
-				      .help = "as for sbatch: gpu:4"};
-static const struct flag flag_exclusive = {.name = "--exclusive",
-					   .kind = FLAG_SET,
-					   FIELD(sbatch.exclusive),
-					   .help = "as for sbatch: no other job on the nodes, so "
-						   "that nothing else is measured"};
-static const struct flag flag_sbatch_line = {
-	.name = "--sbatch",
-	.value = "OPTION",
-	.kind = FLAG_LIST,
-	FIELD(sbatch.lines),
-	.help = "a further line '#SBATCH OPTION' (--sbatch=--constraint=nvme); may be repeated"};
+/* clang-format off */
+static const struct flag operand_design = F_OPERAND("DESIGN.csv",
+	"the design: a CSV with the columns model, epochs, processes, overrides, run (N "
+	"pending, Y done, F failed) and, optionally, repeat");
+static const struct flag operand_override = F_OPERAND("key=value",
+	"a key for every run; MODEL:key=value: for the runs of one model. Overrides in a row "
+	"take precedence");
+static const struct flag flag_results = F_TEXT("--results", "DIR", o.results,
+	"results are in DIR/MODEL/EXPERIMENT/run-1/... (default: results; with --small "
+	"results-small)");
+static const struct flag flag_scratch = F_TEXT("--scratch", "DIR", o.scratch,
+	"folder on the storage to measure, for datasets and checkpoints, which are removed at "
+	"the end (default: scratch). An override of dataset.data_folder is used instead for the "
+	"dataset, and one of checkpoint.checkpoint_folder for checkpoints");
+static const struct flag flag_config_dir_of_study = F_TEXT("--config-dir", "DIR", o.config_dir,
+	"search this folder for workloads first");
+static const struct flag flag_launcher = F_CHOICE("--launcher", "NAME", launcher,
+	study_launcher_names,
+	"local (default), mpirun or srun");
+static const struct flag flag_launcher_arg = F_LIST("--launcher-arg", "ARG", o.launcher_args,
+	"one more argument for the launcher; may be repeated");
+static const struct flag flag_module = F_LIST("--module", "NAME", o.modules,
+	"load this environment module before each command; may be repeated");
+static const struct flag flag_repeat = F_COUNT("--repeat", "N", o.repeat, 1, NUMBER_MAX,
+	"repetitions of each row that has no repeat of its own (default: 1)");
+static const struct flag flag_shuffle = F_SEED("--shuffle-order", "SEED", shuffle,
+	"run the runs that share a dataset in random order");
+static const struct flag flag_scale = F_LIST("--scale", "KEY=FACTOR", o.scales,
+	"multiply a number or a time in every run (MODEL:KEY=FACTOR: in the runs of one model); "
+	"may be repeated");
+static const struct flag flag_warm = F_SET("--warm", o.warm,
+	"leave the page cache alone (otherwise the files of a run are evicted before each "
+	"epoch, storage.page_cache=cold_epochs, unless that key is set)");
+static const struct flag flag_small = F_SET("--small", o.small,
+	"shrink every run so that the design can be tried on a laptop, and each row has the "
+	"steps that steady needs; the states in the design are not used");
+static const struct flag flag_keep_data = F_SET("--keep-data", o.keep_data,
+	"keep the datasets in the scratch folder");
+static const struct flag flag_retry = F_SET("--retry", o.retry, "run failed rows again");
 
 /* What says which runs a design makes, and where. */
 #define FLAGS_OF_PLAN                                                                              \
@@ -630,19 +471,41 @@ static const struct flag flag_sbatch_line = {
 		&flag_scale, &flag_warm, &flag_small
 
 static const struct flag *const run_flags[] = {
-	FLAGS_OF_PLAN, &flag_launcher, &flag_shuffle,     &flag_keep_data,
-	&flag_retry,   &flag_dry_run,  &flag_quiet_study, NULL};
-static const struct flag *const status_flags[] = {FLAGS_OF_PLAN, &flag_launcher, &flag_svg, NULL};
-static const struct flag *const report_flags[] = {&operand_design, &flag_results, &flag_small,
-						  &flag_page, NULL};
+	FLAGS_OF_PLAN, &flag_launcher, &flag_shuffle, &flag_keep_data, &flag_retry,
+	F(SET, "--dry-run", dry_run,
+	  "print every command, what it needs and what will go wrong, and write nothing"),
+	F(SET, "--quiet", quiet, "print failures only, no progress", .letter = "-q"),
+	NULL};
+static const struct flag *const status_flags[] = {
+	FLAGS_OF_PLAN, &flag_launcher,
+	F(TEXT, "--svg", "FILE", svg, "also write the states as a picture"),
+	NULL};
+static const struct flag *const report_flags[] = {
+	&operand_design, &flag_results, &flag_small,
+	F(TEXT, "--output", "FILE", output,
+	  "file for the page (default: report.html)", .letter = "-o"),
+	NULL};
 static const struct flag *const sbatch_flags[] = {
-	FLAGS_OF_PLAN,   &flag_shuffle,     &flag_keep_data, &flag_retry, &flag_partition,
-	&flag_account,   &flag_nodes,       &flag_tasks,     &flag_time,  &flag_gres,
-	&flag_exclusive, &flag_sbatch_line, &flag_script,    NULL};
+	FLAGS_OF_PLAN, &flag_shuffle, &flag_keep_data, &flag_retry,
+	F(TEXT, "--partition", "NAME", sbatch.partition, "as for sbatch (default: the site's)"),
+	F(TEXT, "--account", "NAME", sbatch.account, "as for sbatch"),
+	F(COUNT, "--nodes", "N", sbatch.nodes, 1, NUMBER_MAX, "as for sbatch (default: 1)"),
+	F(COUNT, "--tasks", "N", sbatch.tasks, 1, NUMBER_MAX,
+	  "as --ntasks of sbatch (default: the largest number of processes in the design)"),
+	F(TEXT, "--time", "TIME", sbatch.time, "as for sbatch: 04:00:00 (default: the site's)"),
+	F(TEXT, "--gres", "LIST", sbatch.gres, "as for sbatch: gpu:4"),
+	F(SET, "--exclusive", sbatch.exclusive,
+	  "as for sbatch: no other job on the nodes, so that nothing else is measured"),
+	F(LIST, "--sbatch", "OPTION", sbatch.lines,
+	  "a further line '#SBATCH OPTION' (--sbatch=--constraint=nvme); may be repeated"),
+	F(TEXT, "--output", "FILE", output,
+	  "file for the script (default: stdout)", .letter = "-o"),
+	NULL};
+/* clang-format on */
 
 #define OPERANDS "DESIGN.csv [key=value ...]"
 
-static const struct command study_run_command = {
+static const struct command run_of_study = {
 	.name = "study run",
 	.operands = OPERANDS,
 	.help = "Run the pending rows; the same command continues an interrupted study.",
@@ -650,7 +513,7 @@ static const struct command study_run_command = {
 	.examples = {"stoker study run examples/design.csv --config-dir examples --dry-run",
 		     "stoker study run examples/design.csv --config-dir examples --small"},
 	.carry_out = run_main};
-static const struct command study_status_command = {
+static const struct command status_of_study = {
 	.name = "study status",
 	.operands = OPERANDS,
 	.help = "Print the state of every row, and why rows failed.",
@@ -659,7 +522,7 @@ static const struct command study_status_command = {
 	.examples = {"stoker study status examples/design.csv --config-dir examples",
 		     "stoker study status examples/design.csv --config-dir examples --small"},
 	.carry_out = status_main};
-static const struct command study_report_command = {
+static const struct command report_of_study = {
 	.name = "study report",
 	.operands = "DESIGN.csv",
 	.help = "Write the report of the study's results ('stoker report' has more options).",
@@ -667,7 +530,7 @@ static const struct command study_report_command = {
 	.examples = {"stoker study report examples/design.csv --small",
 		     "stoker study report examples/design.csv --small -o study.html"},
 	.carry_out = report_main};
-static const struct command study_sbatch_command = {
+static const struct command sbatch_of_study = {
 	.name = "study sbatch",
 	.operands = OPERANDS,
 	.help = "Write the batch script that runs the study under Slurm.",
@@ -677,9 +540,8 @@ static const struct command study_sbatch_command = {
 		     "study.sh"},
 	.carry_out = sbatch_main};
 
-static const struct command *const subcommands[] = {&study_run_command, &study_status_command,
-						    &study_report_command, &study_sbatch_command,
-						    NULL};
+static const struct command *const subcommands[] = {&run_of_study, &status_of_study,
+						    &report_of_study, &sbatch_of_study, NULL};
 
 const struct command command_study = {
 	.name = "study",

@@ -9,17 +9,17 @@
 #include "base/log.h"
 #include "base/say.h"
 #include "base/str.h"
-#include "base/sysinfo.h"
 #include "base/thread.h"
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/job.h"
-#include "cli/launcher.h"
-#include "cli/progress.h"
-#include "cli/signals.h"
 #include "conf/override.h"
 #include "dataset/manifest.h"
 #include "dataset/verify.h"
+#include "launch/launcher.h"
+#include "os/signals.h"
+#include "os/sysinfo.h"
+#include "screen/progress.h"
 #include "store/store.h"
 
 static struct stop_flag stop;
@@ -103,13 +103,14 @@ static int verify_dataset(const struct cli_args *a, const struct workload *w, st
 {
 	struct verify_result v = {0};
 	struct watch h = {.phase = PROGRESS_CHECK, .begin_ns = clock_now_ns()};
+	const struct progress_request request = cli_progress(a);
 	char bytes[32], rate[32];
 	double seconds;
 	/* from here on somebody looks at the stop flag; until then a signal ends the program */
 	int rc = signals_start(&stop, e);
 
 	if (rc == 0)
-		rc = progress_begin(&view, a, true, cli_workload_name(a), 0, e);
+		rc = progress_begin(&view, &request, true, 0, e);
 	if (rc < 0)
 		return rc;
 	rc = thread_start(&h.thread, watch_main, &h, 0, "watch", e);
@@ -215,28 +216,18 @@ static int verify_main(const struct command *c, int argc, char **argv)
 	return status;
 }
 
-static const struct flag operand_folder = {
-	.name = "FOLDER",
-	.help = "the folder of a dataset; its manifest (stoker_manifest.json) says what it should "
-		"hold"};
-static const struct flag operand_or_workload = {
-	.name = "WORKLOAD",
-	.help = "or a built-in workload ('stoker show workloads' lists them) or a YAML file: the "
-		"dataset in its dataset.data_folder is compared"};
-static const struct flag operand_change = {
-	.name = "key=value",
-	.help = "any key of the workload; with a folder, it replaces what the manifest says"};
-
-static const struct flag *const flags[] = {&operand_folder,
-					   &operand_or_workload,
-					   &operand_change,
-					   &flag_config_dir,
-					   &flag_strict,
-					   &flag_quiet,
-					   &flag_progress,
-					   &flag_progress_file,
-					   &flag_progress_interval,
-					   NULL};
+/* clang-format off */
+static const struct flag *const flags[] = {
+	F(OPERAND, "FOLDER",
+	  "the folder of a dataset; its manifest (stoker_manifest.json) says what it should hold"),
+	F(OPERAND, "WORKLOAD",
+	  "or a built-in workload ('stoker show workloads' lists them) or a YAML file: the "
+	  "dataset in its dataset.data_folder is compared"),
+	F(OPERAND, "key=value",
+	  "any key of the workload; with a folder, it replaces what the manifest says"),
+	&flag_config_dir, &flag_strict, &flag_quiet, &flag_progress, &flag_progress_file,
+	&flag_progress_interval, NULL};
+/* clang-format on */
 
 const struct command command_verify = {
 	.name = "verify",

@@ -8,12 +8,12 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/say.h"
 #include "base/str.h"
 #include "conf/override.h"
 #include "dataset/found.h"
 #include "dataset/manifest.h"
 #include "store/store.h"
-#include "study/command.h"
 #include "workload/key.h"
 
 /* Of a manifest's keys those that are of a run, not of the files. */
@@ -118,11 +118,9 @@ static bool is_typed(const struct cli_args *a, const char *key)
 /* A word of a command, as a shell needs it. */
 static void put_word(struct buf *out, const char *word)
 {
-	char *const argv[] = {(char *)(uintptr_t)word, NULL};
-
 	if (out->len)
 		buf_putc(out, ' ');
-	study_argv_text(argv, out);
+	shell_put_word(out, word);
 }
 
 /* "stoker VERB WORKLOAD --data FOLDER", with what was typed of how the workload is found. */

@@ -12,8 +12,8 @@
 #include "base/file_in.h"
 #include "base/path.h"
 #include "base/say.h"
-#include "jobtrace/replay/fidelity.h"
-#include "jobtrace/trace_reader.h"
+#include "trace/replay/fidelity.h"
+#include "trace/trace_reader.h"
 
 #define OUTPUT_MAX (UINT64_C(256) << 20)
 

@@ -1,9 +1,9 @@
 #pragma once
 /* stoker explain --fidelity: how near the run of a workload came to the job. */
 #include "base/err.h"
-#include "base/texts.h"
+#include "base/map.h"
 #include "conf/opt.h"
-#include "jobtrace/job_log.h"
+#include "trace/job_log.h"
 
 /* `runs`: a log of the run (of 'stoker record' or another that explain reads), which gives its
  * requests; a folder of results, which gives its steps and its time; or both, in any order. Prints

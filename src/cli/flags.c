@@ -9,8 +9,8 @@
 #include "base/say.h"
 #include "base/str.h"
 #include "cli/cli.h"
-#include "cli/launcher.h"
 #include "conf/opt.h"
+#include "launch/launcher.h"
 
 #define COLUMNS 80 /* the narrowest terminals, and a page of the manual */
 #define INDENT 24

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "conf/opt.h"
 
 enum flag_kind {
 	FLAG_SET,    /* bool, without a value */
@@ -34,6 +35,30 @@ struct flag {
 	const char *const *choices; /* NULL-terminated */
 	const char *help;           /* text, without line breaks */
 };
+
+/* A row: name, value's name (none for F_SET), field of FLAG_ARGS, what the value may be, help; then
+ * .letter and .hidden. FLAG_ARGS, which the file defines, is the struct of the command's arguments;
+ * a field of another type than the kind's does not compile. F() is a row inside a list of rows. */
+#define FLAG_ROW(k, ctype, n, field, ...)                                                          \
+	{.name = n, .kind = k, .offset = OPT_FIELD(FLAG_ARGS, field, ctype), __VA_ARGS__}
+#define F_OPERAND(n, text) {.name = n, .help = text}
+#define F_SET(n, field, text, ...) FLAG_ROW(FLAG_SET, bool, n, field, .help = text, __VA_ARGS__)
+#define F_TEXT(n, v, field, text, ...)                                                             \
+	FLAG_ROW(FLAG_TEXT, const char *, n, field, .value = v, .help = text, __VA_ARGS__)
+#define F_LIST(n, v, field, text, ...)                                                             \
+	FLAG_ROW(FLAG_LIST, struct str_list, n, field, .value = v, .help = text, __VA_ARGS__)
+#define F_COUNT(n, v, field, least, most, text, ...)                                               \
+	FLAG_ROW(FLAG_COUNT, int64_t, n, field, .value = v, .min = least, .max = most,             \
+		 .help = text, __VA_ARGS__)
+#define F_REAL(n, v, field, least, most, text, ...)                                                \
+	FLAG_ROW(FLAG_REAL, double, n, field, .value = v, .min = least, .max = most, .help = text, \
+		 __VA_ARGS__)
+#define F_CHOICE(n, v, field, values, text, ...)                                                   \
+	FLAG_ROW(FLAG_CHOICE, int, n, field, .value = v, .choices = values, .help = text,          \
+		 __VA_ARGS__)
+#define F_SEED(n, v, field, text, ...)                                                             \
+	FLAG_ROW(FLAG_SEED, struct flag_seed, n, field, .value = v, .help = text, __VA_ARGS__)
+#define F(kind, ...) (&(const struct flag)F_##kind(__VA_ARGS__))
 
 struct command;
 

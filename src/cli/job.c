@@ -11,11 +11,11 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "cli/hosts.h"
-#include "cli/launcher.h"
-#include "cli/progress.h"
-#include "cli/signals.h"
 #include "conf/node.h"
+#include "launch/hosts.h"
+#include "launch/launcher.h"
+#include "os/signals.h"
+#include "screen/progress.h"
 
 /* The ranks of one process; a->ranks becomes those of all. */
 static int settle_ranks(struct cli_args *a, uint32_t processes, uint32_t *each, struct err *e)
@@ -234,6 +234,7 @@ int job_execute(struct job *j, const struct cli_args *a, struct workload *w, str
 		struct dataset *d, struct result *r, struct err *e)
 {
 	static struct progress_view view; /* a thread that is stuck may log into it to the end */
+	const struct progress_request request = cli_progress(a);
 	double target = o->dataset_only ? 0 : 100 * w->metric.au;
 	int rc = job_settle(j, w, !o->dataset_only, e);
 
@@ -250,8 +251,7 @@ int job_execute(struct job *j, const struct cli_args *a, struct workload *w, str
 		j->signals = rc == 0;
 	}
 	if (rc == 0)
-		rc = job_agree(
-			j, progress_begin(&view, a, j->speaks, cli_workload_name(a), target, e), e);
+		rc = job_agree(j, progress_begin(&view, &request, j->speaks, target, e), e);
 	if (rc < 0)
 		return rc;
 	o->progress_ns = progress_interval_ns(&view);
@@ -267,6 +267,24 @@ int job_load(struct job *j, const struct cli_args *a, struct workload *w, struct
 	if (!j->speaks)
 		log_set_console(LOG_CONSOLE_ERRORS);
 	return job_agree(j, cli_load_workload(a, j->begin_wall_ns, w, e), e);
+}
+
+static int on_hosts(const struct cli_args *a, int argc, char **argv)
+{
+	const struct hosts_request request = {.hosts = a->hosts,
+					      .ssh = a->ssh,
+					      .ssh_args = &a->ssh_args,
+					      .copy_binary = a->copy_binary};
+	struct err e = {0};
+	int status = 0;
+
+	if (a->truth_table)
+		err_set(&e, ERR_USAGE,
+			"--truth-table starts runs of its own, on this host alone: it cannot "
+			"be combined with --hosts");
+	else if (hosts_run(&request, argc, argv, &status, &e) == 0)
+		return status;
+	return cli_fail(&e);
 }
 
 int job_main(const struct command *c, int argc, char **argv, struct stop_flag *stop,
@@ -285,7 +303,7 @@ int job_main(const struct command *c, int argc, char **argv, struct stop_flag *s
 			&e, ERR_USAGE,
 			"--ssh, --ssh-arg and --copy-binary are for --hosts, which is missing");
 	if (rc == 0 && a.hosts) {
-		status = hosts_run(&a, argc, argv);
+		status = on_hosts(&a, argc, argv);
 		cli_args_release(&a);
 		return status;
 	}

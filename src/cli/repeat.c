@@ -12,17 +12,18 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/place.h"
-#include "base/file_system.h"
 #include "base/log.h"
+#include "base/place.h"
+#include "base/remove_tree.h"
 #include "base/say.h"
 #include "base/str.h"
 #include "cli/cli.h"
-#include "cli/progress.h"
 #include "conf/override.h"
 #include "judge/gate.h"
+#include "study/runner.h"
+#include "os/file_system.h"
 #include "result/json_out.h"
-#include "base/remove_tree.h"
+#include "screen/progress.h"
 #include "workload/backend.h"
 #include "workload/key.h"
 
@@ -37,7 +38,8 @@ struct repeating {
 	bool own_checkpoints;
 	char *progress_file; /* "/dev/fd/N": all runs write to what was opened once; or NULL */
 	struct gate_run *run;
-	size_t done;
+	size_t begun, done;
+	bool kept;              /* the folder of the last run's checkpoints was there before it */
 	bool stuck, unwritable; /* as in struct result */
 };
 
@@ -59,30 +61,23 @@ static char *checkpoints_of(const struct repeating *x, size_t k)
 	return xasprintf("%s/%zu", x->w->checkpoint.checkpoint_folder, k);
 }
 
-static void put_key(struct str_list *list, const char *key, const char *value)
-{
-	AUTO_FREE char *quoted = override_quote(value);
-
-	str_list_add(list, xasprintf("++workload.%s=%s", key, quoted));
-}
-
 /* What run `k` is told beyond what the user said. */
 static void overrides_of(const struct repeating *x, size_t k, struct str_list *list)
 {
 	AUTO_FREE char *folder = xasprintf("%s/%zu", x->folder, k);
 
-	put_key(list, "output.folder", folder);
+	override_put_text(list, "output.folder", folder);
 	if (x->cold)
-		str_list_add(list, xstrdup("++workload.storage.page_cache=cold_epochs"));
+		override_put(list, "storage.page_cache", "cold_epochs");
 	if (x->generated)
-		str_list_add(list, xstrdup("++workload.workflow.generate_data=false"));
+		override_put(list, "workflow.generate_data", "false");
 	/* the last one removes what was generated, where that is asked for */
 	if (x->generated && !x->w->dataset.keep_files && k < (size_t)x->a->repeat)
-		str_list_add(list, xstrdup("++workload.dataset.keep_files=true"));
+		override_put(list, "dataset.keep_files", "true");
 	if (x->own_checkpoints) {
 		AUTO_FREE char *checkpoints = checkpoints_of(x, k);
 
-		put_key(list, "checkpoint.checkpoint_folder", checkpoints);
+		override_put_text(list, "checkpoint.checkpoint_folder", checkpoints);
 	}
 }
 
@@ -260,30 +255,59 @@ static int run_once(struct repeating *x, size_t k, struct err *e)
 	return rc;
 }
 
+/* ---- the design ---- */
+
+static int next_row(void *arg, struct runner_row *row, struct err *e)
+{
+	struct repeating *x = arg;
+
+	(void)e;
+	row->index = ++x->begun;
+	return row->index <= (size_t)x->a->repeat;
+}
+
+/* Whether the checkpoints of run `k` have a folder already; process 0's counts. */
+static int look_at_checkpoints(struct repeating *x, size_t k)
+{
+	AUTO_FREE char *folder = checkpoints_of(x, k);
+
+	x->kept = file_exists(folder);
+	if (!x->j->net)
+		return 0;
+	return comm_broadcast(&x->j->comm, 0, &x->kept, sizeof(x->kept));
+}
+
+static int make_row(void *arg, struct runner_row *row, struct err *e)
+{
+	struct repeating *x = arg;
+	bool before = x->kept;
+	int rc = 0;
+
+	if (row->index > 1)
+		rc = next_run(x, e);
+	if (rc == 0 && row->index > 1 && x->own_checkpoints && !before)
+		rc = remove_checkpoints(x, row->index - 1, e);
+	if (rc == 0 && x->own_checkpoints)
+		rc = look_at_checkpoints(x, row->index);
+	return rc == 0 ? run_once(x, row->index, e) : rc;
+}
+
+/* The first that fails is the last. */
+static int take_row(void *arg, const struct runner_row *row, struct err *e)
+{
+	(void)arg;
+	if (row->end == ROW_FAILED)
+		*e = row->why;
+	return row->end == ROW_FAILED ? e->code : 0;
+}
+
 static int run_all(struct repeating *x, struct err *e)
 {
+	/* all processes agree on when to stop, between two runs */
+	const struct runner r = {.next = next_row, .make = make_row, .take = take_row, .arg = x};
 	int rc = x->generated ? generate(x, e) : 0;
-	bool before = false;
 
-	for (size_t k = 1; rc == 0 && k <= (size_t)x->a->repeat; k++) {
-		bool there = false;
-
-		if (k > 1)
-			rc = next_run(x, e);
-		if (rc == 0 && k > 1 && x->own_checkpoints && !before)
-			rc = remove_checkpoints(x, k - 1, e);
-		if (rc == 0 && x->own_checkpoints) {
-			AUTO_FREE char *folder = checkpoints_of(x, k);
-
-			there = file_exists(folder);
-			if (x->j->net) /* before any process makes it; process 0's counts */
-				rc = comm_broadcast(&x->j->comm, 0, &there, sizeof(there));
-		}
-		before = there;
-		if (rc == 0)
-			rc = run_once(x, k, e);
-	}
-	return rc;
+	return rc == 0 ? runner_run(&r, e) : rc;
 }
 
 /* ---- the summary ---- */
@@ -354,17 +378,9 @@ static void put_cache(const struct repeating *x, struct buf *out)
 
 static void put_failures(const struct repeating *x, struct buf *out)
 {
-	for (size_t i = 0; i < x->done; i++) {
-		size_t k = 0;
-
-		if (!x->run[i].failed[0])
-			continue;
-		while (k < i && strcmp(x->run[k].failed, x->run[i].failed) != 0)
-			k++;
-		if (k == i)
-			buf_say(out, "  %-15s %s in run %zu: %.60s...\n", "FAIL", x->run[i].failed,
-				i + 1, x->run[i].failure);
-	}
+	for (size_t i = 0; i < x->done; i++)
+		if (x->run[i].failed[0])
+			buf_say(out, "  %-15s %s in run %zu\n", "FAIL", x->run[i].failed, i + 1);
 }
 
 static void summary_text(const struct repeating *x, struct buf *out)

@@ -10,10 +10,11 @@
 /* Results that are named one by one. */
 #define TOLD_MAX 20
 
-const struct flag flag_json = {.name = "--json",
-			       .kind = FLAG_SET,
-			       .offset = offsetof(struct result_args, json),
-			       .help = "print as JSON"};
+#define FLAG_ARGS struct result_args
+
+/* clang-format off */
+const struct flag flag_json = F_SET("--json", json, "print as JSON");
+/* clang-format on */
 
 static int take_folder(void *args, const char *word, struct err *e)
 {

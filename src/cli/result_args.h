@@ -8,7 +8,7 @@
 #include "cli/flags.h"
 
 struct result_args {
-	bool json, check, verbose;
+	bool json, check, verbose, quick;
 	double tolerance;    /* percent; negative: not given */
 	const char **folder; /* of argc entries; the texts are borrowed from argv */
 	size_t folders;

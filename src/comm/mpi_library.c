@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/ancestors.h"
+#include "os/ancestors.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/file_in.h"

@@ -1,5 +1,6 @@
 /* The document tree: growth, lookup, copies, deep merge. */
 #include "conf/node.h"
+#include "conf/override.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -12,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
-#include "base/texts.h"
+#include "base/map.h"
 
 const char *node_file_name(const char *file)
 {
@@ -33,7 +34,7 @@ char *node_mark_text(struct node_mark mark, char *out, size_t out_size)
 	if (!mark.file)
 		snprintf(out, out_size, "configuration");
 	else if (strcmp(mark.file, NODE_COMMAND_LINE) == 0)
-		snprintf(out, out_size, "command line");
+		snprintf(out, out_size, "%s", override_place());
 	else if (mark.line > 0)
 		snprintf(out, out_size, "%s: line %d", mark.file, mark.line);
 	else

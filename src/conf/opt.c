@@ -560,6 +560,12 @@ void str_list_add(struct str_list *list, char *text)
 	list->v[list->n++] = text;
 }
 
+void str_list_copy(struct str_list *list, const struct str_list *from)
+{
+	for (size_t i = 0; i < from->n; i++)
+		str_list_add(list, xstrdup(from->v[i]));
+}
+
 void str_list_release(struct str_list *list)
 {
 	for (size_t i = 0; i < list->n; i++)

@@ -35,6 +35,8 @@ struct str_list {
 /* Appends a heap string, which is the list's from then on. */
 void str_list_add(struct str_list *list, char *text);
 /* Frees the strings; the list is empty afterwards. */
+/* Copies of all texts of `from`. */
+void str_list_copy(struct str_list *list, const struct str_list *from);
 void str_list_release(struct str_list *list);
 
 /* A duration distribution in seconds; the absolute value of a draw is waited. */

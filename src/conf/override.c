@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "conf/opt.h"
 #include "base/utf8.h"
 
 #define KEYS_MAX 10000
@@ -27,6 +28,18 @@ struct override_text {
 	struct err *e;
 };
 
+static _Thread_local const char *place = "command line";
+
+void override_place_set(const char *now)
+{
+	place = now;
+}
+
+const char *override_place(void)
+{
+	return place;
+}
+
 /* ERR_USAGE: "command line: 'TEXT': column N: sentence", for the character at `t->at`. */
 static int override_fail(const struct override_text *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -41,8 +54,8 @@ static int override_fail(const struct override_text *t, const char *fmt, ...)
 	va_start(ap, fmt);
 	err_vset(t->e, ERR_USAGE, fmt, ap);
 	va_end(ap);
-	return err_wrap(t->e, "command line: '%.120s%s': column %zu", t->whole,
-			n > 120 ? "..." : "", (size_t)(t->at - t->whole) + 1);
+	return err_wrap(t->e, "%s: '%.120s%s': column %zu", place, t->whole, n > 120 ? "..." : "",
+			(size_t)(t->at - t->whole) + 1);
 }
 
 /* ---- unquoted words and casts ---- */
@@ -756,4 +769,23 @@ char *override_quote(const char *text)
 	}
 	*to = '\'';
 	return out;
+}
+
+void override_put(struct str_list *list, const char *key, const char *fmt, ...)
+{
+	struct buf text = {0};
+	va_list ap;
+
+	buf_printf(&text, "++workload.%s=", key);
+	va_start(ap, fmt);
+	buf_vprintf(&text, fmt, ap);
+	va_end(ap);
+	str_list_add(list, buf_take(&text));
+}
+
+void override_put_text(struct str_list *list, const char *key, const char *value)
+{
+	AUTO_FREE char *quoted = override_quote(value);
+
+	override_put(list, key, "%s", quoted);
 }

@@ -3,6 +3,8 @@
 #include "base/err.h"
 #include "conf/node.h"
 
+struct str_list;
+
 enum override_op { OVERRIDE_SET, OVERRIDE_ADD, OVERRIDE_FORCE, OVERRIDE_DELETE };
 
 struct override {
@@ -12,6 +14,11 @@ struct override {
 	char *text;         /* as typed */
 	const char *meant;  /* borrowed: the key that errors name as the one meant, or NULL */
 };
+
+/* Where the overrides come from that are read from now on in this thread, for sentences: "command
+ * line" until something else is set. A constant. */
+void override_place_set(const char *place);
+const char *override_place(void);
 
 /* Parses one override. Errors are ERR_USAGE sentences that quote the text and point at the column.
  */
@@ -30,3 +37,7 @@ int node_interpolate(struct node *root, int64_t start_wall_ns, struct err *e);
 /* `text` in quotes, escaped so that as the value of an override it reads back as that text: quotes,
  * the backslashes before them, and "${". Heap string owned by the caller. */
 char *override_quote(const char *text);
+/* Appends "++workload.KEY=VALUE": the value as it is, or quoted so that it arrives as it is. */
+void override_put(struct str_list *list, const char *key, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+void override_put_text(struct str_list *list, const char *key, const char *value);

@@ -20,7 +20,8 @@ static int apply_error(const struct override *o, struct err *e, const char *fmt,
 	va_start(ap, fmt);
 	err_vset(e, ERR_USAGE, fmt, ap);
 	va_end(ap);
-	return err_wrap(e, "command line: '%.120s%s'", o->text, strlen(o->text) > 120 ? "..." : "");
+	return err_wrap(e, "%s: '%.120s%s'", override_place(), o->text,
+			strlen(o->text) > 120 ? "..." : "");
 }
 
 static bool is_container(const struct node *n)

@@ -5,7 +5,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/philox.h"
 #include "base/rng.h"
 #include "format/format.h"
 #include "workload/recorded_file.h"

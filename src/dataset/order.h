@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/perm.h"
+#include "base/rng.h"
 #include "dataset/order_list.h"
 #include "dataset/tf_stream.h"
 #include "workload/workload.h"

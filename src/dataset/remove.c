@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/sysinfo.h"
+#include "os/sysinfo.h"
 #include "dataset/each.h"
 #include "dataset/manifest.h"
 #include "dataset/sidecar.h"

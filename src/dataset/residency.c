@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "dataset/each.h"
-#include "base/file_system.h"
+#include "os/file_system.h"
 #include "store/page_cache.h"
 
 /* Opening and syncing are waits, so more threads than cores help. */

@@ -10,8 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/perm.h"
-#include "base/philox.h"
+#include "base/rng.h"
 
 /* Of one epoch, the same for all ranks. */
 struct stream_rules {

@@ -212,59 +212,37 @@ void cpu_loss_of(const struct result *r, bool eval, struct cpu_loss *out)
 	out->taker = taker_of(out);
 }
 
-static const char *processors_text(const struct cpu_loss *l, char *out, size_t size)
+bool cpu_loss_fact(const struct result *r, const struct cpu_loss *l, struct fact *out)
 {
-	if (l->allowed == 1 && l->online > 1)
-		snprintf(out, size, "the one processor (of %d) that this process may use",
-			 l->online);
-	else if (l->allowed < l->online)
-		snprintf(out, size, "the %d of %d processors that this process may use", l->allowed,
-			 l->online);
-	else
-		snprintf(out, size, "the %d processor%s", l->allowed, l->allowed == 1 ? "" : "s");
-	return out;
-}
+	bool named = r->nodes > 1 && r->process && l->process < r->processes;
+	const char *host = named ? r->process[l->process].hostname : "";
+	double online = l->allowed < l->online ? (double)l->online : (double)NAN;
+	double nice = l->nice > 0 ? (double)l->nice : (double)NAN;
 
-const char *cpu_loss_who(const struct result *r, const struct cpu_loss *l, char *out, size_t size)
-{
-	char where[96], host[160] = "";
-
-	if (r->nodes > 1 && r->process && l->process < r->processes)
-		snprintf(host, sizeof(host), " on host %.128s", r->process[l->process].hostname);
-	out[0] = '\0';
 	switch (l->taker) {
 	case CPU_STOPPED:
-		str_append(out, size,
-			   "the process%s stood still for %.3g s in all (stopped, frozen, or its "
-			   "machine paused; %u time%s)",
-			   host, l->stopped_s, l->stops, l->stops == 1 ? "" : "s");
+		*out = FACT(CPU_STOPPED, l->stopped_s, l->stops);
 		break;
 	case CPU_FROZEN:
-		str_append(out, size, "thread '%s'%s was stopped or frozen for about %.2g s",
-			   l->frozen_thread, host, l->frozen_s);
-		break;
+		*out = fact_with(FACT(CPU_FROZEN, l->frozen_s), 0, l->frozen_thread);
+		*out = fact_with(*out, 1, host);
+		return true;
 	case CPU_TAKEN_BY_QUOTA:
-		str_append(
-			out, size,
-			"the control group%s%s may use %.3g processors: it was throttled in %.0f "
-			"of %.0f periods",
-			l->quota_of_threads ? " of some of its threads" : "", host, l->quota,
-			l->throttled, l->periods);
+		*out = l->quota_of_threads
+			       ? FACT(CPU_QUOTA_OF_THREADS, l->quota, l->throttled, l->periods)
+			       : FACT(CPU_QUOTA, l->quota, l->throttled, l->periods);
 		break;
 	case CPU_TAKEN_BY_OTHERS:
-		str_append(out, size, "other programs%s used %.0f %% of %s", host,
-			   100 * l->others_share, processors_text(l, where, sizeof(where)));
-		if (l->idle_class)
-			str_append(out, size, ", and this process runs as SCHED_IDLE");
-		else if (l->nice > 0)
-			str_append(out, size, ", and this process runs at nice %d", l->nice);
+		*out = l->idle_class
+			       ? FACT(CPU_OTHERS_IDLE_CLASS, l->others_share, l->allowed, online)
+			       : FACT(CPU_OTHERS, l->others_share, l->allowed, online, nice);
 		break;
 	case CPU_TAKEN_BY_SELF:
-		str_append(out, size, "the run itself%s used %.0f %% of %s", host,
-			   100 * l->own_share, processors_text(l, where, sizeof(where)));
+		*out = FACT(CPU_SELF, l->own_share, l->allowed, online);
 		break;
 	case CPU_TAKEN_BY_NOBODY:
-		break;
+		return false;
 	}
-	return out;
+	*out = fact_with(*out, 0, host);
+	return true;
 }

@@ -44,6 +44,5 @@ struct cpu_loss {
 bool cpu_loss_spoils(const struct cpu_loss *l);
 /* Over the training of the finished epochs, or their evaluations. */
 void cpu_loss_of(const struct result *r, bool eval, struct cpu_loss *out);
-/* "other programs used 97 % of the 2 processors": a clause with the figures for who had the
- * processors; "" where that is not known. */
-const char *cpu_loss_who(const struct result *r, const struct cpu_loss *l, char *out, size_t size);
+/* Who had the processors, with the figures; false where that is not known. */
+bool cpu_loss_fact(const struct result *r, const struct cpu_loss *l, struct fact *out);

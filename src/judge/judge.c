@@ -43,7 +43,7 @@ static int judge_epochs(struct result *r, const struct run_metrics *m, struct er
 	return 0;
 }
 
-int judge_result(struct result *r, const struct run_metrics *m, struct err *e)
+int judge_trust(struct result *r, const struct run_metrics *m, struct err *e)
 {
 	int rc;
 
@@ -71,6 +71,13 @@ int judge_result(struct result *r, const struct run_metrics *m, struct err *e)
 	rc = verdicts_judge(r, m, verdict_table, e);
 	if (rc == 0)
 		measured_find(r, verdict_table, &r->judged.measured);
+	return rc;
+}
+
+int judge_result(struct result *r, const struct run_metrics *m, struct err *e)
+{
+	int rc = judge_trust(r, m, e);
+
 	if (rc == 0 && r->trained)
 		limit_find(r, m, &r->judged.limit, &r->judged.outlook, &r->judged.basis);
 	if (rc == 0 && r->only_evaluated)

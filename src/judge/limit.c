@@ -2,16 +2,10 @@
 #include "judge/limit.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
-#include "base/str.h"
-#include "judge/limit_cpu.h"
 #include "judge/limit_io.h"
 #include "judge/limit_memory.h"
-#include "judge/limit_unsteady.h"
 #include "judge/limit_view.h"
 #include "judge/say_change.h"
 #include "predict/costs.h"
@@ -20,59 +14,48 @@
 
 static const double SMALL_LOSS = 0.05; /* of the wall time: nothing to find */
 
-void limit_say(struct limit_view *v, const char *cause, const char *fmt, ...)
+void limit_found(struct limit_view *v, struct fact f)
 {
-	struct limit *l = v->limit;
-	va_list ap;
-
-	snprintf(l->cause, sizeof(l->cause), "%s", cause);
-	snprintf(l->text, sizeof(l->text), "Whole-run AU %.1f %%: ", v->m->whole.au);
-	va_start(ap, fmt);
-	str_append_args(l->text, sizeof(l->text), fmt, ap);
-	va_end(ap);
+	fact_add(&v->limit->facts, f);
 }
 
-void limit_add(struct limit_view *v, const char *fmt, ...)
+void limit_would(struct limit_view *v, struct fact f)
 {
-	va_list ap;
-
-	va_start(ap, fmt);
-	str_append_args(v->limit->text, sizeof(v->limit->text), fmt, ap);
-	va_end(ap);
+	fact_add(&v->limit->effects, f);
 }
 
-void limit_add_workers(struct limit_view *v)
+void limit_workers_would(struct limit_view *v)
 {
-	v->limit->effects = (uint16_t)strlen(v->limit->text);
-	outlook_say_workers(v->outlook, result_workers(v->r), v->limit->text,
-			    sizeof(v->limit->text));
-	limit_add(v, ".");
+	outlook_tell_workers(v->outlook, result_workers(v->r), &v->limit->effects);
 }
 
 /* ---- those that need little evidence ---- */
 
+static bool loses_little(const struct limit_view *v)
+{
+	return v->loss < SMALL_LOSS * v->d->wall_s;
+}
+
+static bool at_computation_from_memory(struct limit_view *v)
+{
+	if (!loses_little(v) || !limit_cached(v->r))
+		return false;
+	limit_found(v, FACT(LIMIT_COMPUTE_CACHED));
+	return true;
+}
+
 static bool at_computation(struct limit_view *v)
 {
 	const struct measured *of = &v->r->judged.measured;
-	char figures[96];
 
-	if (v->loss >= SMALL_LOSS * v->d->wall_s)
+	if (!loses_little(v))
 		return false;
-	snprintf(figures, sizeof(figures), "(workers %.0f %% busy, %.3g batches ready on average)",
-		 100 * v->busy, v->d->ready_mean);
-	if (limit_cached(v->r))
-		limit_say(v, "page_cache",
-			  "limited by computation, but the dataset was in %s: this says nothing "
-			  "about the storage.",
-			  of->instead[0] ? of->instead : "the page cache");
-	else if (of->taken || of->storage == MEASURED_NOT || of->storage == MEASURED_UNKNOWN)
-		limit_say(v, "compute",
-			  "limited by computation %s. Whether the storage keeps up is not known. "
-			  "Measured: %s",
-			  figures, of->text);
+	if (of->taken || of->storage == MEASURED_NOT || of->storage == MEASURED_UNKNOWN)
+		limit_found(v, FACT(LIMIT_COMPUTE_UNTOLD, v->busy, v->d->ready_mean));
+	else if (of->storage == MEASURED_EMULATED)
+		limit_found(v, FACT(LIMIT_COMPUTE_EMULATED, v->busy, v->d->ready_mean));
 	else
-		limit_say(v, "compute", "limited by computation; the %s keeps up %s.",
-			  of->storage == MEASURED_EMULATED ? "emulated store" : "storage", figures);
+		limit_found(v, FACT(LIMIT_COMPUTE, v->busy, v->d->ready_mean));
 	return true;
 }
 
@@ -81,27 +64,15 @@ static void add_evaluation(struct limit_view *v)
 {
 	const struct steadiness *c = &v->r->judged.eval_steady;
 
-	if (!v->limit->text[0] || !stalls_matter(v->r, true))
-		return;
-	limit_add(v, " In the evaluation of epoch %u, reading stood still for %.3g s.",
-		  c->stall[0].epoch, c->stall[0].length_s);
-}
-
-static bool at_changes(struct limit_view *v)
-{
-	char text[sizeof(v->limit->text)], cause[sizeof(v->limit->cause)];
-
-	if (!limit_unsteady(v->r, v->loss, cause, sizeof(cause), text, sizeof(text)))
-		return false;
-	limit_say(v, cause, "%s", text);
-	return true;
+	if (stalls_matter(v->r, true))
+		limit_found(
+			v, FACT(LIMIT_EVALUATION_STALLED, c->stall[0].epoch, c->stall[0].length_s));
 }
 
 /* All of it is the wait for the first batches: a longer epoch would not lose it. */
 static bool at_beginnings(struct limit_view *v)
 {
 	double rest = v->loss - v->first, code = v->d->framework_start_s;
-	char of_code[96] = "";
 	double step = v->compute * v->r->ranks / (double)v->d->steps;
 
 	/* what was read ahead would not last: the workers are slower than computation */
@@ -109,14 +80,8 @@ static bool at_beginnings(struct limit_view *v)
 		return false;
 	if (v->first < 0.5 * v->loss || rest >= SMALL_LOSS * (v->d->wall_s - v->first))
 		return false;
-	if (code >= 0.1 * v->first)
-		snprintf(of_code, sizeof(of_code),
-			 ", of which the framework's own code takes %.3g s to start workers", code);
-	limit_say(v, "start_up",
-		  "limited by the beginning of the epochs: %.0f %% of the time is the wait for "
-		  "their first batches, %.3g s in all%s. After that, computation limits; longer "
-		  "epochs would lose less.",
-		  100 * v->first / v->d->wall_s, v->first, of_code);
+	limit_found(v, FACT(LIMIT_START_UP, v->first / v->d->wall_s, v->first,
+			    code >= 0.1 * v->first ? code : NAN));
 	return true;
 }
 
@@ -124,45 +89,97 @@ static bool at_checkpoints(struct limit_view *v)
 {
 	if (v->d->mean_s[TIME_CHECKPOINT] <= 0.5 * v->loss)
 		return false;
-	limit_say(v, "checkpoint",
-		  "limited by checkpoints, which stop training for %.0f %% of the time.",
-		  100 * v->d->mean_s[TIME_CHECKPOINT] / v->d->wall_s);
+	limit_found(v, FACT(LIMIT_CHECKPOINT, v->d->mean_s[TIME_CHECKPOINT] / v->d->wall_s));
 	return true;
 }
 
 static bool at_io_limit(struct limit_view *v)
 {
-	char text[sizeof(v->limit->text)];
+	struct fact group;
+	bool reached;
 
-	if (v->lost_to_data <= 0.3 * v->loss || !limit_io_group(v->r, text, sizeof(text)))
+	if (v->lost_to_data <= 0.3 * v->loss || !io_group_fact(v->r, &reached, &group) || !reached)
 		return false;
-	limit_say(v, "io_limit", "%s", text);
+	limit_found(v, FACT(LIMIT_IO_GROUP));
+	limit_found(v, group);
+	limit_would(v, FACT(EFFECT_RAISE_LIMIT));
 	return true;
 }
 
 static bool at_memory(struct limit_view *v)
 {
-	char text[sizeof(v->limit->text)];
-
-	if (v->wait <= 0.3 * v->loss || !limit_memory(v->r, text, sizeof(text)))
+	if (v->wait <= 0.3 * v->loss || !limit_memory(v->r, &v->limit->facts))
 		return false;
-	limit_say(v, "memory", "%s", text);
+	limit_would(v, FACT(EFFECT_MORE_MEMORY));
 	return true;
 }
 
 static bool at_the_rest(struct limit_view *v)
 {
-	limit_say(v, "other",
-		  "limited by the time between steps and at the barrier: %.0f %% of all.",
-		  100 * (v->loss - v->wait) / v->d->wall_s);
+	limit_found(v, FACT(LIMIT_OTHER, (v->loss - v->wait) / v->d->wall_s));
 	return true;
 }
 
-/* The first that names a cause decides: what was measured as such before what is concluded. */
-static bool (*const asked[])(struct limit_view *v) = {
-	at_computation, at_changes,         at_checkpoints, at_memory,        at_io_limit,
-	at_beginnings,  limit_at_framework, limit_at_ranks, limit_at_workers, at_the_rest,
+struct asked {
+	enum cause cause;
+	bool (*is)(struct limit_view *v);
 };
+
+/* The first whose function says so decides. Of a run without processors nothing can be said about
+ * the storage, and no remedy is predicted. */
+static const struct asked of_processors[] = {
+	{CAUSE_HYPERVISOR, limit_at_hypervisor}, {CAUSE_FRAMEWORK, limit_at_own_framework},
+	{CAUSE_DECODE, limit_at_own_decoding},   {CAUSE_OTHER_PROGRAMS, limit_at_other_programs},
+	{CAUSE_CPU_QUOTA, limit_at_quota},       {CAUSE_STOPPED, limit_at_interruption},
+};
+
+/* What was measured as such before what is concluded. */
+static const struct asked of_training[] = {
+	{CAUSE_PAGE_CACHE, at_computation_from_memory},
+	{CAUSE_COMPUTE, at_computation},
+	{CAUSE_STALL, limit_at_stall},
+	{CAUSE_UNSTEADY, limit_at_phases},
+	{CAUSE_UNSTEADY, limit_at_slower_part},
+	{CAUSE_CHECKPOINT, at_checkpoints},
+	{CAUSE_MEMORY, at_memory},
+	{CAUSE_IO_LIMIT, at_io_limit},
+	{CAUSE_START_UP, at_beginnings},
+	{CAUSE_FRAMEWORK, limit_at_framework},
+	{CAUSE_SLOW_HOST, limit_at_host},
+	{CAUSE_SLOW_RANK, limit_at_rank},
+	{CAUSE_BARRIER, limit_at_barrier},
+	{CAUSE_PREFETCH, limit_at_window},
+	{CAUSE_WORKERS, limit_at_number},
+	{CAUSE_START_UP, limit_at_start},
+	{CAUSE_READING, limit_at_unmeasured},
+	{CAUSE_OTHER_PROGRAMS, limit_at_others_decoding},
+	{CAUSE_DECODE, limit_at_decoding},
+	{CAUSE_PREPROCESS, limit_at_preprocessing},
+	{CAUSE_TRANSPORT, limit_at_transport},
+	{CAUSE_MEMORY_BANDWIDTH, limit_at_memory_bandwidth},
+	{CAUSE_PAGE_CACHE, limit_at_memory_reads},
+	{CAUSE_OPENS, limit_at_opens},
+	{CAUSE_METADATA, limit_at_metadata},
+	{CAUSE_STORAGE, limit_at_unseen_requests},
+	{CAUSE_QUEUE, limit_at_queue},
+	{CAUSE_REQUESTS, limit_at_request_rate},
+	{CAUSE_BANDWIDTH, limit_at_bandwidth},
+	{CAUSE_STREAM_BANDWIDTH, limit_at_stream},
+	{CAUSE_LATENCY, limit_at_latency},
+	{CAUSE_STORAGE, limit_at_storage},
+	{CAUSE_OTHER, at_the_rest},
+};
+
+static bool ask(struct limit_view *v, const struct asked *rows, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && !rows[i].is(v))
+		i++;
+	if (i < n)
+		v->limit->cause = rows[i].cause;
+	return i < n;
+}
 
 /* ---- what they share ---- */
 
@@ -239,6 +256,10 @@ static void view_fill(struct limit_view *v)
 	room = v->d->wall_s * v->workers * v->d->ranks;
 	v->busy = room > 0 ? fmin(1, v->work / room) : 0;
 	v->inside = room > 0 ? fmin(1, v->io / room) : 0;
+	v->doing = limit_work_of(v);
+	if (v->doing == LIMIT_WORK_REQUESTS)
+		limit_view_reading(v);
+	limit_view_cpu(v);
 }
 
 /* The profile built in for the framework that the run's loader is of; NULL: there is none. */
@@ -265,12 +286,14 @@ static void look_ahead(struct limit_view *v, struct outlook *out, struct basis *
 	costs_release(builtin);
 }
 
+#define ROWS(table) (table), sizeof(table) / sizeof((table)[0])
+
 void limit_find(const struct result *r, const struct run_metrics *m, struct limit *limit,
 		struct outlook *outlook, struct basis **basis)
 {
 	struct limit_view v = {
 		.r = r, .m = m, .limit = limit, .outlook = outlook, .d = &r->judged.time};
-	char why[sizeof(limit->text)], cause[sizeof(limit->cause)];
+	struct fact why;
 
 	if (m->epochs == 0 || !r->rank || !r->usage)
 		return;
@@ -279,21 +302,14 @@ void limit_find(const struct result *r, const struct run_metrics *m, struct limi
 	view_fill(&v);
 	look_ahead(&v, outlook, basis);
 	/* what a run of two halves would predict is true for neither */
-	if (limit_no_forecast(r, v.loss, why, sizeof(why))) {
-		*outlook = (struct outlook){0};
-		snprintf(outlook->why, sizeof(outlook->why), "%.150s", why);
-	}
+	if (limit_no_forecast(&v, &why))
+		*outlook = (struct outlook){.why = why};
 	limit->loss_share = 100 * v.loss / v.d->wall_s;
-	/* of a run without processors nothing can be said about the storage, nor predicted */
-	if (v.loss >= SMALL_LOSS * v.d->wall_s && limit_cpu(r, cause, outlook, why, sizeof(why))) {
-		limit_say(&v, cause, "%s", why);
+	if (!loses_little(&v) && ask(&v, ROWS(of_processors)))
 		return;
-	}
-	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]) && !asked[i](&v); i++)
-		continue;
-	if (v.loss >= SMALL_LOSS * v.d->wall_s)
-		outlook_say_best(outlook, r->rank[result_present_rank(r)].workers,
-				 r->judged.measured.taken & TAKES_LASTING, limit->remedy,
-				 sizeof(limit->remedy));
+	ask(&v, ROWS(of_training));
+	if (!loses_little(&v))
+		outlook_tell_best(outlook, r->rank[result_present_rank(r)].workers,
+				  r->judged.measured.taken & TAKES_LASTING, &limit->remedy);
 	add_evaluation(&v);
 }

@@ -1,32 +1,10 @@
 /* What the lack of processors had to do with it. */
-#include "judge/limit_cpu.h"
-
 #include <math.h>
-#include <stdio.h>
 
-#include "base/str.h"
-#include "judge/cpu_loss.h"
+#include "judge/limit_view.h"
 
 static const double LOSS_SHARE = 0.4;  /* of what was lost, by threads without a processor */
 static const double STEAL_SHARE = 0.2; /* of the processors: decoding takes so much longer */
-
-static const char *const causes[] = {
-	[CPU_TAKEN_BY_SELF] = "decode",     [CPU_TAKEN_BY_OTHERS] = "other_programs",
-	[CPU_TAKEN_BY_QUOTA] = "cpu_quota", [CPU_STOPPED] = "stopped",
-	[CPU_FROZEN] = "stopped",
-};
-
-static const char *const heads[] = {
-	[CPU_TAKEN_BY_SELF] = "decoding on this machine",
-	[CPU_TAKEN_BY_OTHERS] = "other programs on this machine",
-	[CPU_TAKEN_BY_QUOTA] = "the processor quota of its control group",
-};
-
-static const char *const remedies[] = {
-	[CPU_TAKEN_BY_SELF] = "use more processors, or decode less",
-	[CPU_TAKEN_BY_OTHERS] = "end them, or run where processors are free",
-	[CPU_TAKEN_BY_QUOTA] = "raise the quota",
-};
 
 /* Whether decoding, or the framework's code, is most of what the workers do when they are not
  * waiting for a processor. */
@@ -45,61 +23,101 @@ static bool is_framework(const double work[WORK_KINDS])
 }
 
 /* Of the loss; the critical path has what a rank alone lost, and all others waited for. */
-static double share_of_loss(const struct decomposition *d, double stopped_s)
+static double share_of_loss(const struct limit_view *v)
 {
-	double loss = d->wall_s - d->mean_s[TIME_COMPUTE];
+	const struct decomposition *d = v->d;
 
-	return loss > 0
-		       ? fmax(fmax(d->mean_s[TIME_NO_CPU], d->critical_s[TIME_NO_CPU]), stopped_s) /
-				 loss
-		       : 0;
+	return v->loss > 0 ? fmax(fmax(d->mean_s[TIME_NO_CPU], d->critical_s[TIME_NO_CPU]),
+				  v->no_cpu.stopped_s) /
+				     v->loss
+			   : 0;
 }
 
-bool limit_cpu(const struct result *r, char *cause, struct outlook *outlook, char *out, size_t size)
+void limit_view_cpu(struct limit_view *v)
 {
-	const struct decomposition *d = &r->judged.time;
-	struct cpu_loss l;
-	char who[256];
-	bool framework;
+	cpu_loss_of(v->r, false, &v->no_cpu);
+	v->short_of_cpu = v->no_cpu.measured &&
+			  (share_of_loss(v) >= LOSS_SHARE || cpu_loss_spoils(&v->no_cpu));
+}
 
-	cpu_loss_of(r, false, &l);
-	if (!l.measured)
+bool limit_at_hypervisor(struct limit_view *v)
+{
+	if (!v->no_cpu.measured || !(v->no_cpu.steal_share >= STEAL_SHARE) ||
+	    !decodes(v->d->work_s))
 		return false;
-	if (l.steal_share >= STEAL_SHARE && decodes(d->work_s)) {
-		snprintf(cause, 32, "hypervisor");
-		snprintf(out, size,
-			 "limited by the hypervisor of this machine, which took %.0f %% of its "
-			 "processors (steal) while the run was decoding.",
-			 100 * l.steal_share);
-		return true;
-	}
-	if ((share_of_loss(d, l.stopped_s) < LOSS_SHARE && !cpu_loss_spoils(&l)) ||
-	    l.taker == CPU_TAKEN_BY_NOBODY || (l.taker == CPU_TAKEN_BY_SELF && !decodes(d->work_s)))
+	limit_found(v, FACT(LIMIT_HYPERVISOR, v->no_cpu.steal_share));
+	return true;
+}
+
+static bool taken_by(const struct limit_view *v, enum cpu_taker taker)
+{
+	return v->short_of_cpu && v->no_cpu.taker == taker;
+}
+
+/* Of such a run nothing can be said about the storage, nor predicted. */
+static void forget_outlook(struct limit_view *v)
+{
+	*v->outlook = (struct outlook){.why = FACT(NO_MODEL_PROCESSOR, v->no_cpu.lost_share)};
+}
+
+static void add_taker(struct limit_view *v)
+{
+	struct fact f;
+
+	if (cpu_loss_fact(v->r, &v->no_cpu, &f))
+		limit_found(v, f);
+}
+
+bool limit_at_own_decoding(struct limit_view *v)
+{
+	if (!taken_by(v, CPU_TAKEN_BY_SELF) || !decodes(v->d->work_s))
 		return false;
-	framework = l.taker == CPU_TAKEN_BY_SELF && is_framework(d->work_s);
-	snprintf(cause, 32, "%s", framework ? "framework" : causes[l.taker]);
-	out[0] = '\0';
-	if (l.taker != CPU_TAKEN_BY_SELF) {
-		*outlook = (struct outlook){0};
-		snprintf(outlook->why, sizeof(outlook->why),
-			 "threads of the run had no processor for %.0f %% of the training time",
-			 100 * l.lost_share);
-	}
-	cpu_loss_who(r, &l, who, sizeof(who));
-	if (l.taker == CPU_STOPPED || l.taker == CPU_FROZEN)
-		str_append(out, size,
-			   "limited by an interruption: %s, which cost %.0f %% of the "
-			   "training time; repeat the run.",
-			   who, 100 * l.lost_share);
-	else
-		str_append(out, size,
-			   "limited by %s: threads of the run had no processor for %.0f %% of the "
-			   "training time, because %s; %s.",
-			   l.taker == CPU_TAKEN_BY_QUOTA && l.quota_of_threads
-				   ? "the processor quota of a control group"
-			   : framework ? "the framework's own code (framework.costs)"
-				       : heads[l.taker],
-			   100 * l.lost_share, who,
-			   framework ? "use more processors" : remedies[l.taker]);
+	limit_found(v, FACT(LIMIT_NO_CPU_DECODE, v->no_cpu.lost_share));
+	add_taker(v);
+	limit_would(v, FACT(EFFECT_LESS_DECODING));
+	return true;
+}
+
+bool limit_at_own_framework(struct limit_view *v)
+{
+	if (!taken_by(v, CPU_TAKEN_BY_SELF) || !decodes(v->d->work_s) ||
+	    !is_framework(v->d->work_s))
+		return false;
+	limit_found(v, FACT(LIMIT_NO_CPU_FRAMEWORK, v->no_cpu.lost_share));
+	add_taker(v);
+	limit_would(v, FACT(EFFECT_MORE_PROCESSORS));
+	return true;
+}
+
+bool limit_at_other_programs(struct limit_view *v)
+{
+	if (!taken_by(v, CPU_TAKEN_BY_OTHERS))
+		return false;
+	forget_outlook(v);
+	limit_found(v, FACT(LIMIT_NO_CPU_OTHERS, v->no_cpu.lost_share));
+	add_taker(v);
+	limit_would(v, FACT(EFFECT_FREE_PROCESSORS));
+	return true;
+}
+
+bool limit_at_quota(struct limit_view *v)
+{
+	if (!taken_by(v, CPU_TAKEN_BY_QUOTA))
+		return false;
+	forget_outlook(v);
+	limit_found(v, FACT(LIMIT_NO_CPU_QUOTA, v->no_cpu.lost_share));
+	add_taker(v);
+	limit_would(v, FACT(EFFECT_RAISE_QUOTA));
+	return true;
+}
+
+bool limit_at_interruption(struct limit_view *v)
+{
+	if (!taken_by(v, CPU_STOPPED) && !taken_by(v, CPU_FROZEN))
+		return false;
+	forget_outlook(v);
+	limit_found(v, FACT(LIMIT_INTERRUPTED, v->no_cpu.lost_share));
+	add_taker(v);
+	limit_would(v, FACT(EFFECT_REPEAT));
 	return true;
 }

@@ -2,10 +2,8 @@
 #include "judge/limit_evaluation.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #include "base/clock.h"
-#include "base/str.h"
 
 static const double SMALL_LOSS = 0.05;   /* of the time: nothing to find */
 static const double CACHED_SHARE = 0.5;  /* of the files in the page cache: it served */
@@ -57,64 +55,66 @@ static bool was_cached(const struct result *r)
 	return of > 0 && held >= CACHED_SHARE * of;
 }
 
-void limit_of_evaluation(const struct result *r, const struct run_metrics *m, struct limit *limit)
+/* What the workers did most. */
+static enum cause of_work(const struct shares *s, struct fact *f, double lost, double busy,
+			  bool *reads)
 {
 	static const struct {
 		enum work_kind kind;
-		const char *cause, *what;
+		enum cause cause;
+		enum reason reason;
 	} kinds[] = {
-		{WORK_OPEN, "metadata", "opening files"},
-		{WORK_META, "metadata", "reading headers and indexes"},
-		{WORK_DATA, "storage", "reading samples"},
-		{WORK_DECODE, "decode", "decoding"},
-		{WORK_PREPROCESS, "preprocess", "preprocessing"},
-		{WORK_TRANSPORT, "transport", "handing over batches"},
-		{WORK_FRAMEWORK, "framework", "the framework's own code"},
+		{WORK_OPEN, CAUSE_METADATA, REASON_LIMIT_EVAL_OPENS},
+		{WORK_META, CAUSE_METADATA, REASON_LIMIT_EVAL_METADATA},
+		{WORK_DATA, CAUSE_STORAGE, REASON_LIMIT_EVAL_STORAGE},
+		{WORK_DECODE, CAUSE_DECODE, REASON_LIMIT_EVAL_DECODE},
+		{WORK_PREPROCESS, CAUSE_PREPROCESS, REASON_LIMIT_EVAL_PREPROCESS},
+		{WORK_TRANSPORT, CAUSE_TRANSPORT, REASON_LIMIT_EVAL_TRANSPORT},
+		{WORK_FRAMEWORK, CAUSE_FRAMEWORK, REASON_LIMIT_EVAL_FRAMEWORK},
 	};
+	size_t most = 0;
+
+	for (size_t i = 1; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		most = s->work_s[kinds[i].kind] > s->work_s[kinds[most].kind] ? i : most;
+	*f = fact_of(kinds[most].reason, 3,
+		     (const double[]){lost, busy, s->work_s[kinds[most].kind] / s->work});
+	*reads = kinds[most].kind <= WORK_DATA;
+	return kinds[most].cause;
+}
+
+void limit_of_evaluation(const struct result *r, const struct run_metrics *m, struct limit *limit)
+{
 	const struct steadiness *c = &r->judged.eval_steady;
 	struct shares s;
 	double loss, busy;
-	size_t most = 0;
 
-	if (!r->rank || !r->usage || m->evals == 0)
+	if (!r->rank || !r->usage || m->evals == 0 || r->eval_steps == 0)
 		return;
 	s = sum_of(r);
 	if (!(s.wall_s > 0))
 		return;
 	loss = s.wall_s - s.compute_s;
 	limit->loss_share = 100 * loss / s.wall_s;
-	for (size_t i = 1; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		most = s.work_s[kinds[i].kind] > s.work_s[kinds[most].kind] ? i : most;
-	busy = s.work * (r->ranks / s.workers) / s.wall_s;
-	snprintf(limit->text, sizeof(limit->text), "Whole-run AU of evaluation %.1f %%: ",
-		 m->eval_au.count ? c->whole_au : 100 * s.compute_s / s.wall_s);
+	busy = fmin(1, s.work * (r->ranks / s.workers) / s.wall_s);
 	if (loss < SMALL_LOSS * s.wall_s) {
-		snprintf(limit->cause, sizeof(limit->cause), "compute");
-		str_append(limit->text, sizeof(limit->text),
-			   "limited by computation (workers %.0f %% busy)", 100 * fmin(1, busy));
+		limit->cause = CAUSE_COMPUTE;
+		fact_add(&limit->facts, FACT(LIMIT_EVAL_COMPUTE, busy));
 	} else if (c->stalls > 0 && c->stalled_s * r->ranks >= STALLED_SHARE * loss) {
-		snprintf(limit->cause, sizeof(limit->cause), "stall");
-		str_append(limit->text, sizeof(limit->text),
-			   "limited by %s: reading stood still for %.3g s at %.3g s",
-			   c->stalls > 1 ? "stalls" : "a single stall", c->stall[0].length_s,
-			   c->stall[0].at_s);
+		limit->cause = CAUSE_STALL;
+		fact_add(&limit->facts,
+			 FACT(LIMIT_EVAL_STALL, c->stalls, c->stall[0].length_s, c->stall[0].at_s));
 	} else if (s.work > 0) {
-		bool memory = was_cached(r) && kinds[most].kind <= WORK_DATA;
+		struct fact f;
+		bool reads;
 
-		snprintf(limit->cause, sizeof(limit->cause), "%s",
-			 memory ? "page_cache" : kinds[most].cause);
-		str_append(limit->text, sizeof(limit->text),
-			   "limited by %s%s: %.0f %% of the time is lost waiting for batches; the "
-			   "workers are busy %.0f %% of the time, %.0f %% of that with it",
-			   kinds[most].what, memory ? " from the page cache" : "",
-			   100 * loss / s.wall_s, 100 * fmin(1, busy),
-			   100 * s.work_s[kinds[most].kind] / s.work);
+		limit->cause = of_work(&s, &f, loss / s.wall_s, busy, &reads);
+		fact_add(&limit->facts, f);
+		if (reads && was_cached(r)) {
+			limit->cause = CAUSE_PAGE_CACHE;
+			fact_add(&limit->facts, FACT(LIMIT_EVAL_CACHED));
+		}
 	} else {
-		snprintf(limit->cause, sizeof(limit->cause), "other");
-		str_append(limit->text, sizeof(limit->text),
-			   "limited by what is between the steps: %.0f %% of the time is neither "
-			   "computation nor work of the workers",
-			   100 * loss / s.wall_s);
+		limit->cause = CAUSE_OTHER;
+		fact_add(&limit->facts, FACT(LIMIT_EVAL_OTHER, loss / s.wall_s));
 	}
-	str_append(limit->text, sizeof(limit->text), ". Measured: %s", r->judged.measured.text);
 }

@@ -44,26 +44,20 @@ bool limit_at_framework(struct limit_view *v)
 
 	if (code < LEAST_SHARE * v->loss || code <= largest_other(v))
 		return false;
-	limit_say(v, "framework",
-		  "limited by the framework's own code (framework.costs: %s): %.0f %% of the time "
-		  "is lost to it, ",
-		  v->r->workload->framework_costs, 100 * code / v->d->wall_s);
+	limit_found(v, fact_with(FACT(LIMIT_FRAMEWORK, code / v->d->wall_s), 0,
+				 v->r->workload->framework_costs));
 	if (of_start >= 0.5 * code) {
-		limit_add(v, "most of that where each epoch starts its workers, one after "
-			     "another. More workers would lose more.");
+		limit_found(v, FACT(LIMIT_FRAMEWORK_START));
 		return true;
 	}
 	if (result_workers(v->r) == 0)
 		of_rank = code; /* it loads, too */
 	if (of_rank >= 0.5 * code)
-		limit_add(v, "most of that in the rank itself, %.3g ms a step",
-			  1e3 * of_rank * v->r->ranks / (double)v->d->steps);
+		limit_found(
+			v, FACT(LIMIT_FRAMEWORK_RANK, of_rank * v->r->ranks / (double)v->d->steps));
 	else
-		limit_add(v,
-			  "most of that in the workers, %.3g ms a batch; they are busy %.0f %% of "
-			  "the time",
-			  1e3 * v->d->work_s[WORK_FRAMEWORK] / (double)v->d->batches,
-			  100 * v->busy);
-	limit_add_workers(v);
+		limit_found(v, FACT(LIMIT_FRAMEWORK_WORKERS,
+				    v->d->work_s[WORK_FRAMEWORK] / (double)v->d->batches, v->busy));
+	limit_workers_would(v);
 	return true;
 }

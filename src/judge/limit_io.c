@@ -2,16 +2,14 @@
 #include "judge/limit_io.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #include "base/clock.h"
-#include "base/str.h"
 
 /* Of the limit: the run was at it. The kernel gives a little more than the limit, a run that reads
  * with pauses a little less. */
 static const double REACHED_SHARE = 0.85;
 
-bool io_group_text(const struct result *r, bool *reached, char *out, size_t size)
+bool io_group_fact(const struct result *r, bool *reached, struct fact *out)
 {
 	const struct io_limit *l = r->host_source ? &r->host_source->limit : NULL;
 	double bytes = 0, reads = 0, wall = 0, most = 0;
@@ -33,29 +31,12 @@ bool io_group_text(const struct result *r, bool *reached, char *out, size_t size
 	}
 	if (reached)
 		*reached = most >= REACHED_SHARE;
-	out[0] = '\0';
-	str_append(out, size, "the control group limits reads of this device (%s) to ", l->device);
-	if (l->bytes_per_s > 0)
-		str_append(out, size, "%.4g MB/s", l->bytes_per_s / 1e6);
-	if (l->reads_per_s > 0)
-		str_append(out, size, "%s%.6g requests/s", l->bytes_per_s > 0 ? " and " : "",
-			   l->reads_per_s);
-	if (wall > 0 && r->usage[0].train.known)
-		str_append(out, size, "; the run read %.4g MB/s", bytes / wall / 1e6);
-	if (wall > 0 && l->reads_per_s > 0 && r->usage[0].host_train.whole.known)
-		str_append(out, size, " in %.4g requests/s", reads / wall);
-	return true;
-}
-
-bool limit_io_group(const struct result *r, char *out, size_t size)
-{
-	char text[256];
-	bool reached;
-
-	if (!io_group_text(r, &reached, text, sizeof(text)) || !reached)
-		return false;
-	out[0] = '\0';
-	str_append(out, size,
-		   "limited by a control group, not by the storage: %s; raise the limit.", text);
+	*out = FACT(IO_GROUP, l->bytes_per_s > 0 ? l->bytes_per_s : NAN,
+		    l->reads_per_s > 0 ? l->reads_per_s : NAN,
+		    wall > 0 && r->usage[0].train.known ? bytes / wall : NAN,
+		    wall > 0 && l->reads_per_s > 0 && r->usage[0].host_train.whole.known
+			    ? reads / wall
+			    : NAN);
+	*out = fact_with(*out, 0, l->device);
 	return true;
 }

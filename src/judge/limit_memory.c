@@ -1,15 +1,15 @@
 /* What memory had to do with it: whether the page cache served, and whether there was too little.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/str.h"
 #include "judge/limit_memory.h"
+#include "os/sysinfo.h"
 #include "store/store.h"
 
 static const double CACHED_SHARE = 0.5;  /* of the dataset in the page cache: it served */
 static const double STALLED_SHARE = 0.2; /* of the time, waiting for memory */
+static const double KEEPS_UP = 99;       /* percent of AU: reads do not limit */
 static const double AGAIN_SHARE = 0.4;   /* of what the storage delivered, brought in before */
 
 static double file_bytes(const struct residency *c)
@@ -17,23 +17,51 @@ static double file_bytes(const struct residency *c)
 	return c->known && c->looked ? (double)c->bytes * (double)c->files / (double)c->looked : 0;
 }
 
-bool limit_cached(const struct result *r)
+/* Whether most of the dataset was in the page cache when epochs began. */
+static bool was_resident(const struct result *r)
 {
-	double held = 0, of = 0, fetched = 0, returned = 0;
+	double held = 0, of = 0;
 
 	for (uint32_t i = 0; i < r->epochs_done; i++) {
 		const struct residency *c = &r->usage[i].cache_start;
-		const double *bytes = r->judged.epoch[i].train_bytes;
 
 		held += c->known ? (double)c->cached_bytes : 0;
 		of += c->known ? (double)c->bytes : 0;
+	}
+	return of > 0 && held >= CACHED_SHARE * of;
+}
+
+bool limit_cached(const struct result *r)
+{
+	double fetched = 0, returned = 0;
+
+	for (uint32_t i = 0; i < r->epochs_done; i++) {
+		const double *bytes = r->judged.epoch[i].train_bytes;
+
 		if (isnan(bytes[LEDGER_CHARGED]) || isnan(bytes[LEDGER_RETURNED]))
 			continue;
 		fetched += bytes[LEDGER_CHARGED];
 		returned += bytes[LEDGER_RETURNED];
 	}
 	/* cached pages can be evicted before they are read */
-	return of > 0 && held >= CACHED_SHARE * of && fetched <= (1 - CACHED_SHARE) * returned;
+	return was_resident(r) && fetched <= (1 - CACHED_SHARE) * returned;
+}
+
+bool limit_in_memory(const struct workload *w)
+{
+	return workload_base_store(w)->flags & STORE_IS_VOLATILE && !strchr(w->storage.store, '+');
+}
+
+uint32_t limit_copiers(const struct result *r, const struct run_metrics *m)
+{
+	double readers;
+
+	if (!r->trained || !r->rank || !r->usage || r->nodes > 1 || !(m->whole.au < KEEPS_UP) ||
+	    !(limit_in_memory(r->workload) || was_resident(r)))
+		return 0;
+	readers = fmax(1, r->rank[result_present_rank(r)].workers) * r->ranks;
+	return (uint32_t)fmin(fmin(readers, MEMORY_COPIERS_MAX),
+			      fmax(1, ceil(result_usable_cpus(&r->host))));
 }
 
 /* What epochs fetched through the page cache, and how much of that more than once. */
@@ -75,24 +103,21 @@ static void sum_fetching(const struct result *r, struct fetching *f)
 	}
 }
 
-static void say_where_memory_is_short(const struct result *r, char *out, size_t size)
+static struct fact where_memory_is_short(const struct result *r)
 {
 	const struct epoch_usage *u = &r->usage[r->epochs_done - 1];
-	char a[32];
+	struct fact f =
+		FACT(LIMIT_MEMORY, u->memory.limit_bytes ? (double)u->memory.limit_bytes : NAN);
 
-	str_append(out, size, "limited by too little memory");
 	if (r->nodes > 1 && r->process && u->memory_process < r->processes)
-		str_append(out, size, " on host %.64s", r->process[u->memory_process].hostname);
-	if (u->memory.limit_bytes)
-		str_append(out, size, " (its control group is limited to %s)",
-			   str_bytes((double)u->memory.limit_bytes, a, sizeof(a)));
+		f = fact_with(f, 0, r->process[u->memory_process].hostname);
+	return f;
 }
 
-bool limit_memory(const struct result *r, char *out, size_t size)
+bool limit_memory(const struct result *r, struct fact_list *out)
 {
 	double stalled = 0, wall = 0;
 	struct fetching f;
-	char a[32], b[32];
 	double hosts = r->nodes > 1 ? r->nodes : 1;
 	bool waits, again;
 
@@ -110,23 +135,11 @@ bool limit_memory(const struct result *r, char *out, size_t size)
 		(!f.refaults_known || f.refaults * hosts >= 0.5 * f.again);
 	if (!waits && !again)
 		return false;
-	out[0] = '\0';
-	say_where_memory_is_short(r, out, size);
-	if (waits) {
-		str_append(out, size,
-			   ": for %.0f %% of the time, programs waited for pages being reclaimed "
-			   "or read back",
-			   100 * fmin(1, stalled / wall));
-		if (f.refaults_known && f.refaults > 0)
-			str_append(out, size, " (%s of file pages were read back)",
-				   str_bytes(f.refaults, a, sizeof(a)));
-	}
+	fact_add(out, where_memory_is_short(r));
+	if (waits)
+		fact_add(out, FACT(LIMIT_MEMORY_WAITS, fmin(1, stalled / wall),
+				   f.refaults_known && f.refaults > 0 ? f.refaults : NAN));
 	if (again)
-		str_append(out, size,
-			   "%s %s per epoch were fetched for files of %s, because pages were "
-			   "evicted before they were read again",
-			   waits ? ", and" : ":", str_bytes(f.bytes / f.epochs, a, sizeof(a)),
-			   str_bytes(f.files / f.epochs, b, sizeof(b)));
-	str_append(out, size, "; provide more memory, or use fewer workers and batches.");
+		fact_add(out, FACT(LIMIT_MEMORY_AGAIN, f.bytes / f.epochs, f.files / f.epochs));
 	return true;
 }

@@ -114,12 +114,13 @@ static bool host_reads_slowly(const struct limit_view *v)
 
 /* Of several hosts one that is behind nearly always, and not because of a single rank: such a rank
  * would be far behind the others of its host, too, and they would read faster. */
-static bool at_host(struct limit_view *v)
+bool limit_at_host(struct limit_view *v)
 {
 	const struct decomposition *d = v->d;
 	double of_ranks = (double)d->last_node_ranks / v->r->ranks;
 	double behind = d->last_node_behind_s * d->last_node_share * (double)d->common_steps;
 	const struct host_facts *h;
+	struct fact f;
 
 	if (v->r->nodes < 2 || d->last_node_ranks < 2 || d->last_node_share < 0.75 ||
 	    d->last_node_share < fmin(0.95, 1.5 * of_ranks) || behind < RANK_SHARE * v->loss)
@@ -130,52 +131,42 @@ static bool at_host(struct limit_view *v)
 	h = result_node_host(v->r, d->last_node);
 	if (!slow_by_itself(v, d->last_rank, h))
 		return false;
-	limit_say(v, "slow_host",
-		  "limited by host %s: its %u ranks arrive last in %.0f %% of the steps, %.3g ms "
-		  "after those of other hosts, because of %s; all others wait for them.",
-		  h ? h->hostname : "?", d->last_node_ranks, 100 * d->last_node_share,
-		  1e3 * d->last_node_behind_s, time_part_names[d->last_part]);
+	f = FACT(LIMIT_SLOW_HOST, d->last_node_ranks, d->last_node_share, d->last_node_behind_s);
+	f = fact_with(f, 0, h ? h->hostname : "?");
+	limit_found(v, fact_with(f, 1, time_part_names[d->last_part]));
 	return true;
 }
 
-static bool at_rank(struct limit_view *v)
+bool limit_at_rank(struct limit_view *v)
 {
 	const struct decomposition *d = v->d;
 	double often = fmax(0.6, fmin(0.75, 1.5 / v->r->ranks));
 	double behind = d->last_behind_s * d->last_share * (double)d->common_steps;
+	struct fact f;
 
-	if (d->last_share < often || behind < RANK_SHARE * v->loss ||
+	if (v->r->ranks < 2 || d->last_share < often || behind < RANK_SHARE * v->loss ||
 	    !slow_by_itself(v, d->last_rank, NULL) || roles_swap(v))
 		return false;
-	limit_say(v, "slow_rank",
-		  "limited by rank %u%s%s, which arrives last in %.0f %% of the steps, "
-		  "%.3g ms after the others, because of %s; all others wait for it.",
-		  d->last_rank, v->r->nodes > 1 ? " on host " : "",
-		  v->r->nodes > 1 ? result_rank_host(v->r, d->last_rank)->hostname : "",
-		  100 * d->last_share, 1e3 * d->last_behind_s, time_part_names[d->last_part]);
+	f = FACT(LIMIT_SLOW_RANK, d->last_rank, d->last_share, d->last_behind_s);
+	if (v->r->nodes > 1)
+		f = fact_with(f, 0, result_rank_host(v->r, d->last_rank)->hostname);
+	limit_found(v, fact_with(f, 1, time_part_names[d->last_part]));
 	return true;
 }
 
-bool limit_at_ranks(struct limit_view *v)
+bool limit_at_barrier(struct limit_view *v)
 {
 	const struct decomposition *d = v->d;
 	bool of_compute = v->skew_of_compute >= 0.5 * v->skew;
+	double share = v->skew / d->wall_s;
 
-	if (v->r->ranks < 2)
-		return false;
-	if (at_host(v) || at_rank(v))
-		return true;
-	if (v->skew <= v->wait || v->skew < BARRIER_SHARE * v->loss)
+	if (v->r->ranks < 2 || v->skew <= v->wait || v->skew < BARRIER_SHARE * v->loss)
 		return false;
 	/* ranks that wait for data are late by that, whoever they then wait for */
 	if (!of_compute && (v->busy > BUSY_SHARE || v->stations.saturated >= 0))
 		return false;
-	limit_say(v, "barrier",
-		  "limited by ranks waiting for each other: %.0f %% of the time is barrier wait, "
-		  "because %s and no rank is always last (rank %u most often, in %.0f %% of the "
-		  "steps).",
-		  100 * v->skew / d->wall_s,
-		  of_compute ? "computation times vary" : "the times of batches vary", d->last_rank,
-		  100 * d->last_share);
+	limit_found(v, of_compute
+			       ? FACT(LIMIT_BARRIER_COMPUTE, share, d->last_rank, d->last_share)
+			       : FACT(LIMIT_BARRIER_BATCHES, share, d->last_rank, d->last_share));
 	return true;
 }

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/memory_speed.h"
-#include "base/str.h"
 #include "judge/limit_memory.h"
 #include "judge/limit_view.h"
 #include "store/store.h"
@@ -20,106 +18,88 @@ static const double APART = 2;        /* times what was looked at: it is not wha
 static const double WORSE = 4;        /* times the best error, and */
 static const double EXPLAINS = 0.3;   /* of a request's time: no explanation of it */
 
-/* All that reading returned, and how fast this machine's memory could give it. */
-struct reading {
-	double bytes, requests;
-	double readers; /* threads that read */
-	double threads; /* of them, those that can run at once */
-	bool cached;    /* the page cache, or a store in memory, has the samples */
-	double copy;    /* bytes/s that as many threads can copy; 0: not known */
-};
-
-static struct reading reading_of(const struct limit_view *v)
-{
-	struct reading x = {.readers = v->workers * v->r->ranks};
-
-	for (uint32_t k = 0; k < v->r->ranks; k++) {
-		const struct io_stat *io = &v->r->rank[k].train_io;
-
-		for (int i = IO_META; i <= IO_DATA; i++) {
-			x.bytes += (double)io->kind[i].returned_bytes;
-			x.requests += (double)io->kind[i].requests;
-		}
-	}
-	/* those that moved bytes: a stat of an open file waits in no queue */
-	if (v->stations.known)
-		x.requests = v->stations.reads_of_batch * (double)v->d->batches;
-	/* a shim over a store in memory is there to be slow */
-	x.cached = v->r->nodes < 2 &&
-		   (limit_cached(v->r) ||
-		    (workload_base_store(v->r->workload)->flags & STORE_IS_VOLATILE &&
-		     !strchr(v->r->workload->storage.store, '+')));
-	if (!x.cached)
-		return x;
-	x.threads = fmin(x.readers,
-			 fmin(MEMORY_COPIERS_MAX, fmax(1, ceil(result_usable_cpus(&v->r->host)))));
-	x.copy = memory_copy_speed((unsigned)x.threads);
-	return x;
-}
-
 /* Whose limit it is. Where the kernel does not count what reads of the file system fetch, nobody
  * knows that it was the storage. */
-static const char *place(const struct limit_view *v, char *out, size_t size)
+static void find_place(struct limit_view *v)
 {
 	const struct host_io_source *s = v->r->host_source;
 	bool unknown = v->r->judged.measured.storage == MEASURED_UNKNOWN;
 	bool files = workload_base_store(v->r->workload)->flags & STORE_HAS_FILES;
 
 	if (!files || !s || (!unknown && !s->client.uncounted))
-		return "the storage";
-	snprintf(out, size, "the file system%s%s", s->client.type[0] ? " " : "", s->client.type);
-	return out;
+		snprintf(v->place, sizeof(v->place), "storage");
+	else
+		snprintf(v->place, sizeof(v->place), "file system%s%s",
+			 s->client.type[0] ? " " : "", s->client.type);
 }
 
-/* Memory, and nothing between: reads move bytes at a good part of its speed, or compute as long as
- * they take. */
-static bool at_memory(struct limit_view *v, const struct reading *x)
+void limit_view_reading(struct limit_view *v)
 {
-	double data = v->d->work_s[WORK_DATA], rate;
-	double other = v->d->work_s[WORK_DECODE];
+	struct limit_reading *x = &v->reading;
 
-	if (!x->cached || data <= 0)
+	*x = (struct limit_reading){.readers = v->workers * v->r->ranks};
+	for (uint32_t k = 0; k < v->r->ranks; k++) {
+		const struct io_stat *io = &v->r->rank[k].train_io;
+
+		for (int i = IO_META; i <= IO_DATA; i++) {
+			x->bytes += (double)io->kind[i].returned_bytes;
+			x->requests += (double)io->kind[i].requests;
+		}
+	}
+	/* those that moved bytes: a stat of an open file waits in no queue */
+	if (v->stations.known)
+		x->requests = v->stations.reads_of_batch * (double)v->d->batches;
+	x->each_s = v->stations.read_s;
+	x->size = x->requests > 0 ? x->bytes / x->requests : 0;
+	x->per_s = x->requests / v->d->wall_s;
+	x->cached = v->r->nodes < 2 && (limit_cached(v->r) || limit_in_memory(v->r->workload));
+	x->threads = v->r->memory_copy.threads;
+	x->copy = x->cached ? v->r->memory_copy.bytes_per_s : 0;
+	find_place(v);
+}
+
+static struct fact at_place(const struct limit_view *v, struct fact f)
+{
+	return fact_with(f, 0, v->place);
+}
+
+/* ---- memory, and nothing between: reads move bytes at a good part of its speed, or compute as
+ * long as they take ---- */
+
+static bool is_in_memory(const struct limit_view *v)
+{
+	return v->doing == LIMIT_WORK_REQUESTS && v->reading.cached && v->d->work_s[WORK_DATA] > 0;
+}
+
+bool limit_at_memory_bandwidth(struct limit_view *v)
+{
+	const struct limit_reading *x = &v->reading;
+	double data = v->d->work_s[WORK_DATA], rate;
+
+	if (!is_in_memory(v))
 		return false;
 	rate = x->bytes / data * x->threads;
-	if (x->copy > 0 && data >= DATA_SHARE * v->io && rate >= COPY_SHARE * x->copy) {
-		limit_say(
-			v, "memory_bandwidth",
-			"limited by the memory bandwidth of this machine: reads deliver %.3g GB/s "
-			"of the %.3g GB/s that %.0f threads can copy; the dataset is in memory, "
-			"so this says nothing about the storage",
-			rate / 1e9, fmax(rate, x->copy) / 1e9, x->threads);
-		return true;
-	}
-	if (fmax(0, v->cpu - other) < CPU_SHARE * v->io)
+	if (!(x->copy > 0) || data < DATA_SHARE * v->io || rate < COPY_SHARE * x->copy)
 		return false;
-	rate = x->bytes / v->io * x->threads;
-	limit_say(v, "page_cache",
-		  "limited by reads from the memory of this machine: %.3g us each, %.0f %% of that "
-		  "on the processor",
-		  x->requests > 0 ? 1e6 * v->io / x->requests : 0,
-		  fmin(100, 100 * fmax(0, v->cpu - other) / v->io));
-	if (x->copy > 0)
-		limit_add(v, ", at %.3g GB/s of the %.3g GB/s that %.0f threads can copy",
-			  rate / 1e9, fmax(rate, x->copy) / 1e9, x->threads);
-	limit_add(v,
-		  ": system calls cost more than the bytes; this says nothing about the storage");
+	limit_found(v, FACT(LIMIT_MEMORY_BANDWIDTH, rate, fmax(rate, x->copy), x->threads));
+	limit_workers_would(v);
 	return true;
 }
 
-/* The samples are in memory, and yet reads take long: what lies between? */
-static void add_between(struct limit_view *v, const struct reading *x)
+bool limit_at_memory_reads(struct limit_view *v)
 {
-	double each;
+	const struct limit_reading *x = &v->reading;
+	double computed = fmax(0, v->cpu - v->d->work_s[WORK_DECODE]), rate;
+	bool known = x->copy > 0;
 
-	if (!x->cached || x->requests <= 0 || !(x->copy > 0))
-		return;
-	each = x->bytes / x->requests / (x->copy / x->threads);
-	limit_add(v,
-		  ". The data was in memory, which could give it in %.2g ms a request, not %.3g: "
-		  "the time goes to what is between, the file system or the store '%.64s'",
-		  1e3 * each,
-		  1e3 * (v->d->work_s[WORK_META] + v->d->work_s[WORK_DATA]) / x->requests,
-		  v->r->workload->storage.store ? v->r->workload->storage.store : "");
+	if (!is_in_memory(v) || computed < CPU_SHARE * v->io)
+		return false;
+	rate = x->bytes / v->io * x->threads;
+	limit_found(v, FACT(LIMIT_MEMORY_READS, x->requests > 0 ? v->io / x->requests : 0,
+			    fmin(1, computed / v->io), known ? rate : NAN,
+			    known ? fmax(rate, x->copy) : NAN, x->threads));
+	limit_workers_would(v);
+	return true;
 }
 
 /* What all explanations of the requests that are as good as the best agree on. */
@@ -129,30 +109,25 @@ enum agreed {
 	AGREED_EACH,   /* each takes as long as if it were alone */
 };
 
-/* Requests as the counters of the run have them: those that were looked at one by one are fewer,
- * and shorter, because the long ones do not lie in one window of time as a whole. */
-struct requests {
-	double each_s, bytes; /* mean */
-	double per_s;         /* of all readers */
-};
-
-/* Whether reads took longer than alone, and what of their ceiling was used, by the arithmetic of
- * each explanation. */
-static enum agreed agreed_on(const struct read_law *law, const struct requests *q)
+/* Whether requests of mean time and size took longer than alone, and what of their ceiling was
+ * used, by the arithmetic of each explanation. The means are those of the run's counters: requests
+ * that were looked at one by one are fewer, and shorter, because the long ones do not lie in one
+ * window of time as a whole. */
+static enum agreed agreed_on(const struct read_law *law, double each_s, double bytes, double per_s)
 {
 	bool shared = law->count > 0, alone = law->count > 0;
 
 	for (uint32_t i = 0; i < law->count; i++) {
 		const struct read_rates *r = &law->one[i];
-		double ceiling = read_rates_ceiling(r, q->bytes);
-		double by_itself = read_rates_alone(r, q->bytes) / 1e9;
+		double ceiling = read_rates_ceiling(r, bytes);
+		double by_itself = read_rates_alone(r, bytes) / 1e9;
 
 		if (r->error_ns > WORSE * law->best.error_ns &&
 		    r->error_ns > EXPLAINS * law->mean_ns)
 			continue;
 		shared = shared && isfinite(ceiling) &&
-			 (by_itself * SAME < q->each_s || q->per_s >= FULL * ceiling);
-		alone = alone && by_itself * SAME >= q->each_s && by_itself <= APART * q->each_s;
+			 (by_itself * SAME < each_s || per_s >= FULL * ceiling);
+		alone = alone && by_itself * SAME >= each_s && by_itself <= APART * each_s;
 	}
 	return shared ? AGREED_SHARED : alone ? AGREED_EACH : AGREED_NOTHING;
 }
@@ -177,172 +152,196 @@ static uint32_t servers_of(const struct read_law *law)
 	return law->best.servers;
 }
 
-/* Three digits, and no powers of ten. */
-static const char *count_text(double n, char *out, size_t size)
+/* ---- the store ---- */
+
+/* How many are served at a time, and what a request takes without waiting; NAN where explanations
+ * differ. */
+static double servers_told(const struct read_law *law)
 {
-	snprintf(out, size, n < 1000 ? "%.3g" : "%.0f", n);
-	return out;
+	uint32_t servers = servers_of(law);
+
+	return servers ? (double)servers : (double)NAN;
 }
 
-/* A ceiling of all readers together. */
-static void at_ceiling(struct limit_view *v, const struct reading *x, const struct requests *q)
+static double alone_told(const struct read_law *law, double bytes)
 {
-	const struct read_rates *best = &v->law.reads.best;
-	double ceiling = read_rates_ceiling(best, q->bytes);
-	char rate[32], most[32], at[64];
-	const char *where = place(v, at, sizeof(at));
-
-	if (best->servers) {
-		limit_say(v, "queue",
-			  "limited by a queue of %s: requests wait for others, and it "
-			  "serves %s/s of the %s/s it can; a request takes %.3g ms",
-			  where, count_text(q->per_s, rate, sizeof(rate)),
-			  count_text(ceiling, most, sizeof(most)), 1e3 * q->each_s);
-		if (servers_of(&v->law.reads))
-			limit_add(v, ", %.3g ms of that without waiting (%u at a time)",
-				  1e-6 * read_rates_alone(best, q->bytes), best->servers);
-	} else if (best->burst)
-		limit_say(v, "requests",
-			  "limited by the number of requests that %s takes: %s/s of the "
-			  "%s/s it can, of all readers together, whatever their size",
-			  where, count_text(q->per_s, rate, sizeof(rate)),
-			  count_text(ceiling, most, sizeof(most)));
-	else
-		limit_say(v, "bandwidth",
-			  "limited by the bandwidth of %s: the workers spend %.0f %% of "
-			  "the time in requests, and %.0f readers share %s/s of the %s/s it can "
-			  "give",
-			  where, 100 * v->inside, x->readers,
-			  str_bytes(x->bytes / v->d->wall_s, rate, sizeof(rate)),
-			  str_bytes(ceiling * q->bytes, most, sizeof(most)));
+	return servers_of(law) ? read_rates_alone(&law->best, bytes) / 1e9 : NAN;
 }
 
-static const char *advice(const struct limit_view *v)
+/* A run without a probe says that one could tell. */
+static void advise_probe(struct limit_view *v)
 {
-	return v->law.probed ? "" : " (run.probe=true can)";
+	if (v->law.probed)
+		return;
+	v->advised = true;
+	limit_found(v, FACT(EFFECT_PROBE));
 }
 
-static void at_opens(struct limit_view *v)
+/* The samples are in memory, and yet reads take long: what lies between? And what more workers
+ * would do, unless it is known that only a probe can tell. */
+static bool end(struct limit_view *v)
 {
-	const struct read_rates *best = &v->law.opens.best;
-	const struct stations *s = &v->stations;
-	double opens = s->opens_of_batch * (double)v->d->batches;
-	const struct requests q = {.each_s = opens > 0 ? v->d->work_s[WORK_OPEN] / opens : 0,
-				   .bytes = 1,
-				   .per_s = opens / v->d->wall_s};
-	enum agreed agreed = agreed_on(&v->law.opens, &q);
-	char rate[32], most[32], at[64];
+	const struct limit_reading *x = &v->reading;
+	const double *work = v->d->work_s;
 
-	if (agreed == AGREED_SHARED) {
-		limit_say(v, "opens",
-			  "limited by opening files: %s opens/s of the %s/s that %s "
-			  "can, of all readers together; an open takes %.3g ms",
-			  count_text(q.per_s, rate, sizeof(rate)),
-			  count_text(read_rates_ceiling(best, 1), most, sizeof(most)),
-			  place(v, at, sizeof(at)), 1e3 * q.each_s);
-		if (servers_of(&v->law.opens))
-			limit_add(v, ", %.3g ms of that without waiting (%u at a time)",
-				  1e-6 * read_rates_alone(best, 1), best->servers);
-	} else
-		limit_say(v, "metadata",
-			  "limited by opening files: the workers spend %.0f %% of the time in "
-			  "requests, %.0f %% of that opening files (%.3g opens per batch, %.3g ms "
-			  "each)%s%s",
-			  100 * v->inside, 100 * v->d->work_s[WORK_OPEN] / v->io, s->opens_of_batch,
-			  1e3 * q.each_s,
-			  agreed == AGREED_EACH
-				  ? ""
-				  : "; whether opens wait for each other cannot be told from this "
-				    "run",
-			  agreed == AGREED_EACH ? "" : advice(v));
+	if (x->cached && x->requests > 0 && x->copy > 0)
+		limit_found(v, fact_with(FACT(LIMIT_BETWEEN, x->size / (x->copy / x->threads),
+					      (work[WORK_META] + work[WORK_DATA]) / x->requests),
+					 0, v->r->workload->storage.store));
+	if (v->outlook->needed_known || !v->advised)
+		limit_workers_would(v);
+	return true;
 }
 
-/* Each request takes its time by itself: whatever its size, or by its bytes. */
-static bool at_each(struct limit_view *v, const struct reading *x, const struct requests *q)
+static bool mostly_opens(const struct limit_view *v)
+{
+	return v->doing == LIMIT_WORK_REQUESTS && v->d->work_s[WORK_OPEN] >= OPEN_SHARE * v->io;
+}
+
+static enum agreed agreed_on_opens(const struct limit_view *v, double *each_s, double *per_s)
+{
+	double opens = v->stations.opens_of_batch * (double)v->d->batches;
+
+	*each_s = opens > 0 ? v->d->work_s[WORK_OPEN] / opens : 0;
+	*per_s = opens / v->d->wall_s;
+	return agreed_on(&v->law.opens, *each_s, 1, *per_s);
+}
+
+bool limit_at_opens(struct limit_view *v)
+{
+	const struct read_law *law = &v->law.opens;
+	double each_s, per_s;
+
+	if (!mostly_opens(v) || agreed_on_opens(v, &each_s, &per_s) != AGREED_SHARED)
+		return false;
+	limit_found(v, at_place(v, FACT(LIMIT_OPENS, per_s, read_rates_ceiling(&law->best, 1),
+					each_s, alone_told(law, 1), servers_told(law))));
+	return end(v);
+}
+
+bool limit_at_metadata(struct limit_view *v)
+{
+	double each_s, per_s;
+	enum agreed agreed;
+
+	if (!mostly_opens(v))
+		return false;
+	agreed = agreed_on_opens(v, &each_s, &per_s);
+	limit_found(v, FACT(LIMIT_METADATA, v->inside, v->d->work_s[WORK_OPEN] / v->io,
+			    v->stations.opens_of_batch, each_s));
+	if (agreed != AGREED_EACH) {
+		limit_found(v, FACT(LIMIT_METADATA_UNTOLD));
+		advise_probe(v);
+	}
+	return end(v);
+}
+
+bool limit_at_unseen_requests(struct limit_view *v)
+{
+	if (v->doing != LIMIT_WORK_REQUESTS || v->stations.known)
+		return false;
+	limit_found(v, at_place(v, FACT(LIMIT_STORAGE_RATE, v->inside,
+					v->reading.bytes / v->d->wall_s)));
+	return end(v);
+}
+
+static bool reads_agree(const struct limit_view *v, enum agreed on)
+{
+	const struct limit_reading *x = &v->reading;
+
+	return v->doing == LIMIT_WORK_REQUESTS &&
+	       agreed_on(&v->law.reads, x->each_s, x->size, x->per_s) == on;
+}
+
+bool limit_at_queue(struct limit_view *v)
 {
 	const struct read_law *law = &v->law.reads;
-	bool bytes = true, latency = true;
-	char rate[32], at[64];
-	const char *where = place(v, at, sizeof(at));
+	const struct limit_reading *x = &v->reading;
 
-	for (uint32_t i = 0; i < law->count; i++) {
-		double share = share_of_bytes(&law->one[i], q->bytes);
-
-		bytes = bytes && share >= 0.5;
-		latency = latency && share <= 0.5;
-	}
-	if (!law->sizes_differ || (!bytes && !latency))
+	if (!reads_agree(v, AGREED_SHARED) || law->best.servers == 0)
 		return false;
-	if (bytes)
-		limit_say(v, "stream_bandwidth",
-			  "limited by the bandwidth of %s for one reader: the workers "
-			  "spend %.0f %% of the time in requests, and %.0f readers together get "
-			  "%s/s without waiting for each other",
-			  where, 100 * v->inside, x->readers,
-			  str_bytes(x->bytes / v->d->wall_s, rate, sizeof(rate)));
-	else
-		limit_say(v, "latency",
-			  "limited by the latency of %s: the workers spend %.0f %% of "
-			  "the time in requests, and each request takes %.3g ms regardless of its "
-			  "size (%.3g requests per batch)",
-			  where, 100 * v->inside, 1e-6 * read_rates_alone(&law->best, 0),
-			  v->stations.reads_of_batch);
+	limit_found(v,
+		    at_place(v, FACT(LIMIT_QUEUE, x->per_s, read_rates_ceiling(&law->best, x->size),
+				     x->each_s, alone_told(law, x->size), servers_told(law))));
+	return end(v);
+}
+
+bool limit_at_request_rate(struct limit_view *v)
+{
+	const struct read_rates *best = &v->law.reads.best;
+	const struct limit_reading *x = &v->reading;
+
+	if (!reads_agree(v, AGREED_SHARED) || best->burst == 0)
+		return false;
+	limit_found(v,
+		    at_place(v, FACT(LIMIT_REQUESTS, x->per_s, read_rates_ceiling(best, x->size))));
+	return end(v);
+}
+
+bool limit_at_bandwidth(struct limit_view *v)
+{
+	const struct limit_reading *x = &v->reading;
+	double ceiling = read_rates_ceiling(&v->law.reads.best, x->size);
+
+	if (!reads_agree(v, AGREED_SHARED))
+		return false;
+	limit_found(v, at_place(v, FACT(LIMIT_BANDWIDTH, v->inside, x->readers,
+					x->bytes / v->d->wall_s, ceiling * x->size)));
+	return end(v);
+}
+
+/* Whether each request takes its time by itself, most of it by its bytes, or most of it whatever
+ * its size: by all explanations, and seen with different sizes. */
+static bool each_takes(const struct limit_view *v, bool by_bytes)
+{
+	const struct read_law *law = &v->law.reads;
+
+	if (!reads_agree(v, AGREED_EACH) || !law->sizes_differ)
+		return false;
+	for (uint32_t i = 0; i < law->count; i++) {
+		double share = share_of_bytes(&law->one[i], v->reading.size);
+
+		if (by_bytes ? share < 0.5 : share > 0.5)
+			return false;
+	}
 	return true;
+}
+
+bool limit_at_stream(struct limit_view *v)
+{
+	const struct limit_reading *x = &v->reading;
+
+	if (!each_takes(v, true))
+		return false;
+	limit_found(
+		v, at_place(v, FACT(LIMIT_STREAM, v->inside, x->readers, x->bytes / v->d->wall_s)));
+	return end(v);
+}
+
+bool limit_at_latency(struct limit_view *v)
+{
+	if (!each_takes(v, false))
+		return false;
+	limit_found(v, at_place(v, FACT(LIMIT_LATENCY, v->inside,
+					read_rates_alone(&v->law.reads.best, 0) / 1e9,
+					v->stations.reads_of_batch)));
+	return end(v);
 }
 
 /* The candidates are named, and what can tell them apart. */
-static void at_unknown(struct limit_view *v, const char *either)
+bool limit_at_storage(struct limit_view *v)
 {
 	const struct stations *s = &v->stations;
-	char at[64];
+	bool each = reads_agree(v, AGREED_EACH);
 
-	limit_say(v, "storage",
-		  "limited by %s: the workers spend %.0f %% of the time in requests, "
-		  "%.3g per batch and %.3g ms each; whether %s cannot be told from this run%s%s%s",
-		  place(v, at, sizeof(at)), 100 * v->inside, s->reads_of_batch, 1e3 * s->read_s,
-		  either, s->untold[0] ? ", because " : "", s->untold, advice(v));
-}
-
-bool limit_at_store(struct limit_view *v)
-{
-	const struct reading x = reading_of(v);
-	const struct stations *s = &v->stations;
-	const struct requests q = {.each_s = s->read_s,
-				   .bytes = x.requests > 0 ? x.bytes / x.requests : 0,
-				   .per_s = x.requests / v->d->wall_s};
-	char rate[32], at[64];
-
-	if (at_memory(v, &x)) {
-		limit_add_workers(v);
-		return true;
-	}
-	if (v->d->work_s[WORK_OPEN] >= OPEN_SHARE * v->io) {
-		at_opens(v);
-	} else if (!s->known) {
-		limit_say(v, "storage",
-			  "limited by %s: the workers spend %.0f %% of the time in "
-			  "requests, at %s/s",
-			  place(v, at, sizeof(at)), 100 * v->inside,
-			  str_bytes(x.bytes / v->d->wall_s, rate, sizeof(rate)));
-	} else {
-		switch (agreed_on(&v->law.reads, &q)) {
-		case AGREED_SHARED:
-			at_ceiling(v, &x, &q);
-			break;
-		case AGREED_EACH:
-			if (!at_each(v, &x, &q))
-				at_unknown(v, "it takes so long whatever the size of a request, or "
-					      "by its bytes,");
-			break;
-		case AGREED_NOTHING:
-			at_unknown(v, "requests wait for each other, or each takes so long by "
-				      "itself,");
-		}
-	}
-	add_between(v, &x);
-	if (v->outlook->needed_known || !strstr(v->limit->text, "run.probe"))
-		limit_add_workers(v);
-	else
-		limit_add(v, ".");
-	return true;
+	if (v->doing != LIMIT_WORK_REQUESTS)
+		return false;
+	limit_found(v, at_place(v, each ? FACT(LIMIT_STORAGE_SIZE, v->inside, s->reads_of_batch,
+					       s->read_s)
+					: FACT(LIMIT_STORAGE_QUEUE, v->inside, s->reads_of_batch,
+					       s->read_s)));
+	if (!s->told)
+		limit_found(v, FACT(UNTOLD_READS, v->law.reads.most));
+	advise_probe(v);
+	return end(v);
 }

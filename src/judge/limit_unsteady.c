@@ -1,9 +1,7 @@
 /* A run that changed in its middle is two runs: no setting explains both. */
-#include "judge/limit_unsteady.h"
+#include <math.h>
 
-#include <stdio.h>
-
-#include "base/str.h"
+#include "judge/limit_view.h"
 
 static const double STALL_SHARE = 0.4;     /* of the lost time, in stalls */
 static const double FORECAST_SHARE = 0.15; /* of the lost time in stalls: they spoil predictions */
@@ -16,97 +14,85 @@ static bool mostly_stalled(const struct steadiness *c, double loss_s, double sha
 }
 
 /* `slow_s` of the time, by what is slower than the rest. */
-static bool is_cause(const struct result *r, double slow_s, double loss_s)
+static bool is_cause(const struct limit_view *v, double slow_s)
 {
-	return slow_s >= SLOW_SHARE * loss_s && slow_s >= EFFECT_LEAST * r->judged.time.wall_s;
+	return slow_s >= SLOW_SHARE * v->loss && slow_s >= EFFECT_LEAST * v->d->wall_s;
 }
 
 /* The time of the last part that it would not have taken at the rate before. */
-static bool mostly_slower(const struct result *r, double loss_s)
+static bool mostly_slower(const struct limit_view *v)
 {
-	const struct steadiness *c = &r->judged.steady;
-	double last_s = c->last_share * r->judged.time.wall_s;
+	const struct steadiness *c = &v->r->judged.steady;
+	double last_s = c->last_share * v->d->wall_s;
 
 	return c->changed && c->change != CHANGE_ALTERNATE && c->last_rate < c->before_rate &&
-	       is_cause(r, last_s * (1 - c->last_rate / c->before_rate), loss_s);
+	       is_cause(v, last_s * (1 - c->last_rate / c->before_rate));
 }
 
 /* The time of slow phases that they would not have taken at the fast rate. */
-static bool mostly_phases(const struct result *r, double loss_s)
+static bool mostly_phases(const struct limit_view *v)
 {
-	const struct steadiness *c = &r->judged.steady;
+	const struct steadiness *c = &v->r->judged.steady;
 
-	return c->changed && c->change == CHANGE_ALTERNATE && r->judged.time.wall_s > 0 &&
-	       is_cause(r, c->slow_phases * c->slow_s * (1 - c->last_rate / c->before_rate),
-			loss_s);
+	return c->changed && c->change == CHANGE_ALTERNATE && v->d->wall_s > 0 &&
+	       is_cause(v, c->slow_phases * c->slow_s * (1 - c->last_rate / c->before_rate));
 }
 
-bool limit_unsteady(const struct result *r, double loss_s, char *cause, size_t cause_size,
-		    char *out, size_t size)
+bool limit_at_stall(struct limit_view *v)
 {
-	const struct steadiness *c = &r->judged.steady;
+	const struct steadiness *c = &v->r->judged.steady;
 	const struct stall *s = &c->stall[0];
+	double stalled = c->stalled_s < v->loss ? c->stalled_s : v->loss;
 
-	out[0] = '\0';
-	if (mostly_stalled(c, loss_s, STALL_SHARE)) {
-		snprintf(cause, cause_size, "stall");
-		str_append(out, size,
-			   "limited by %s: %s stood still for %.3g s at %.3g s (epoch %u, step "
-			   "%llu)",
-			   c->stalls > 1 ? "stalls" : "a single stall",
-			   s->process ? "all threads of this program" : "reading", s->length_s,
-			   s->at_s, s->epoch, (unsigned long long)s->step);
-		if (c->stalls > 1)
-			str_append(out, size, ", the longest of %u", c->stalls);
-		str_append(out, size,
-			   "; %.3g s of the %.3g s lost were in %s. Other settings would not "
-			   "change that.",
-			   c->stalled_s < loss_s ? c->stalled_s : loss_s, loss_s,
-			   c->stalls > 1 ? "them" : "it");
-		return true;
-	}
-	if (mostly_phases(r, loss_s)) {
-		snprintf(cause, cause_size, "unsteady");
-		str_append(out, size,
-			   "limited by slow phases: throughput alternates between %.4g and %.4g "
-			   "samples/s, with %u slow phases of %.2g s on average",
-			   c->before_rate, c->last_rate, c->slow_phases, c->slow_s);
-		if (c->period_s > 0)
-			str_append(out, size, ", one every %.2g s", c->period_s);
-		str_append(out, size, ". Other settings would not change that.");
-		return true;
-	}
-	if (!mostly_slower(r, loss_s))
+	if (!mostly_stalled(c, v->loss, STALL_SHARE))
 		return false;
-	snprintf(cause, cause_size, "unsteady");
-	if (c->change == CHANGE_TREND)
-		str_append(out, size,
-			   "limited by throughput that fell during the run: %.4g samples/s in the "
-			   "last quarter of the time, %.4g before",
-			   c->last_rate, c->before_rate);
+	if (s->process)
+		limit_found(v, FACT(LIMIT_STALL_PROCESS, s->length_s, s->at_s, s->epoch,
+				    (double)s->step, c->stalls, stalled, v->loss));
 	else
-		str_append(out, size,
-			   "limited by throughput that fell at %.3g s (epoch %u, step %llu) from "
-			   "%.4g to %.4g samples/s",
-			   c->at_s, c->epoch, (unsigned long long)c->step, c->before_rate,
-			   c->last_rate);
-	str_append(out, size, ", because of %s", time_part_names[c->part]);
-	if (c->rank != UINT32_MAX)
-		str_append(out, size, " on rank %u alone", c->rank);
-	str_append(out, size,
-		   ". The effect of other settings cannot be predicted from such a run; measure "
-		   "the lasting rate with a longer one.");
+		limit_found(v, FACT(LIMIT_STALL, s->length_s, s->at_s, s->epoch, (double)s->step,
+				    c->stalls, stalled, v->loss));
+	limit_would(v, FACT(EFFECT_NO_SETTING));
 	return true;
 }
 
-bool limit_no_forecast(const struct result *r, double loss_s, char *out, size_t size)
+bool limit_at_phases(struct limit_view *v)
 {
-	const struct steadiness *c = &r->judged.steady;
+	const struct steadiness *c = &v->r->judged.steady;
+
+	if (!mostly_phases(v))
+		return false;
+	limit_found(v, FACT(LIMIT_PHASES, c->before_rate, c->last_rate, c->slow_phases, c->slow_s,
+			    c->period_s > 0 ? c->period_s : NAN));
+	limit_would(v, FACT(EFFECT_NO_SETTING));
+	return true;
+}
+
+bool limit_at_slower_part(struct limit_view *v)
+{
+	const struct steadiness *c = &v->r->judged.steady;
+	struct fact f;
+
+	if (!mostly_slower(v))
+		return false;
+	f = c->change == CHANGE_TREND ? FACT(LIMIT_TREND, c->before_rate, c->last_rate)
+				      : FACT(LIMIT_FELL, c->at_s, c->epoch, (double)c->step,
+					     c->before_rate, c->last_rate);
+	limit_found(v, fact_with(f, 0, time_part_names[c->part]));
+	if (c->rank != UINT32_MAX)
+		limit_found(v, FACT(LIMIT_FELL_RANK, c->rank));
+	limit_would(v, FACT(EFFECT_UNSTEADY));
+	return true;
+}
+
+bool limit_no_forecast(const struct limit_view *v, struct fact *why)
+{
+	const struct steadiness *c = &v->r->judged.steady;
 
 	if (c->changed)
-		snprintf(out, size, "throughput changed during the run");
-	else if (mostly_stalled(c, loss_s, FORECAST_SHARE))
-		snprintf(out, size, "reading stood still for %.3g s", c->stalled_s);
+		*why = FACT(NO_MODEL_CHANGED);
+	else if (mostly_stalled(c, v->loss, FORECAST_SHARE))
+		*why = FACT(NO_MODEL_STALLED, c->stalled_s);
 	else
 		return false;
 	return true;

@@ -1,16 +1,38 @@
 #pragma once
-/* What those who look for the limit of a run share. Each of them is one function: it names a cause
- * with limit_say if its arithmetic explains the loss, and returns whether it did. They are asked in
- * the order of the table in limit.c. */
+/* What those who look for the limit of a run share. Each of them is one function, a row of the
+ * tables in limit.c with the cause that it names: it says whether its arithmetic explains the loss,
+ * and if so adds the facts that show it. They are asked in the order of the tables. */
+#include "judge/cpu_loss.h"
 #include "predict/stations.h"
 #include "result/metrics.h"
 #include "result/result.h"
+
+/* What the workers do most, where ranks wait for them. */
+enum limit_work {
+	LIMIT_WORK_NONE, /* ranks wait for something else */
+	LIMIT_WORK_START,
+	LIMIT_WORK_DECODE,
+	LIMIT_WORK_PREPROCESS,
+	LIMIT_WORK_TRANSPORT,
+	LIMIT_WORK_REQUESTS
+};
+
+/* All that requests returned, and how fast this machine's memory could give it. */
+struct limit_reading {
+	double bytes, requests;
+	double readers;      /* threads that read */
+	double threads;      /* of them, those that can run at once */
+	bool cached;         /* the page cache, or a store in memory, has the samples */
+	double copy;         /* bytes/s that as many threads can copy; 0: not known */
+	double each_s, size; /* of a request: mean time and bytes, by the counters of the run */
+	double per_s;        /* requests of all readers */
+};
 
 struct limit_view {
 	const struct result *r;
 	const struct run_metrics *m;
 	struct limit *limit;
-	const struct outlook *outlook;
+	struct outlook *outlook;
 	const struct decomposition *d;
 	struct store_law law;
 	struct stations stations;
@@ -22,21 +44,60 @@ struct limit_view {
 	double busy, inside;    /* of the workers' time: with batches; in requests */
 	double work, io;        /* s of the workers, all ranks: all; in requests */
 	double cpu;             /* s of the process in the finished epochs */
+	struct cpu_loss no_cpu;
+	bool short_of_cpu; /* what was lost without a processor is most of the loss, or spoils it */
+	enum limit_work doing;
+	struct limit_reading reading; /* with LIMIT_WORK_REQUESTS */
+	bool advised;                 /* said already: a probe could tell what is not known */
+	char place[96];               /* "storage"; "file system nfs4" where that is all we know */
 };
 
-/* What limits is `cause`; the sentence is "Whole-run AU so much %: " and the format. */
-void limit_say(struct limit_view *v, const char *cause, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-/* Goes on with the sentence. */
-void limit_add(struct limit_view *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Ends it with what more workers would do. */
-void limit_add_workers(struct limit_view *v);
+/* Adds what limits it, and what a change would do. */
+void limit_found(struct limit_view *v, struct fact f);
+void limit_would(struct limit_view *v, struct fact f);
+/* Adds what more workers would do. */
+void limit_workers_would(struct limit_view *v);
 
-/* A host, a rank, or ranks that wait for each other. */
-bool limit_at_ranks(struct limit_view *v);
+/* Threads without a processor (limit_cpu.c). */
+void limit_view_cpu(struct limit_view *v);
+bool limit_at_hypervisor(struct limit_view *v);
+bool limit_at_own_decoding(struct limit_view *v);
+bool limit_at_own_framework(struct limit_view *v);
+bool limit_at_other_programs(struct limit_view *v);
+bool limit_at_quota(struct limit_view *v);
+bool limit_at_interruption(struct limit_view *v);
+/* A change in the middle of the run (limit_unsteady.c). */
+bool limit_at_stall(struct limit_view *v);
+bool limit_at_phases(struct limit_view *v);
+bool limit_at_slower_part(struct limit_view *v);
+/* Whether predictions would be from two different storages, and why. */
+bool limit_no_forecast(const struct limit_view *v, struct fact *why);
 /* The framework's own code (framework.costs). */
 bool limit_at_framework(struct limit_view *v);
-/* Reading, decoding, preprocessing or handing over: what the workers do most. */
-bool limit_at_workers(struct limit_view *v);
-/* What of it is the store's. Always names one. */
-bool limit_at_store(struct limit_view *v);
+/* A host, a rank, or ranks that wait for each other (limit_ranks.c). */
+bool limit_at_host(struct limit_view *v);
+bool limit_at_rank(struct limit_view *v);
+bool limit_at_barrier(struct limit_view *v);
+/* What the workers of a rank are short of, or do most (limit_workers.c). */
+enum limit_work limit_work_of(const struct limit_view *v);
+bool limit_at_window(struct limit_view *v);
+bool limit_at_number(struct limit_view *v);
+bool limit_at_start(struct limit_view *v);
+bool limit_at_unmeasured(struct limit_view *v);
+bool limit_at_others_decoding(struct limit_view *v);
+bool limit_at_decoding(struct limit_view *v);
+bool limit_at_preprocessing(struct limit_view *v);
+bool limit_at_transport(struct limit_view *v);
+/* What of requests limits (limit_store.c); one of them always does. */
+void limit_view_reading(struct limit_view *v);
+bool limit_at_memory_bandwidth(struct limit_view *v);
+bool limit_at_memory_reads(struct limit_view *v);
+bool limit_at_opens(struct limit_view *v);
+bool limit_at_metadata(struct limit_view *v);
+bool limit_at_unseen_requests(struct limit_view *v);
+bool limit_at_queue(struct limit_view *v);
+bool limit_at_request_rate(struct limit_view *v);
+bool limit_at_bandwidth(struct limit_view *v);
+bool limit_at_stream(struct limit_view *v);
+bool limit_at_latency(struct limit_view *v);
+bool limit_at_storage(struct limit_view *v);

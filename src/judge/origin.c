@@ -9,14 +9,8 @@
 static const double SERVED_SHARE = 0.10;  /* of the bytes, charged to a device: it is seen */
 static const double NOTHING_SHARE = 0.10; /* of the bytes, by all disks and the network */
 
-/* how an origin that is not known begins */
 #define OF_SERVER "the FUSE file system "
 #define OF_DEVICE "not known whether it was the storage: "
-
-bool origin_opens(const char *text)
-{
-	return str_starts(text, OF_SERVER) || str_starts(text, OF_DEVICE);
-}
 
 bool origin_is_served(const struct result *r)
 {

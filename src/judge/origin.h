@@ -18,5 +18,3 @@ bool origin_judge_device(struct verdict *v, const struct result *r, const char *
 void origin_judge_checkpoints(struct verdict *v, const struct result *r);
 /* A program of this machine serves the dataset. */
 bool origin_is_served(const struct result *r);
-/* Whether a text begins with an origin of these that is not known. */
-bool origin_opens(const char *text);

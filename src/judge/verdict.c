@@ -40,6 +40,30 @@ void verdict_worsen(struct verdict *v, enum verdict_level level)
 	v->reason = (uint16_t)strlen(v->text);
 }
 
+struct fact *verdict_found(struct verdict *v, enum verdict_level level, struct fact f)
+{
+	enum verdict_level before = v->level;
+
+	verdict_worsen(v, level);
+	if (v->level != before)
+		v->first_bad = v->facts.count;
+	return fact_add(&v->facts, f);
+}
+
+/* The text of one that gives facts. */
+static void put_text(struct verdict *v)
+{
+	struct buf b = {0};
+
+	words_put_all(&b, &v->facts, 0, v->first_bad, WORDS_LONG);
+	v->reason = (uint16_t)(b.len ? b.len + 1 : 0);
+	if (b.len && v->first_bad < v->facts.count)
+		buf_putc(&b, ' ');
+	words_put_all(&b, &v->facts, v->first_bad, v->facts.count, WORDS_LONG);
+	snprintf(v->text, sizeof(v->text), "%s", b.data ? b.data : "");
+	buf_release(&b);
+}
+
 void verdict_takes(struct verdict *v, unsigned takes, const char *instead)
 {
 	v->takes |= takes;
@@ -81,6 +105,7 @@ static unsigned traits_of(const struct result *r)
 	traits |= r->evaluated && (r->trained || r->only_evaluated) && r->rank
 			  ? VERDICT_OF_EVALUATION
 			  : 0;
+	traits |= r->eval_steps ? VERDICT_OF_EVAL_STEPS : 0;
 	traits |= r->checkpointed ? VERDICT_OF_CHECKPOINTS : 0;
 	traits |= r->usage && r->epochs_begun ? VERDICT_OF_EPOCHS : 0;
 	if (base->flags & STORE_HAS_FILES && r->dataset &&
@@ -109,6 +134,8 @@ int verdicts_judge(struct result *r, const struct run_metrics *m,
 		*v = (struct verdict){.level = VERDICT_PASS, .about = row->about};
 		snprintf(v->check, sizeof(v->check), "%s", row->name);
 		row->judge(r, m, v);
+		if (v->facts.count)
+			put_text(v);
 		if (v->level != VERDICT_WARN && v->level != VERDICT_FAIL)
 			v->takes &= TAKES_ORIGIN | TAKES_TARGET;
 		else if (v->takes == 0)

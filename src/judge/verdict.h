@@ -2,7 +2,6 @@
 /* Verdicts: can the numbers of a run be trusted? Each is a row that looks at one question and
  * answers it in words, with the figures it went by. What each means, with its thresholds:
  * docs/metrics.md. */
-#include <jansson.h>
 #include <stdbool.h>
 
 #include "result/metrics.h"
@@ -15,7 +14,8 @@ enum {
 	VERDICT_OF_CHECKPOINTS = 1u << 2,
 	VERDICT_OF_EPOCHS = 1u << 3,  /* at least one begun, with the kernel's counters around it */
 	VERDICT_OF_READING = 1u << 5, /* training, or evaluations alone */
-	VERDICT_OF_FILES = 1u << 4    /* of the dataset, in a store that keeps files */
+	VERDICT_OF_FILES = 1u << 4,   /* of the dataset, in a store that keeps files */
+	VERDICT_OF_EVAL_STEPS = 1u << 6 /* an evaluation has at least one step */
 };
 
 struct verdict_ops {
@@ -29,16 +29,6 @@ struct verdict_ops {
 	 * without a text does not apply and is not listed. The rest of r->judged is there, but for
 	 * the verdicts, limit and outlook. */
 	void (*judge)(const struct result *r, const struct run_metrics *m, struct verdict *v);
-	/* The least level that the figures of a result.json allow (judge/recorded.h); NULL: they
-	 * do not say. */
-	void (*at_least)(const json_t *result, const struct workload *w, struct verdict *v);
-	/* Whether those figures leave it unknown; NULL: it never is. */
-	bool (*may_be_unknown)(const json_t *result, const struct workload *w);
-	/* It says something of every run that has what it needs. */
-	bool always;
-	/* With compat.dlio, too, its sentence is without DLIO's way to count, which figures have.
-	 */
-	bool counts_plainly;
 };
 
 /* NULL-terminated, written by the build; in the order in which they are listed. */
@@ -52,6 +42,8 @@ int verdicts_judge(struct result *r, const struct run_metrics *m,
 /* Rows of a table. */
 size_t verdicts_count(const struct verdict_ops *const *table);
 
+/* Adds what it found; of a level worse than before, the reason for it. */
+struct fact *verdict_found(struct verdict *v, enum verdict_level level, struct fact f);
 /* Appends to its text. */
 void verdict_say(struct verdict *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Ends its text with a full stop where it has none. */

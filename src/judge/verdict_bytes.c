@@ -2,7 +2,6 @@
 #include "base/str.h"
 #include "judge/ledger.h"
 #include "judge/origin.h"
-#include "judge/recorded.h"
 #include "judge/uncounted.h"
 #include "judge/verdict.h"
 #include "store/store.h"
@@ -313,7 +312,4 @@ const struct verdict_ops verdict_bytes = {
 	.about_cache = true,
 	.takes = TAKES_PART,
 	.judge = judge_bytes,
-	.at_least = recorded_bytes,
-	.may_be_unknown = recorded_unknown_bytes,
-	.always = true,
 };

@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "base/str.h"
-#include "judge/recorded.h"
 #include "judge/verdict.h"
 #include "store/store.h"
 
@@ -270,7 +269,4 @@ const struct verdict_ops verdict_cache = {
 	.about_cache = true,
 	.takes = TAKES_PART,
 	.judge = judge_cache,
-	.at_least = recorded_cache,
-	.may_be_unknown = recorded_unknown_cache,
-	.always = true,
 };

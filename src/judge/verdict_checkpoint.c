@@ -3,7 +3,6 @@
 
 #include "base/str.h"
 #include "judge/origin.h"
-#include "judge/recorded.h"
 #include "judge/verdict.h"
 #include "store/store.h"
 
@@ -176,7 +175,4 @@ const struct verdict_ops verdict_checkpoint = {
 	.help = "Were checkpoints complete, and did they reach a disk?",
 	.needs = VERDICT_OF_CHECKPOINTS,
 	.judge = judge_checkpoint,
-	.at_least = recorded_checkpoint,
-	.may_be_unknown = recorded_unknown_checkpoint,
-	.always = true,
 };

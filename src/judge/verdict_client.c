@@ -1,11 +1,9 @@
 /* Whether the machine that emulates the accelerators was itself the limit. */
-#include <ctype.h>
 #include <math.h>
 
 #include "base/str.h"
 #include "judge/cpu_loss.h"
 #include "judge/limit_io.h"
-#include "judge/recorded.h"
 #include "judge/verdict.h"
 
 static const double CPU_BUSY_SHARE = 0.90;
@@ -84,6 +82,7 @@ static void judge_waits(struct verdict *v, const struct result *r, bool eval)
 {
 	const char *phase = eval ? "evaluation" : "training";
 	struct cpu_loss l;
+	struct fact taker;
 	char who[256];
 	bool stood;
 
@@ -119,23 +118,24 @@ static void judge_waits(struct verdict *v, const struct result *r, bool eval)
 			    " (they waited %.3g s, %.0f %% of the time in which they could have "
 			    "run)",
 			    l.waited_s, 100 * l.wanted_share);
-	if (cpu_loss_who(r, &l, who, sizeof(who))[0])
-		verdict_say(v, ": %s", who);
 	verdict_say(v, ".");
+	if (cpu_loss_fact(r, &l, &taker))
+		verdict_say(v, " %s", words_of(&taker, WORDS_LONG, who, sizeof(who)));
 	if (cpu_loss_spoils(&l))
 		verdict_say(v, " The result describes this machine, not the storage.");
 }
 
 static void judge_io_limit(struct verdict *v, const struct result *r)
 {
+	struct fact f;
 	char text[256];
 	bool reached;
 
-	if (!io_group_text(r, &reached, text, sizeof(text)))
+	if (!io_group_fact(r, &reached, &f))
 		return;
 	if (reached)
 		verdict_worsen(v, VERDICT_WARN);
-	verdict_say(v, " %c%s.", toupper((unsigned char)text[0]), text + 1);
+	verdict_say(v, " %s", words_of(&f, WORDS_LONG, text, sizeof(text)));
 }
 
 /* In training the steps themselves have to show it: threads that are still awake meet faster. */
@@ -222,7 +222,4 @@ const struct verdict_ops verdict_client = {
 	.needs = VERDICT_OF_TRAINING,
 	.takes = TAKES_CLIENT,
 	.judge = judge_client,
-	.at_least = recorded_client,
-	.may_be_unknown = recorded_unknown_client,
-	.always = true,
 };

@@ -1,5 +1,4 @@
 /* Whether the run came to its end. */
-#include "judge/recorded.h"
 #include "judge/verdict.h"
 
 static void judge_complete(const struct result *r, const struct run_metrics *m, struct verdict *v)
@@ -24,5 +23,4 @@ const struct verdict_ops verdict_complete = {
 	.help = "Was the run completed?",
 	.takes = TAKES_END,
 	.judge = judge_complete,
-	.at_least = recorded_complete,
 };

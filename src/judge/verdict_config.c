@@ -1,7 +1,6 @@
 /* Whether the workload was understood, and used as it is. */
 #include <string.h>
 
-#include "judge/recorded.h"
 #include "judge/verdict.h"
 
 static const double DROPPED_SHARE = 0.01;
@@ -80,6 +79,4 @@ const struct verdict_ops verdict_config = {
 	.help = "Was every key recognized, and every sample used?",
 	.about = ABOUT_WORKLOAD,
 	.judge = judge_config,
-	.at_least = recorded_config,
-	.always = true,
 };

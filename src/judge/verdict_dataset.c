@@ -1,7 +1,6 @@
 /* Whether the files are those of the workload, and hold what they should. */
 #include <ctype.h>
 
-#include "judge/recorded.h"
 #include "judge/verdict.h"
 
 /* More than this of what was looked at, and a run reads something else than its dataset. */
@@ -159,7 +158,4 @@ const struct verdict_ops verdict_dataset = {
 	.help = "Are the files on the store those of the workload, and real?",
 	.needs = VERDICT_OF_READING,
 	.judge = judge_dataset,
-	.at_least = recorded_dataset,
-	.may_be_unknown = recorded_unknown_dataset,
-	.always = true,
 };

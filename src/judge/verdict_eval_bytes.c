@@ -3,7 +3,6 @@
 #include "base/str.h"
 #include "judge/ledger.h"
 #include "judge/origin.h"
-#include "judge/recorded.h"
 #include "judge/uncounted.h"
 #include "judge/verdict.h"
 #include "store/store.h"
@@ -146,9 +145,8 @@ const struct verdict_ops verdict_eval_bytes = {
 	.name = "eval-bytes",
 	.help = "Did evaluations read the right bytes, and did the device deliver them?",
 	.about = ABOUT_ORIGIN,
-	.needs = VERDICT_OF_EVALUATION | VERDICT_OF_EPOCHS,
+	.needs = VERDICT_OF_EVALUATION | VERDICT_OF_EVAL_STEPS | VERDICT_OF_EPOCHS,
 	.about_cache = true,
 	.takes = TAKES_PART,
 	.judge = judge_eval_bytes,
-	.may_be_unknown = recorded_unknown_always,
 };

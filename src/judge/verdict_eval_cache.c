@@ -1,6 +1,5 @@
 /* What the page cache held of the evaluation files before each evaluation. */
 #include "base/str.h"
-#include "judge/recorded.h"
 #include "judge/verdict.h"
 #include "store/store.h"
 
@@ -88,9 +87,9 @@ const struct verdict_ops verdict_eval_cache = {
 	.name = "eval-cache",
 	.help = "How much of the evaluation files was in the page cache?",
 	.about = ABOUT_ORIGIN,
-	.needs = VERDICT_OF_EVALUATION | VERDICT_OF_EPOCHS | VERDICT_OF_FILES,
+	.needs = VERDICT_OF_EVALUATION | VERDICT_OF_EVAL_STEPS | VERDICT_OF_EPOCHS |
+		 VERDICT_OF_FILES,
 	.about_cache = true,
 	.takes = TAKES_PART,
 	.judge = judge_eval_cache,
-	.may_be_unknown = recorded_unknown_always,
 };

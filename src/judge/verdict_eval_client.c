@@ -56,7 +56,7 @@ const struct verdict_ops verdict_eval_client = {
 	.name = "eval-client",
 	.help = "Was this machine, not the storage, the bottleneck in evaluations?",
 	.about = ABOUT_MACHINE,
-	.needs = VERDICT_OF_EVALUATION | VERDICT_OF_EPOCHS,
+	.needs = VERDICT_OF_EVALUATION | VERDICT_OF_EVAL_STEPS | VERDICT_OF_EPOCHS,
 	.takes = TAKES_CLIENT,
 	.judge = judge_eval_client,
 };

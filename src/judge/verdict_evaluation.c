@@ -2,7 +2,6 @@
  * began. */
 #include <math.h>
 
-#include "judge/recorded.h"
 #include "judge/run_length.h"
 #include "judge/say_change.h"
 #include "judge/window.h"
@@ -111,7 +110,4 @@ const struct verdict_ops verdict_evaluation = {
 	.needs = VERDICT_OF_EVALUATION,
 	.takes = TAKES_LASTING,
 	.judge = judge_evaluation,
-	.at_least = recorded_evaluation,
-	.may_be_unknown = recorded_unknown_always,
-	.always = true,
 };

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "judge/recorded.h"
 #include "judge/verdict.h"
 
 static void judge_ledger(const struct result *r, const struct run_metrics *m, struct verdict *v)
@@ -54,5 +53,4 @@ const struct verdict_ops verdict_ledger = {
 	.about = ABOUT_ORIGIN,
 	.needs = VERDICT_OF_TRAINING | VERDICT_OF_EPOCHS,
 	.judge = judge_ledger,
-	.at_least = recorded_ledger,
 };

@@ -1,5 +1,4 @@
 /* Whether every sample was read exactly once in each epoch. */
-#include "judge/recorded.h"
 #include "judge/verdict.h"
 
 /* The first epoch whose order is `kept`, or the first such evaluation. */
@@ -65,7 +64,4 @@ const struct verdict_ops verdict_order = {
 	.needs = VERDICT_OF_READING,
 	.takes = TAKES_CONTENT,
 	.judge = judge_order,
-	.at_least = recorded_order,
-	.may_be_unknown = recorded_unknown_order,
-	.always = true,
 };

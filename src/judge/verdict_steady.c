@@ -2,7 +2,6 @@
  * it went on as it began. */
 #include <math.h>
 
-#include "judge/recorded.h"
 #include "judge/run_length.h"
 #include "judge/say_change.h"
 #include "judge/window.h"
@@ -201,14 +200,10 @@ static void judge_steady(const struct result *r, const struct run_metrics *m, st
 extern const struct verdict_ops verdict_steady;
 const struct verdict_ops verdict_steady = {
 	.name = "steady",
-	.counts_plainly = true,
 	.help = "Was the run long enough to measure the storage, and did it go on as it "
 		"began?",
 	.about = ABOUT_LENGTH,
 	.needs = VERDICT_OF_TRAINING,
 	.takes = TAKES_LASTING,
 	.judge = judge_steady,
-	.at_least = recorded_steady,
-	.may_be_unknown = recorded_unknown_rates,
-	.always = true,
 };

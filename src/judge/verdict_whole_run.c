@@ -1,7 +1,6 @@
 /* What the whole run says, nothing left out, and whether ranks and epochs agree. */
 #include <math.h>
 
-#include "judge/recorded.h"
 #include "judge/verdict.h"
 
 static const double RANK_SPREAD_POINTS = 5;
@@ -15,8 +14,7 @@ static void judge_whole_run(const struct result *r, const struct run_metrics *m,
 	uint32_t shortest_at = 0, longest_at = 0;
 
 	if (m->whole_au.count == 0) {
-		v->level = VERDICT_UNKNOWN;
-		verdict_say(v, "No training epoch was completed.");
+		verdict_found(v, VERDICT_UNKNOWN, FACT(WHOLE_RUN_NO_EPOCH));
 		return;
 	}
 	for (uint32_t i = 0; i < m->epochs; i++) {
@@ -40,22 +38,17 @@ static void judge_whole_run(const struct result *r, const struct run_metrics *m,
 			longest_at = i;
 		}
 	}
-	verdict_say(v,
-		    "Computation takes %.1f %% of the wall time of training, all steps included "
-		    "(ranks %.1f to %.1f %%, epochs %.1f to %.1f %%).",
-		    m->whole.au, low, high, m->whole_au.min, m->whole_au.max);
-	if (gap > RANK_SPREAD_POINTS || high - low > RANK_SPREAD_POINTS)
-		verdict_worsen(v, VERDICT_WARN);
+	verdict_found(
+		v, VERDICT_PASS,
+		FACT(WHOLE_RUN_SHARE, m->whole.au, low, high, m->whole_au.min, m->whole_au.max));
 	if (gap > RANK_SPREAD_POINTS)
-		verdict_say(v, " Ranks differ: in one epoch their AU ranges from %.1f to %.1f %%.",
-			    first_low, first_high);
-	if (longest > shortest * (1 + EPOCH_SPREAD_SHARE)) {
-		verdict_worsen(v, VERDICT_WARN);
-		verdict_say(v,
-			    " Epochs differ: a step took %.3g s on average in epoch %u and %.3g s "
-			    "in epoch %u.",
-			    longest, longest_at + 1, shortest, shortest_at + 1);
-	}
+		verdict_found(v, VERDICT_WARN, FACT(WHOLE_RUN_RANKS_DIFFER, first_low, first_high));
+	else if (high - low > RANK_SPREAD_POINTS)
+		verdict_found(v, VERDICT_WARN, FACT(WHOLE_RUN_RANKS_DIFFER, low, high));
+	if (longest > shortest * (1 + EPOCH_SPREAD_SHARE))
+		verdict_found(v, VERDICT_WARN,
+			      FACT(WHOLE_RUN_EPOCHS_DIFFER, longest, longest_at + 1, shortest,
+				   shortest_at + 1));
 }
 
 extern const struct verdict_ops verdict_whole_run;
@@ -64,7 +57,4 @@ const struct verdict_ops verdict_whole_run = {
 	.help = "What is AU over the whole wall time, and do ranks and epochs agree?",
 	.needs = VERDICT_OF_TRAINING,
 	.judge = judge_whole_run,
-	.at_least = recorded_whole_run,
-	.may_be_unknown = recorded_unknown_rates,
-	.always = true,
 };

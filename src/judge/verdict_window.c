@@ -1,7 +1,6 @@
 /* Whether the steps that AU is measured in stand for the run, or were chosen. */
 #include <math.h>
 
-#include "judge/recorded.h"
 #include "judge/verdict.h"
 #include "judge/window.h"
 
@@ -109,5 +108,4 @@ const struct verdict_ops verdict_window = {
 	.help = "Do the steps that AU is measured in stand for the whole run?",
 	.takes = TAKES_WINDOW,
 	.judge = judge_window,
-	.at_least = recorded_window,
 };

@@ -43,7 +43,7 @@ int crew_memory_bytes(const struct loader_config *c, const struct reader_config 
 {
 	uint64_t each = 0, total;
 
-	if (size->readers && !c->model) {
+	if (size->readers) {
 		each = sample_reader_bytes(c, settings, e);
 		if (each == 0)
 			return -ENOMEM;
@@ -51,9 +51,8 @@ int crew_memory_bytes(const struct loader_config *c, const struct reader_config 
 	total = size->threads * sizeof(struct thread) +
 		stats_of(size) * sizeof(struct worker_stat) +
 		(size->readers + size->waiters) * sizeof(struct sample_reader);
-	if (!c->model)
-		total += size->threads * (crew_stack_bytes(c->workload) + GUARD_BYTES) +
-			 stats_of(size) * (sizeof(struct io_stat) + loader_trace_bytes(c));
+	total += size->threads * (crew_stack_bytes(c->workload) + GUARD_BYTES) +
+		 stats_of(size) * (sizeof(struct io_stat) + loader_trace_bytes(c));
 	if (__builtin_add_overflow(each, (uint64_t)PAGE_BYTES, &each) ||
 	    __builtin_mul_overflow(each, (uint64_t)size->readers, &each) ||
 	    __builtin_add_overflow(total, each, out))
@@ -74,11 +73,9 @@ int crew_init(struct crew *c, const struct loader_ops *ops, const struct loader_
 	c->stat = try_calloc(stats_of(size), sizeof(*c->stat), "statistics of workers", e);
 	if (!c->stat)
 		return -ENOMEM;
-	if (!config->model) {
-		c->io = try_calloc(stats_of(size), sizeof(*c->io), "statistics of workers", e);
-		if (!c->io)
-			return -ENOMEM;
-	}
+	c->io = try_calloc(stats_of(size), sizeof(*c->io), "statistics of workers", e);
+	if (!c->io)
+		return -ENOMEM;
 	if (size->threads) {
 		c->thread = try_calloc(size->threads, sizeof(*c->thread), "threads", e);
 		if (!c->thread)
@@ -89,7 +86,7 @@ int crew_init(struct crew *c, const struct loader_ops *ops, const struct loader_
 		if (!c->reader)
 			return -ENOMEM;
 	}
-	for (uint32_t i = 0; c->io && i < stats_of(size); i++)
+	for (uint32_t i = 0; i < stats_of(size); i++)
 		c->stat[i].io = &c->io[i];
 	for (uint32_t i = 0; i < readers; i++)
 		sample_reader_init(&c->reader[i], &c->config, &c->settings, i,
@@ -182,15 +179,10 @@ int crew_canceled(const struct crew *c, struct err *e)
 	return err_set(e, ERR_CANCELED, "rank %u: the run was stopped", c->config.rank);
 }
 
-int64_t crew_poll_ns(const struct crew *c)
-{
-	return c->config.model ? INT64_MAX : NS_PER_S;
-}
-
 int crew_receive(struct crew *c, struct queue *q, void **item)
 {
 	while (!crew_stopped(c))
-		if (queue_get_timeout(q, item, crew_poll_ns(c)) == 1)
+		if (queue_get_timeout(q, item, CREW_POLL_NS) == 1)
 			return 0;
 	return ERR_CANCELED;
 }
@@ -198,7 +190,7 @@ int crew_receive(struct crew *c, struct queue *q, void **item)
 int crew_get(struct crew *c, struct queue *q, void **item)
 {
 	while (!crew_stopped(c) && atomic_load_explicit(&c->halt, memory_order_acquire) == 0)
-		if (queue_get_timeout(q, item, crew_poll_ns(c)) == 1)
+		if (queue_get_timeout(q, item, CREW_POLL_NS) == 1)
 			return 0;
 	return ERR_CANCELED;
 }

@@ -30,7 +30,7 @@ struct crew {
 	struct thread *thread;
 	struct sample_reader *reader; /* readers, then waiters */
 	struct worker_stat *stat;
-	struct io_stat *io; /* of each; NULL: reads are modelled */
+	struct io_stat *io; /* of each */
 
 	_Atomic uint32_t halt;    /* futex word, HALT_* */
 	_Atomic int64_t woken_ns; /* 0: not woken */
@@ -52,7 +52,7 @@ struct crew {
  * included. */
 int crew_memory_bytes(const struct loader_config *c, const struct reader_config *settings,
 		      const struct crew_size *size, uint64_t *out, struct err *e);
-/* The stack of a loader's thread; in virtual time all have that of their world. */
+/* The stack of a loader's thread. */
 size_t crew_stack_bytes(const struct workload *w);
 /* Takes memory; readers are not opened. c->settings and the struct's other members are zero or as
  * the loader set them. `close_queues` is called from any thread, more than once: afterwards nobody
@@ -98,9 +98,8 @@ bool crew_stopped(struct crew *c);
 /* Whether readers are to leave their batches; asks the stop flag too. */
 bool crew_called_off(const struct crew *c);
 int crew_canceled(const struct crew *c, struct err *e);
-/* How soon a stop flag that was set without wake is to be noticed. With a model whoever sets it
- * wakes, too. */
-int64_t crew_poll_ns(const struct crew *c);
+/* How soon a stop flag that was set without wake is to be noticed. */
+#define CREW_POLL_NS NS_PER_S
 /* The next item of a queue: 0, or ERR_CANCELED once the run is stopped. For the rank. */
 int crew_receive(struct crew *c, struct queue *q, void **item);
 /* The same for the loader's threads, which also end with the epoch. */

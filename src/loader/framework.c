@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "base/virtual.h"
 
 #define LOOK_NS 50000 /* between looks at the processor time and at what may end it */
 
@@ -22,8 +21,6 @@ int64_t framework_thread_ns(void)
 {
 	struct timespec t;
 
-	if (virtual_on())
-		return virtual_computed_ns();
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
 }
@@ -51,10 +48,6 @@ static void spin(int64_t ns)
 {
 	int64_t until = clock_now_ns() + ns;
 
-	if (virtual_on()) {
-		virtual_compute(ns);
-		return;
-	}
 	while (clock_now_ns() < until)
 		continue;
 }
@@ -84,8 +77,7 @@ static int64_t spend_until(struct framework_code *f, int64_t begin_ns, int64_t w
 	int64_t done = 0;
 
 	while (done < want_ns && !ended(f)) {
-		/* in virtual time nothing but the end of a run comes between */
-		spin(want_ns - done < LOOK_NS || virtual_on() ? want_ns - done : LOOK_NS);
+		spin(want_ns - done < LOOK_NS ? want_ns - done : LOOK_NS);
 		done = framework_thread_ns() - begin_ns;
 	}
 	f->spent->cpu_ns += done;

@@ -52,8 +52,7 @@ static inline bool framework_on(const struct framework_code *f)
 	return f->costs != NULL;
 }
 
-/* Processor time of the calling thread, ns. Costs a system call. In virtual time what
- * virtual_compute gave it. */
+/* Processor time of the calling thread, ns. Costs a system call. */
 int64_t framework_thread_ns(void);
 
 /* Spends what the law gives, drawn with its spread, less `own_ns` of processor time that the thread

@@ -74,8 +74,6 @@ int handover_init(struct handover *h, const struct loader_config *c, uint64_t pa
 	*h = (struct handover){.bytes = handover_bytes(c, e), .rank = c->rank};
 	if (h->bytes == 0)
 		return -ENOMEM;
-	if (c->model)
-		return 0;
 	if (shared)
 		rc = check_space(h->bytes, parcels, e);
 	if (rc < 0)

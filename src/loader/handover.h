@@ -27,7 +27,7 @@ struct handover {
 /* Bytes of a collated batch in memory: samples of reader.transformed_record_dims, else of
  * dataset.record_length_bytes_resize, else as they were read. 0 and `e` when beyond any machine. */
 uint64_t handover_bytes(const struct loader_config *c, struct err *e);
-/* Takes the area, unless reads are modelled. Checks that `parcels` batches fit into the shared
+/* Takes the area. Checks that `parcels` batches fit into the shared
  * memory file system (`shared`). Release in any case. */
 int handover_init(struct handover *h, const struct loader_config *c, uint64_t parcels, bool shared,
 		  struct err *e);

@@ -14,7 +14,6 @@
 #include "dataset/dataset.h"
 #include "dataset/order_proof.h"
 #include "loader/framework.h"
-#include "loader/read_model.h"
 #include "metric/io_stat.h"
 #include "metric/slow_samples.h"
 #include "metric/split.h"
@@ -25,7 +24,7 @@
  * Written by the worker; read between finish and the next start, but for what worker_read_so_far
  * tells at any time. */
 struct worker_stat {
-	struct io_stat *io;              /* NULL: reads are modelled */
+	struct io_stat *io;
 	uint64_t samples, payload_bytes; /* added to by worker_has_read */
 	uint64_t batches;
 	int64_t read_ns, preprocess_ns; /* inside format read; in preprocess waits */
@@ -63,8 +62,7 @@ struct loader_config {
 	const struct workload *workload;
 	const struct dataset *dataset;
 	enum dataset_kind kind;
-	struct store *store;                 /* not used with a model */
-	const struct read_model *model;      /* takes the time of reads; NULL: bytes are read */
+	struct store *store;
 	const struct framework_costs *costs; /* of the framework's own code; NULL: none */
 	uint32_t rank, ranks;                /* ranks: of the run, for the stated bound alone */
 	uint64_t batch_size;

@@ -33,8 +33,6 @@ int dali_source_init(struct dali_source *s, const struct loader_config *c, struc
 	s->kind = c->dataset->format->is.dali;
 	sample_reader_settings(&s->settings, c);
 	s->whole = s->settings.access == ACCESS_NATIVE;
-	if (c->model)
-		return 0;
 	s->maps = !w->reader.dont_use_mmap && !s->whole;
 	s->touches = s->maps && w->reader.read_ahead;
 	if (s->maps && store_map_check(c->store, &why) < 0)
@@ -80,8 +78,6 @@ uint64_t dali_copier_bytes(const struct dali_source *s, struct err *e)
 {
 	uint64_t decoder = 0;
 
-	if (s->config->model)
-		return sizeof(struct dali_copier);
 	if (s->decodes) {
 		decoder = decoder_bytes(s, e);
 		if (decoder == 0)
@@ -98,8 +94,6 @@ int dali_copier_init(struct dali_copier *c, const struct dali_source *s, uint32_
 	c->source = s;
 	c->stat = stat;
 	c->number = number;
-	if (s->config->model)
-		return 0;
 	io_stat_init(stat->io);
 	c->ring = trace_ring(s->config->trace, s->config->rank, s->config->kind, number, false);
 	c->io = (struct io){.store = s->config->store,
@@ -133,33 +127,6 @@ void dali_copier_release(struct dali_copier *c)
 	if (c->buffer)
 		buffer_free(c->buffer, c->source->room);
 	free(c->held);
-}
-
-static struct modelled_read modelled(const struct loader_config *c, uint32_t worker,
-				     uint64_t sample)
-{
-	return (struct modelled_read){.rank = c->rank,
-				      .worker = worker,
-				      .batch = UINT64_MAX,
-				      .sample = sample,
-				      .samples = 1};
-}
-
-static void copy_modelled(struct dali_copier *c, const struct dali_item *item)
-{
-	const struct loader_config *config = c->source->config;
-	const struct modelled_read what = modelled(config, c->number, item->sample);
-
-	read_model_work(config->model, &what, MODEL_COPY);
-}
-
-static int get_modelled(struct dali_reader *r, const struct dali_item *item)
-{
-	const struct loader_config *config = r->source->config;
-	const struct modelled_read what = modelled(config, 0, item->sample);
-
-	config->model->read(config->model->arg, &what);
-	return 0;
 }
 
 /* The format's own reader over the bytes in memory. */
@@ -213,10 +180,7 @@ void dali_copier_take(struct dali_copier *c, struct dali_item *item, uint64_t *p
 		c->ring->file = item->file;
 	}
 	dataset_file_spec(config->dataset, config->kind, item->file, &f);
-	if (config->model)
-		copy_modelled(c, item);
-	else
-		item->err.code = copy_item(c, item, &f, &item->err);
+	item->err.code = copy_item(c, item, &f, &item->err);
 	if (item->err.code < 0)
 		err_wrap(&item->err, "rank %u, sample %llu", config->rank,
 			 (unsigned long long)item->sample);
@@ -252,8 +216,6 @@ uint64_t dali_reader_bytes(const struct dali_source *s, uint64_t items)
 {
 	uint64_t files = s->kind == DALI_TFRECORD && s->maps ? items + 1 : 0;
 
-	if (s->config->model)
-		return sizeof(struct dali_reader);
 	return sizeof(struct dali_reader) + buffer_bytes(s) + store_blob_bytes(s->config->store) +
 	       files * sizeof(struct dali_file);
 }
@@ -263,8 +225,6 @@ int dali_reader_init(struct dali_reader *r, const struct dali_source *s, struct 
 {
 	r->source = s;
 	r->stat = stat;
-	if (s->config->model)
-		return 0;
 	io_stat_init(stat->io);
 	r->ring = trace_ring(s->config->trace, s->config->rank, s->config->kind, 0, false);
 	r->io = (struct io){.store = s->config->store,
@@ -377,12 +337,6 @@ static int read_index(struct dali_reader *r, uint64_t file, struct err *e)
 	struct file_spec f;
 	int rc, closed;
 
-	if (c->model) {
-		const struct modelled_read what = modelled(c, 0, file * d->samples_per_file);
-
-		read_model_work(c->model, &what, MODEL_INDEX);
-		return 0;
-	}
 	rc = dataset_path(d, c->kind, file, path, sizeof(path), e);
 	if (rc < 0)
 		return rc;
@@ -409,7 +363,7 @@ int dali_reader_index(struct dali_reader *r, struct err *e)
 	const struct loader_config *c = r->source->config;
 	int rc = 0;
 
-	if (r->source->kind != DALI_TFRECORD || r->indexed || (c->model && !c->model->work))
+	if (r->source->kind != DALI_TFRECORD || r->indexed)
 		return 0;
 	for (uint64_t i = 0; rc == 0 && i < c->dataset->files[c->kind]; i++)
 		rc = read_index(r, i, e);
@@ -626,10 +580,8 @@ void dali_reader_get(struct dali_reader *r, uint64_t sample, struct dali_item *i
 		r->ring->file = item->file;
 	}
 	dataset_file_spec(c->dataset, c->kind, item->file, &f);
-	rc = c->model ? get_modelled(r, item)
-		      : dataset_path(c->dataset, c->kind, item->file, r->path, sizeof(r->path),
-				     &item->err);
-	if (rc == 0 && !c->model) {
+	rc = dataset_path(c->dataset, c->kind, item->file, r->path, sizeof(r->path), &item->err);
+	if (rc == 0) {
 		rc = r->source->kind == DALI_TFRECORD ? get_record(r, &f, item, &item->err)
 						      : get_file(r, &f, item, &item->err);
 		if (rc < 0)

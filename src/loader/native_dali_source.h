@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "loader/sample_reader.h"
-#include "store/map.h"
+#include "store/mapped.h"
 
 struct dali_source {
 	const struct loader_config *config;

@@ -70,8 +70,6 @@ static int pin_init(struct pytorch *l, struct err *e)
 	if (__builtin_mul_overflow(l->tasks, l->handover.bytes, &l->pinning.bytes))
 		return err_set(e, -ENOMEM, "%llu batches do not fit in memory",
 			       (unsigned long long)l->tasks);
-	if (l->workers.crew.config.model)
-		return queue_init(&l->pinning.out, l->tasks + l->workers.count, e);
 	l->pinning.area = buffer_alloc(l->pinning.bytes, "pinned batches", e);
 	if (!l->pinning.area)
 		return -ENOMEM;
@@ -94,12 +92,11 @@ static void pin_release(struct pytorch *l)
 static void unpack_batch(struct pytorch *l, struct task *t)
 {
 	int64_t begin = clock_now_ns(), end;
-	int rc = 0;
+	int rc;
 
 	if (!l->transport || t->batch.err.code < 0)
 		return;
-	if (!workers_modelled(&l->workers, t, MODEL_UNPACK))
-		rc = handover_unpack(&l->handover, &t->parcel, &t->batch.err);
+	rc = handover_unpack(&l->handover, &t->parcel, &t->batch.err);
 	t->batch.err.code = rc;
 	end = clock_now_ns();
 	span_add(l->ring, SPAN_UNPACK, rc < 0 ? SPAN_FAILED : 0, begin, end, l->handover.bytes);
@@ -135,9 +132,8 @@ static void copy_to_pinned(struct pytorch *l, const struct task *t)
 {
 	uint64_t bytes = l->handover.bytes;
 
-	if (!workers_modelled(&l->workers, t, MODEL_PIN))
-		memcpy(l->pinning.area + (uint64_t)(t - l->task) * bytes,
-		       t->parcel.map ? t->parcel.map : l->handover.content, bytes);
+	memcpy(l->pinning.area + (uint64_t)(t - l->task) * bytes,
+	       t->parcel.map ? t->parcel.map : l->handover.content, bytes);
 }
 
 static void pin_batch(struct pytorch *l, struct task *t)
@@ -256,8 +252,6 @@ static int handover_memory(const struct loader_config *c, uint64_t tasks, uint64
 	bytes = handover_bytes(c, e);
 	if (bytes == 0)
 		return -ENOMEM;
-	if (c->model)
-		return 0;
 	copies += transports(c->workload) ? tasks : 0;
 	copies += pins(c->workload) ? tasks : 0;
 	if (__builtin_mul_overflow(bytes, copies, out))
@@ -282,7 +276,7 @@ static int pytorch_memory_bytes(const struct loader_config *c, uint64_t *out, st
 		return rc;
 	crew += sizeof(struct pytorch) + (workers ? workers : 1) * sizeof(uint64_t) +
 		tasks * (sizeof(struct task) + 3 * sizeof(void *)) + workers * sizeof(void *);
-	if (pins(c->workload) && !c->model)
+	if (pins(c->workload))
 		crew += crew_stack_bytes(c->workload);
 	if (transports(c->workload) || pins(c->workload))
 		crew += loader_trace_bytes(c);

@@ -78,10 +78,6 @@ void sample_reader_settings(struct reader_config *out, const struct loader_confi
 	const struct dataset *d = config->dataset;
 	int64_t buffer = w->reader.buffer_size;
 
-	if (config->model) {
-		*out = (struct reader_config){0};
-		return;
-	}
 	*out = (struct reader_config){
 		.access = (enum read_access)w->reader.access,
 		.decode = (enum read_decode)w->reader.decode,
@@ -120,8 +116,6 @@ static size_t format_bytes(const struct loader_config *config, const struct read
 
 static bool loads_indices(const struct loader_config *c)
 {
-	if (c->model && !c->model->work)
-		return false;
 	return c->workload->compat.dlio && c->dataset->format->load_index &&
 	       c->workload->reader.access == ACCESS_FRAMEWORK;
 }
@@ -252,7 +246,7 @@ int sample_reader_open(struct sample_reader *r, struct err *e)
 	const struct loader_config *c = r->config;
 	int code;
 
-	if (r->reader || c->model)
+	if (r->reader)
 		return 0;
 	if (!r->memory) {
 		r->memory_bytes = format_bytes(c, r->settings, e);
@@ -328,15 +322,13 @@ static inline void span_at(struct sample_reader *r, uint64_t sample)
 
 /* Waits on the halt word and not in a sleep, so that a long wait ends with the run; and looks up
  * now and then, for a stop flag that was set without wake. */
-static void preprocess_samples(struct sample_reader *r, uint64_t sample, uint32_t samples,
-			       int64_t *now)
+void sample_reader_preprocess(struct sample_reader *r, uint64_t sample, int64_t *now)
 {
-	int64_t begin = *now, delay = 0;
+	int64_t begin = *now, delay;
 
 	if (!r->preprocess)
 		return;
-	for (uint32_t i = 0; i < samples; i++)
-		delay += time_draw_ns(&r->config->workload->reader.preprocess_time, &r->rng);
+	delay = time_draw_ns(&r->config->workload->reader.preprocess_time, &r->rng);
 	publish_activity(r, PREPROCESSING, sample, begin);
 	while (*now - begin < delay && !called_off(r)) {
 		int64_t left = delay - (*now - begin);
@@ -348,11 +340,6 @@ static void preprocess_samples(struct sample_reader *r, uint64_t sample, uint32_
 	span_at(r, sample);
 	span_add(r->ring, SPAN_PREPROCESS, 0, begin, *now, 0);
 	tell_progress(r, *now);
-}
-
-void sample_reader_preprocess(struct sample_reader *r, uint64_t sample, int64_t *now)
-{
-	preprocess_samples(r, sample, 1, now);
 }
 
 /* The framework's code for a sample that was just read: what `own_ns` of processor time of this
@@ -517,25 +504,6 @@ static int read_in_flight(struct reading *g, int64_t *now, struct err *e)
 	return rc;
 }
 
-/* The model says when it is read. `what` is whole. */
-static void read_modelled(struct sample_reader *r, const struct modelled_read *what, int64_t *now,
-			  uint64_t *payload)
-{
-	const struct dataset *d = r->config->dataset;
-	bool opened = r->config->workload->reader.read_type == READ_ON_DEMAND;
-	uint64_t bytes = what->samples * d->max_sample_bytes;
-	int64_t begin = *now;
-
-	r->config->model->read(r->config->model->arg, what);
-	*now = clock_now_ns();
-	r->stat->read_ns += *now - begin;
-	worker_has_read(r->stat, what->samples, bytes);
-	*payload += bytes;
-	tell_progress(r, *now);
-	for (uint32_t i = 0; i < what->samples && framework_on(&r->code); i++)
-		sample_in_framework(r, what->sample, opened, d->max_sample_bytes, NULL, 0, now);
-}
-
 int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, uint64_t *payload,
 		       struct err *e)
 {
@@ -543,16 +511,6 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 	int64_t begin = *now, took;
 	int rc;
 
-	if (r->config->model) {
-		const struct modelled_read what = {.rank = r->config->rank,
-						   .worker = r->worker,
-						   .batch = UINT64_MAX,
-						   .sample = sample,
-						   .samples = 1};
-
-		read_modelled(r, &what, now, payload);
-		return 0;
-	}
 	publish_activity(r, READING, sample, begin);
 	if (r->flight) {
 		struct reading g = {
@@ -633,24 +591,6 @@ static int batch_one_by_one(struct sample_reader *r, const struct order *o, stru
 	return 0;
 }
 
-/* A batch as one wait, and one more for what is waited after its samples. Which samples they are
- * does not matter. */
-static int batch_modelled(struct sample_reader *r, struct batch *b, int64_t *now)
-{
-	const struct modelled_read what = {.rank = r->config->rank,
-					   .worker = r->worker,
-					   .batch = b->index,
-					   .first = b->first,
-					   .sample = UINT64_MAX,
-					   .samples = b->samples};
-
-	if (called_off(r))
-		return not_to_its_end(b, &b->err);
-	read_modelled(r, &what, now, &b->payload_bytes);
-	preprocess_samples(r, UINT64_MAX, b->samples, now);
-	return 0;
-}
-
 /* ---- what DLIO loads when a worker begins ---- */
 
 static int load_index(struct sample_reader *r, uint64_t file)
@@ -661,16 +601,6 @@ static int load_index(struct sample_reader *r, uint64_t file)
 
 	if (called_off(r))
 		return err_set(&r->failed, ERR_CANCELED, "not every index was loaded");
-	if (r->config->model) {
-		const struct modelled_read what = {.rank = r->config->rank,
-						   .worker = r->worker,
-						   .batch = UINT64_MAX,
-						   .sample = file * d->samples_per_file,
-						   .samples = 1};
-
-		read_model_work(r->config->model, &what, MODEL_INDEX);
-		return 0;
-	}
 	rc = dataset_path(d, r->config->kind, file, r->path, sizeof(r->path), &r->failed);
 	r->path_file = UINT64_MAX;
 	if (rc < 0)
@@ -755,8 +685,6 @@ void sample_reader_batch(struct sample_reader *r, const struct order *o, struct 
 	worker_work_begin(r->stat, &b->work);
 	if (r->failed.code < 0)
 		b->err = r->failed;
-	else if (r->config->model && r->config->model->whole)
-		b->err.code = batch_modelled(r, b, &now);
 	else
 		b->err.code = r->flight ? batch_in_flight(r, o, b, &now)
 					: batch_one_by_one(r, o, b, &now);

@@ -23,7 +23,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "base/sysinfo.h"
+#include "os/sysinfo.h"
 #include "workload/time_draw.h"
 
 #define AUTOTUNE_CALLS 16
@@ -382,7 +382,7 @@ static int pull_mapped(struct tensorflow *l, struct tf_batch **out)
 		if (crew_stopped(&l->crew) ||
 		    atomic_load_explicit(&l->crew.halt, memory_order_acquire))
 			return ERR_CANCELED;
-		thread_wait(&t->mapped, 0, crew_poll_ns(&l->crew));
+		thread_wait(&t->mapped, 0, CREW_POLL_NS);
 	}
 	(void)queue_put(&l->map_room, l);
 	*out = t;

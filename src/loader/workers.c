@@ -124,33 +124,15 @@ static void pause_for(struct crew *c, double seconds)
 	}
 }
 
-bool workers_modelled(const struct workers *w, const struct task *t, enum modelled_work what)
-{
-	const struct loader_config *c = &w->crew.config;
-
-	if (!c->model)
-		return false;
-	read_model_work(c->model,
-			&(struct modelled_read){.rank = c->rank,
-						.worker = t->batch.worker,
-						.batch = t->batch.index,
-						.first = t->batch.first,
-						.sample = UINT64_MAX,
-						.samples = t->batch.samples},
-			what);
-	return true;
-}
-
 static void pack_batch(struct worker *w, struct task *t)
 {
 	const struct handover *h = w->all->handover;
 	int64_t begin = clock_now_ns(), took, delay = w->reader->stat->no_cpu_ns;
-	int rc = 0;
+	int rc;
 
 	if (!h || t->batch.err.code < 0)
 		return;
-	if (!workers_modelled(w->all, t, MODEL_PACK))
-		rc = handover_pack(h, &t->parcel, &t->batch.err);
+	rc = handover_pack(h, &t->parcel, &t->batch.err);
 	t->batch.err.code = rc;
 	took = clock_now_ns() - begin;
 	span_add(w->reader->ring, SPAN_TRANSPORT, rc < 0 ? SPAN_FAILED : 0, begin, begin + took,

@@ -56,8 +56,6 @@ void workers_release(struct workers *w);
 int workers_begin(struct workers *w, struct err *e);
 /* Queues a task to a worker; nothing is queued once the run was stopped. */
 void workers_send(struct workers *w, uint32_t worker, struct task *t);
-/* Where reads are modelled: does this work of a task's batch as the model does, and true. */
-bool workers_modelled(const struct workers *w, const struct task *t, enum modelled_work what);
 /* Reads a task's batch here. Without workers. */
 void workers_read_inline(struct workers *w, struct task *t);
 /* The next task that comes back; ERR_CANCELED once stopped. */

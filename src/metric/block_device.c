@@ -16,8 +16,8 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
-#include "base/file_system.h"
-#include "base/mount.h"
+#include "os/file_system.h"
+#include "os/mount.h"
 #include "metric/counter.h"
 #include "metric/fs_client.h"
 

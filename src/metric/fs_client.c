@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/mount.h"
+#include "os/mount.h"
 #include "metric/counter.h"
 
 /* File systems that are on no disk of this machine, or do not say what they read. Of FUSE without a

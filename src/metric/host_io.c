@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file_system.h"
-#include "base/mount.h"
+#include "os/file_system.h"
+#include "os/mount.h"
 
 void host_io_source_init(struct host_io_source *s, const char *root, const char *folder)
 {

@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/sysinfo.h"
+#include "os/sysinfo.h"
 
 void proc_io_sample(struct proc_io *out)
 {

@@ -12,10 +12,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/cgroup.h"
+#include "os/cgroup.h"
 #include "base/clock.h"
 #include "base/run_delay.h"
-#include "base/sysinfo.h"
+#include "os/sysinfo.h"
 #include "metric/proc_io.h"
 
 /* ---- control groups ---- */

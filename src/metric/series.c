@@ -228,6 +228,19 @@ void series_add_flows(struct series *s, const struct series_flow *flow, size_t n
 	}
 }
 
+struct series *series_of(const struct block_list *devices, struct series_point *point, size_t n)
+{
+	struct series *s = xcalloc(1, sizeof(*s));
+
+	pthread_mutex_init(&s->lock, NULL);
+	s->tree.whole = *devices;
+	s->point = point;
+	s->points = n;
+	if (n)
+		s->latest = point[n - 1];
+	return s;
+}
+
 void series_release(struct series *s)
 {
 	if (!s)

@@ -58,4 +58,8 @@ size_t series_flows(const struct series *s, struct series_flow out[SERIES_FLOWS_
 /* Adds another process's flows, in the order of their times, to one's own points: between two of
  * them by a straight line, before and after them as at the first and the last. */
 void series_add_flows(struct series *s, const struct series_flow *flow, size_t n);
+/* One that is over, of points that were taken before: `point` is its own from then on. Without
+ * GPUs.
+ */
+struct series *series_of(const struct block_list *devices, struct series_point *point, size_t n);
 void series_release(struct series *s);

@@ -46,7 +46,7 @@ static void add_bytes(struct curves *c, enum series s, double from, double to, d
 }
 
 /* false: pipes and the like, or no bytes */
-static bool series_of(const struct account *a, const struct job_event *v, enum series *s)
+static bool series_of(const struct profile *a, const struct job_event *v, enum series *s)
 {
 	if ((v->kind != JOB_READ && v->kind != JOB_WRITE) || v->file == JOB_NONE ||
 	    v->result <= 0 || a->job->file[v->file].kind != JOB_FILE_REGULAR)
@@ -60,7 +60,7 @@ static bool series_of(const struct account *a, const struct job_event *v, enum s
 	return true;
 }
 
-static bool from_events(const struct account *a, struct curves *c)
+static bool from_events(const struct profile *a, struct curves *c)
 {
 	const struct job *job = a->job;
 	double begin = INFINITY, end = -INFINITY;
@@ -89,7 +89,7 @@ static bool from_events(const struct account *a, struct curves *c)
 }
 
 /* The log has only sums over intervals, of all files together. */
-static bool from_heat(const struct account *a, struct curves *c)
+static bool from_heat(const struct profile *a, struct curves *c)
 {
 	const struct job *job = a->job;
 	double end = 0;
@@ -140,7 +140,7 @@ static void put_mark(json_t *list, const char *kind, const char *label, size_t n
 	buf_release(&text);
 }
 
-static void put_epochs(json_t *list, const struct account *a)
+static void put_epochs(json_t *list, const struct profile *a)
 {
 	struct mark *mark = xcalloc((size_t)2 * JOB_MARKS, sizeof(*mark));
 
@@ -159,7 +159,7 @@ static void put_epochs(json_t *list, const struct account *a)
 }
 
 /* Writes of checkpoints that follow each other at once are one. */
-static void put_checkpoints(json_t *list, const struct account *a, double near)
+static void put_checkpoints(json_t *list, const struct profile *a, double near)
 {
 	struct mark m = {0};
 	size_t n = 0;
@@ -188,7 +188,7 @@ static void put_checkpoints(json_t *list, const struct account *a, double near)
 		put_mark(list, "checkpoint", "checkpoint", ++n, &m);
 }
 
-json_t *job_bytes(const struct account *a)
+json_t *job_bytes(const struct profile *a)
 {
 	const unsigned needed = JOB_SEES_REQUESTS | JOB_SEES_TIMES;
 	struct curves *c = xcalloc(1, sizeof(*c));
@@ -271,7 +271,7 @@ static void label(json_t *list, double v)
 }
 
 /* Requests by their size, each up to a power of two. */
-static json_t *request_sizes(const struct account *a)
+static json_t *request_sizes(const struct profile *a)
 {
 	static uint64_t n[SERIES][BITS];
 	size_t low = BITS, high = 0;
@@ -313,7 +313,7 @@ static json_t *request_sizes(const struct account *a)
 }
 
 /* The same of a log that has only the counts of its own buckets. */
-static json_t *counted_sizes(const struct account *a)
+static json_t *counted_sizes(const struct profile *a)
 {
 	static const char *const upto[JOB_SIZES] = {"100 B", "1 KiB", "10 KiB", "100 KiB",
 						    "1 MiB", "4 MiB", "10 MiB", "100 MiB",
@@ -356,7 +356,7 @@ static json_t *counted_sizes(const struct account *a)
 	return o;
 }
 
-static json_t *sample_sizes(const struct account *a)
+static json_t *sample_sizes(const struct profile *a)
 {
 	int64_t least = INT64_MAX, most = 0;
 	uint64_t n[SAMPLE_BINS] = {0};
@@ -396,7 +396,7 @@ static json_t *sample_sizes(const struct account *a)
 	return o;
 }
 
-json_t *job_sizes(const struct account *a)
+json_t *job_sizes(const struct profile *a)
 {
 	json_t *list = json_array(), *samples = sample_sizes(a);
 	json_t *requests = a->job->sees & JOB_SEES_REQUESTS ? request_sizes(a) : counted_sizes(a);

@@ -27,7 +27,7 @@ struct lane {
 };
 
 struct lanes {
-	const struct account *a;
+	const struct profile *a;
 	struct lane lane[JOB_LANES];
 	size_t n;
 	uint32_t *of_thread; /* JOB_NONE: it has no requests */
@@ -40,7 +40,7 @@ struct window {
 
 /* ---- states ---- */
 
-static bool is_program(const struct account *a, const struct job_event *v)
+static bool is_program(const struct profile *a, const struct job_event *v)
 {
 	return v->kind == JOB_EXEC || (v->file != JOB_NONE && a->role[v->file] == FILE_CODE);
 }
@@ -57,7 +57,7 @@ static bool is_between_processes(const struct job *job, const struct job_event *
 	return k == JOB_FILE_PIPE || k == JOB_FILE_SOCKET || k == JOB_FILE_OTHER;
 }
 
-static enum lane_state state_of(const struct account *a, const struct job_event *v)
+static enum lane_state state_of(const struct profile *a, const struct job_event *v)
 {
 	if (v->kind == JOB_COMPUTE)
 		return LANE_COMPUTE;
@@ -159,7 +159,7 @@ static const char *base_name(const char *command)
 }
 
 /* A reader or trainer that is one thread: its name says enough. */
-static bool is_own_reader(const struct account *a, uint32_t thread)
+static bool is_own_reader(const struct profile *a, uint32_t thread)
 {
 	for (size_t i = 0; i < a->readers; i++)
 		if (a->reader[i].thread == thread)
@@ -172,7 +172,7 @@ static bool is_own_reader(const struct account *a, uint32_t thread)
 
 static void put_name(json_t *o, const struct lanes *l, const struct lane *lane)
 {
-	const struct account *a = l->a;
+	const struct profile *a = l->a;
 	const struct job_process *p;
 	const struct job_thread *t;
 	struct buf name = {0};
@@ -367,17 +367,17 @@ static json_t *window_json(struct lanes *l, const struct window *w, double *whol
 
 /* ---- what is shown ---- */
 
-static int64_t part_length(const struct account *a, int64_t length)
+static int64_t part_length(const struct profile *a, int64_t length)
 {
-	const struct fact *step = &a->fact[ACCOUNT_STEP];
+	const struct profile_value *step = &a->value[PROFILE_STEP];
 
-	if (account_has(a, ACCOUNT_STEP) && step->number > 0 &&
+	if (profile_has(a, PROFILE_STEP) && step->number > 0 &&
 	    step->number * STEPS_SHOWN * 1e9 < (double)length)
 		return (int64_t)(step->number * STEPS_SHOWN * 1e9);
 	return length / PART_OF_JOB;
 }
 
-static size_t choose_windows(const struct account *a, struct window *w)
+static size_t choose_windows(const struct profile *a, struct window *w)
 {
 	const struct job *job = a->job;
 	int64_t begin = INT64_MAX, end = INT64_MIN, first = JOB_UNKNOWN, last = JOB_UNKNOWN, part;
@@ -417,7 +417,7 @@ static size_t choose_windows(const struct account *a, struct window *w)
 	return n;
 }
 
-json_t *job_lanes(const struct account *a)
+json_t *job_lanes(const struct profile *a)
 {
 	const unsigned needed = JOB_SEES_REQUESTS | JOB_SEES_TIMES;
 	struct lanes l = {.a = a};

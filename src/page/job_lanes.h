@@ -6,7 +6,7 @@
  * bytes a thread of the job. Time: the events are gone through once a window, and once more. */
 #include <jansson.h>
 
-#include "jobtrace/account/account.h"
+#include "trace/profile/profile.h"
 
 #define JOB_LANES 64     /* rows; of more threads, the busiest have rows and the rest share one */
 #define JOB_COLUMNS 1000 /* of a window */
@@ -25,4 +25,4 @@ enum lane_state {
 /* {"states", "lanes", "windows", ...}: each lane of a window has a text a state, in which a
  * character is a column: 0 to 63 of 63 of its time as 0-9A-Za-z-_; `c{n}`: n columns of c. null
  * when the log has no requests with times. */
-json_t *job_lanes(const struct account *a);
+json_t *job_lanes(const struct profile *a);

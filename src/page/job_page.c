@@ -7,25 +7,27 @@
 
 #include "base/alloc.h"
 #include "base/say.h"
-#include "page/frame.h"
 #include "page/job_curves.h"
 #include "page/job_lanes.h"
 #include "page/page.h"
 #include "result/json_out.h"
 
-static json_t *value_json(const struct account *a, enum account_fact f)
+static json_t *value_json(const struct profile *a, enum profile_key f)
 {
-	const struct fact *v = &a->fact[f];
+	const struct profile_value *v = &a->value[f];
 	json_t *o = json_object();
 	struct buf text = {0};
 
-	account_put_value(a, f, &text);
-	json_put_text(o, "key", fact_rows[f].key);
-	json_put_text(o, "name", fact_rows[f].people);
+	profile_put_value(a, f, &text);
+	json_put_text(o, "key", profile_rows[f].key);
+	json_put_text(o, "name", profile_rows[f].people);
 	json_put_text(o, "value", text.data ? text.data : "");
-	json_put_text(o, "how", fact_how_names[v->how]);
-	if (v->rule)
-		json_put_text(o, "rule", v->rule);
+	json_put_text(o, "how", profile_how_names[v->how]);
+	if (v->rule.reason) {
+		buf_reset(&text);
+		words_put(&text, &v->rule, WORDS_SHORT);
+		json_put_text(o, "rule", text.data);
+	}
 	if (v->of) {
 		json_put_int(o, "agree", v->agree);
 		json_put_int(o, "of", v->of);
@@ -67,7 +69,7 @@ static json_t *first_rows(const json_t *list, json_t *data, const char *left_out
 
 static void put_data(const void *arg, struct buf *out)
 {
-	const struct account *a = arg;
+	const struct profile *a = arg;
 	json_t *data = json_object(), *values = json_array(), *said;
 	struct buf text = {0};
 	size_t had = out->len;
@@ -75,7 +77,7 @@ static void put_data(const void *arg, struct buf *out)
 	/* base.js looks for these */
 	json_put(data, "runs", json_array());
 	json_put(data, "groups", json_array());
-	account_json(a, &text);
+	profile_json(a, &text);
 	said = json_loads(text.data, 0, NULL);
 	buf_release(&text);
 	if (!said)
@@ -90,9 +92,9 @@ static void put_data(const void *arg, struct buf *out)
 		 first_rows(json_object_get(said, "processes"), data, "processes_left_out"));
 	json_put_int(data, "threads", a->job->threads);
 	json_decref(said);
-	for (int f = 0; f < ACCOUNT_FACTS; f++)
-		if (a->fact[f].how != FACT_ABSENT)
-			json_array_append_new(values, value_json(a, (enum account_fact)f));
+	for (int f = 0; f < PROFILE_VALUES; f++)
+		if (a->value[f].how != HOW_ABSENT)
+			json_array_append_new(values, value_json(a, (enum profile_key)f));
 	json_put(data, "values", values);
 	json_put(data, "lanes", job_lanes(a));
 	json_put(data, "bytes", job_bytes(a));
@@ -125,7 +127,7 @@ static void put_script(const void *arg, struct buf *out)
 	buf_puts(out, job_js);
 }
 
-void job_page_render(const struct account *a, struct buf *out)
+void job_page_render(const struct profile *a, struct buf *out)
 {
 	const struct page_parts parts = {.body = job_html,
 					 .title = put_title,

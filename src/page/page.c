@@ -5,14 +5,62 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <libdeflate.h>
+#include <stdint.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/say.h"
-#include "page/frame.h"
-#include "page/pack.h"
 #include "page/run_data.h"
 #include "page/trace_data.h"
+#include "readback/palette.h"
 #include "result/json_out.h"
+
+/* ---- data that is unpacked when it is needed ---- */
+
+/* Appends `n` bytes, packed as gzip does and in the 64 characters of base64. */
+void pack_put(struct buf *out, const char *bytes, size_t n);
+
+#define LEVEL 6
+
+static void put_base64(struct buf *out, const unsigned char *p, size_t n)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	char four[4];
+
+	for (; n >= 3; n -= 3, p += 3) {
+		uint32_t v = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
+
+		for (int i = 0; i < 4; i++)
+			four[i] = digits[v >> (18 - 6 * i) & 63];
+		buf_append(out, four, sizeof(four));
+	}
+	if (n) {
+		uint32_t v = (uint32_t)p[0] << 16 | (n > 1 ? (uint32_t)p[1] << 8 : 0);
+
+		four[0] = digits[v >> 18 & 63];
+		four[1] = digits[v >> 12 & 63];
+		four[2] = n > 1 ? digits[v >> 6 & 63] : '=';
+		four[3] = '=';
+		buf_append(out, four, sizeof(four));
+	}
+}
+
+void pack_put(struct buf *out, const char *bytes, size_t n)
+{
+	struct libdeflate_compressor *c = libdeflate_alloc_compressor(LEVEL);
+	size_t room = c ? libdeflate_gzip_compress_bound(c, n) : 0;
+	unsigned char *packed = xmalloc(room + 1);
+
+	if (!c)
+		out_of_memory();
+	put_base64(out, packed, libdeflate_gzip_compress(c, bytes, n, packed, room));
+	libdeflate_free_compressor(c);
+	free(packed);
+}
+
+/* ---- */
 
 /* Pages of more runs have no curves of the machine. */
 #define CURVES_RUNS 60
@@ -324,4 +372,111 @@ void page_render(const struct run_groups *g, const struct key_findings *k,
 	}
 	page_put_frame(&parts, out);
 	buf_release(&data);
+}
+
+/* ---- what all pages have in common ---- */
+
+static void put_text(const struct page_parts *p, const char *text, struct buf *out);
+
+static bool is(const char *name, size_t n, const char *part)
+{
+	return n == strlen(part) && memcmp(name, part, n) == 0;
+}
+
+static void put_colors(struct buf *out, bool dark)
+{
+	for (size_t i = 0; i < PALETTE_COLORS; i++)
+		buf_printf(out, " --m%zu: %s;", i, dark ? palette[i].dark : palette[i].light);
+}
+
+static void put_palette(struct buf *out)
+{
+	buf_puts(out, ":root {");
+	put_colors(out, false);
+	buf_puts(out, " }\n@media screen and (prefers-color-scheme: dark) { :root {");
+	put_colors(out, true);
+	buf_puts(out, " } }\n");
+}
+
+static void put_part(const struct page_parts *p, const char *name, size_t n, struct buf *out)
+{
+	if (is(name, n, "TITLE")) {
+		p->title(p->arg, out);
+	} else if (is(name, n, "PALETTE")) {
+		put_palette(out);
+	} else if (is(name, n, "STYLE")) {
+		buf_puts(out, page_css);
+		if (p->style)
+			p->style(p->arg, out);
+	} else if (is(name, n, "BODY")) {
+		put_text(p, p->body, out);
+	} else if (is(name, n, "DATA")) {
+		p->data(p->arg, out);
+	} else if (is(name, n, "SCRIPT")) {
+		p->script(p->arg, out);
+	}
+}
+
+/* Every @ begins or ends the name of a part. */
+static void put_text(const struct page_parts *p, const char *text, struct buf *out)
+{
+	const char *mark;
+
+	while ((mark = strchr(text, '@'))) {
+		const char *end = strchr(mark + 1, '@');
+
+		assert(end);
+		buf_append(out, text, (size_t)(mark - text));
+		put_part(p, mark + 1, (size_t)(end - mark - 1), out);
+		text = end + 1;
+	}
+	buf_puts(out, text);
+}
+
+void page_put_frame(const struct page_parts *p, struct buf *out)
+{
+	put_text(p, frame_html, out);
+}
+
+/* ---- the page of a plan ---- */
+
+/* A page of a plan has no runs, which base.js looks for. */
+static void put_plan_data(const void *plan, struct buf *out)
+{
+	json_t *data = json_copy((json_t *)(uintptr_t)plan);
+	size_t had = out->len;
+
+	json_put(data, "runs", json_array());
+	json_put(data, "groups", json_array());
+	json_put_dump(out, data, JSON_COMPACT | JSON_REAL_PRECISION(7), JSON_SHOWN);
+	json_decref(data);
+	if (out->len == had)
+		out_of_memory();
+}
+
+static void put_plan_title(const void *plan, struct buf *out)
+{
+	const char *workload = json_string_value(json_object_get(plan, "workload"));
+
+	buf_puts(out, "Storage for ");
+	buf_put_markup(out, workload ? workload : "accelerators");
+}
+
+static void put_plan_script(const void *plan, struct buf *out)
+{
+	(void)plan;
+	buf_puts(out, base_js);
+	buf_puts(out, chart_js);
+	buf_puts(out, plan_js);
+}
+
+void plan_page_render(const json_t *plan, struct buf *out)
+{
+	const struct page_parts parts = {.body = plan_html,
+					 .title = put_plan_title,
+					 .data = put_plan_data,
+					 .script = put_plan_script,
+					 .arg = plan};
+
+	page_put_frame(&parts, out);
 }

@@ -1,8 +1,10 @@
 #pragma once
+#include <jansson.h>
 /* The report of one or many results as one self-contained page: no network, light and dark,
  * printable. Its parts are in page/ and compiled into the program. */
-#include "readback/key_findings.h"
+#include "base/buf.h"
 #include "page/trace_view.h"
+#include "readback/key_findings.h"
 
 extern const char page_html[], page_css[], base_js[], chart_js[], summary_js[], page_js[],
 	timeline_js[], packed_js[];
@@ -39,3 +41,28 @@ void page_runs_release(struct page_runs *p);
 void page_render(const struct run_groups *g, const struct key_findings *k,
 		 const struct page_runs *runs, const struct page_trace *trace, const char *title,
 		 struct buf *out);
+
+/* ---- what all pages have in common ---- */
+
+extern const char frame_html[];
+
+/* What a page puts into the frame. */
+struct page_parts {
+	const char *body; /* HTML inside of <main> */
+	/* Each appends its part; title as HTML. style: beside page.css; NULL: none. */
+	void (*title)(const void *arg, struct buf *out);
+	void (*style)(const void *arg, struct buf *out);
+	void (*data)(const void *arg, struct buf *out);
+	void (*script)(const void *arg, struct buf *out);
+	const void *arg;
+};
+
+/* Appends the whole page. */
+void page_put_frame(const struct page_parts *p, struct buf *out);
+
+/* ---- the page of a plan ---- */
+
+extern const char plan_html[], plan_js[];
+
+/* Appends the whole page for a plan as JSON (docs/plan.md has the keys). */
+void plan_page_render(const json_t *plan, struct buf *out);

@@ -8,10 +8,116 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
-#include "page/timeline.h"
+#include "readback/record.h"
 #include "readback/record_measures.h"
+#include "result/json_limit.h"
 #include "result/json_out.h"
 #include "workload/need.h"
+
+/* ---- curves over time ---- */
+
+/* How busy a run's accelerators were over time, from its steps: `bins` shares from 0 to 1, mean
+ * over the ranks, and samples a second. The time between the blocks of epochs counts as idle. false
+ * when the files of no rank are there. The time of barriers is not in the files: within a block it
+ * is spread evenly over the steps. */
+struct timeline {
+	double dt_s;
+	size_t bins;
+	double *busy, *rate;
+};
+#define TIMELINE_BINS 240
+
+void timeline_release(struct timeline *t);
+
+static double last_end(const struct run_record *r)
+{
+	double end = 0;
+
+	for (uint32_t k = 0; k < r->ranks; k++)
+		for (size_t i = 0; i < r->rank[k].epochs; i++) {
+			const struct record_epoch *ep = &r->rank[k].epoch[i];
+
+			for (size_t b = 0; b < ep->blocks; b++)
+				if (ep->block[b].begin_s + ep->block[b].wall_s > end)
+					end = ep->block[b].begin_s + ep->block[b].wall_s;
+			if (ep->end_s > end)
+				end = ep->end_s;
+		}
+	return end;
+}
+
+/* Adds `amount` over [from, to), spread evenly. */
+static void spread_amount(double *v, const struct timeline *t, double from, double to,
+			  double amount)
+{
+	double width = to - from;
+	size_t first, last;
+
+	if (!(width > 0) || from < 0 || !isfinite(from) || !isfinite(to))
+		return;
+	/* times of a file may be any number */
+	first = (size_t)fmin(from / t->dt_s, (double)t->bins);
+	last = (size_t)fmin(to / t->dt_s, (double)t->bins);
+	for (size_t b = first; b <= last && b < t->bins; b++) {
+		double low = fmax(from, (double)b * t->dt_s);
+		double high = fmin(to, (double)(b + 1) * t->dt_s);
+
+		if (high > low)
+			v[b] += amount * (high - low) / width;
+	}
+}
+
+static void add_block(struct timeline *t, const struct record_phase *p, double batch)
+{
+	double sum = 0, gap, at = p->begin_s;
+	size_t n = p->computes < p->loads ? p->computes : p->loads;
+
+	for (size_t i = 0; i < n; i++)
+		sum += p->load[i] + p->compute[i];
+	if (n == 0 || !isfinite(at) || !isfinite(p->wall_s))
+		return;
+	gap = p->wall_s > sum ? (p->wall_s - sum) / (double)n : 0;
+	for (size_t i = 0; i < n; i++) {
+		double got = at + p->load[i], done = got + p->compute[i];
+
+		spread_amount(t->busy, t, got, done, p->compute[i]);
+		spread_amount(t->rate, t, at, done + gap, batch);
+		at = done + gap;
+	}
+}
+
+static bool timeline_build(struct timeline *t, const struct run_record *r)
+{
+	double end = last_end(r), batch = 1;
+
+	*t = (struct timeline){0};
+	if (!(end > 0) || r->ranks_found == 0)
+		return false;
+	t->bins = TIMELINE_BINS;
+	t->dt_s = end / TIMELINE_BINS;
+	t->busy = xcalloc(t->bins, sizeof(*t->busy));
+	t->rate = xcalloc(t->bins, sizeof(*t->rate));
+	if (r->has_workload)
+		batch = (double)r->workload.reader.batch_size;
+	for (uint32_t k = 0; k < r->ranks; k++)
+		for (size_t i = 0; i < r->rank[k].epochs; i++)
+			for (size_t b = 0; b < r->rank[k].epoch[i].blocks; b++)
+				add_block(t, &r->rank[k].epoch[i].block[b], batch);
+	for (size_t b = 0; b < t->bins; b++) {
+		t->busy[b] /= t->dt_s * r->ranks_found;
+		t->rate[b] /= t->dt_s;
+	}
+	return true;
+}
+
+void timeline_release(struct timeline *t)
+{
+	free(t->busy);
+	free(t->rate);
+	*t = (struct timeline){0};
+}
+
+/* ---- */
 
 #define CHANGES_MAX 28
 #define EPOCHS_MAX 500
@@ -145,11 +251,11 @@ json_t *run_findings(const struct audit *a, size_t i)
 static void put_limit(json_t *o, const struct run_record *r)
 {
 	const json_t *limit = json_object_get(r->result, "limit");
-	const char *text = text_at(limit, "text");
+	AUTO_FREE char *text = limit_told(limit, WORDS_LONG);
 	double wait = record_wait_share(r);
 	char why[400];
 
-	if (text && text[0]) {
+	if (text) {
 		json_t *l = json_object();
 
 		json_put_text(l, "cause", text_at(limit, "cause"));
@@ -177,26 +283,25 @@ static void put_limit(json_t *o, const struct run_record *r)
 static void put_remedy(json_t *o, const struct run_record *r)
 {
 	const json_t *changes = json_object_get(json_object_get(r->result, "what_if"), "changes");
-	const char *remedy = text_at(json_object_get(r->result, "limit"), "remedy");
+	AUTO_FREE char *remedy = remedy_told(json_object_get(r->result, "limit"), WORDS_LONG);
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < json_array_size(changes) && i < CHANGES_MAX; i++)
-		json_array_append(list, json_array_get(changes, i));
+		json_array_append_new(list, what_if_told(json_array_get(changes, i)));
 	if (json_array_size(list))
 		json_put(o, "what_if", list);
 	else
 		json_decref(list);
-	if (remedy && remedy[0])
+	if (remedy)
 		json_put_text(o, "remedy", remedy);
 }
 
 /* What the framework's own code would take from AU, or has taken. */
 static void put_costs(json_t *o, const struct run_record *r)
 {
-	const json_t *w = json_object_get(r->result, "what_if");
-	const char *text = text_at(json_object_get(w, "framework_costs"), "text");
+	const char *text = record_costs_text(r);
 
-	if (text && text[0])
+	if (text[0])
 		json_put_text(o, "costs", text);
 }
 

@@ -147,11 +147,11 @@
       P.add(box, "p", {}, runs[0].limit_text);
       if (runs[0].remedy) {
         P.add(box, "h2", { "class": "label" }, "What would change it");
-        P.add(box, "p", {}, sentence(runs[0].remedy).replace(/[^.]$/, "$&."));
+        P.add(box, "p", {}, runs[0].remedy);
       }
       if (runs[0].costs) {
         P.add(box, "h2", { "class": "label" }, "The framework\u2019s own costs");
-        P.add(box, "p", {}, sentence(runs[0].costs).replace(/[^.]$/, "$&."));
+        P.add(box, "p", {}, runs[0].costs);
       }
       return;
     }

@@ -192,8 +192,7 @@ struct store_law costs_store_law(const struct result *r)
 	return law;
 }
 
-bool costs_law_told(const struct read_law *law, double rate, const char *what, char *why,
-		    size_t size)
+bool costs_law_told(const struct read_law *law, double rate)
 {
 	double low = INFINITY, high = 0;
 
@@ -203,18 +202,12 @@ bool costs_law_told(const struct read_law *law, double rate, const char *what, c
 		low = fmin(low, c);
 		high = fmax(high, c);
 	}
-	if (law->count == 0 || low >= FAR * rate || high <= AGREED * low)
-		return true;
-	snprintf(why, size,
-		 "at most %u %s%s under way at once, and a limit just above that would look the "
-		 "same",
-		 law->most, what, law->most == 1 ? " was" : "s were");
-	return false;
+	return law->count == 0 || low >= FAR * rate || high <= AGREED * low;
 }
 
-static bool refuse(struct outlook *out, const char *why)
+static bool refuse(struct outlook *out, struct fact why)
 {
-	snprintf(out->why, sizeof(out->why), "%s", why);
+	out->why = why;
 	return false;
 }
 
@@ -584,21 +577,21 @@ bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 	*v = (struct variants){.w = w};
 	c->rule = rule_of(w);
 	if (c->rule == RULE_NONE)
-		return refuse(out, "this loader cannot be simulated");
+		return refuse(out, FACT(NO_MODEL_LOADER));
 	/* the simulation of many readers would take longer than many a run */
 	if (r->ranks > RANKS_SIMULATED)
-		return refuse(out, "too many ranks to simulate");
+		return refuse(out, FACT(NO_MODEL_RANKS));
 	if (r->ranks == 0 || epochs == 0 || steps / epochs < 1 || d->batches < 1)
-		return refuse(out, "too few steps");
+		return refuse(out, FACT(NO_MODEL_STEPS));
 	v->few_steps = steps / epochs < STEPS_LEAST || d->batches < STEPS_LEAST;
 	if (!(d->mean_s[TIME_COMPUTE] > 0))
-		return refuse(out, "there is no computation: AU is 0 whatever changes");
+		return refuse(out, FACT(NO_MODEL_COMPUTE));
 	if (!fill_lists(v, &m, r))
-		return refuse(out, "too few steps");
+		return refuse(out, FACT(NO_MODEL_STEPS));
 	fill_costs(c, r, epochs, law);
 	draw_sizes(v, &m, r->dataset);
 	if (!(c->service > 0))
-		return refuse(out, "no batch was read");
+		return refuse(out, FACT(NO_MODEL_BATCH));
 	m.ranks = r->ranks;
 	m.in_order = w->reader.in_order || c->rule != RULE_PYTORCH;
 	m.steps = (uint64_t)(steps / epochs + 0.5);
@@ -622,12 +615,12 @@ bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 	cadence_of(r, epochs, m.steps, d->wall_s, &v->cadence);
 	cadence_now(&v->cadence, &m);
 	if (!add_variants(v, &m))
-		return refuse(out, "the model is too large");
+		return refuse(out, FACT(NO_MODEL_SIZE));
 	if (c->others > BUSY * m.cpus && fmin(c->decode, c->cpu) > BUSY * c->service) {
 		/* other programs may keep what they had, or give way */
 		m.cpus = fmax(1, m.cpus - c->others);
 		return add_variant(v, &m, &v->one[0].rates, &v->one[0].opens, false) ||
-		       refuse(out, "the model is too large");
+		       refuse(out, FACT(NO_MODEL_SIZE));
 	}
 	return true;
 }

@@ -88,9 +88,9 @@ struct store_law costs_store_law(const struct result *r);
 struct read_seen *costs_reads(const struct result *r, bool opens, struct read_set *set,
 			      double *times);
 /* Whether the run tells what more readers would get: a queue or a ceiling, or that there is none
- * far beyond `rate` requests/s. Else why not, a clause without a full stop. */
-bool costs_law_told(const struct read_law *law, double rate, const char *what, char *why,
-		    size_t size);
+ * far beyond `rate` requests/s. If not, a limit just above law->most under way would look the same.
+ */
+bool costs_law_told(const struct read_law *law, double rate);
 /* From the first `epochs` epochs, whose decomposition is r->judged.time and whose reads go by
  * `law`; false with out->why when there is no model. Needs variants_release in any case. */
 bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,

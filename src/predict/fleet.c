@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "base/rng.h"
-#include "predict/fleet_sums.h"
 #include "predict/model.h"
 
 #define PARTS_QUEUED 16      /* of a batch, where its requests wait */
@@ -22,6 +21,15 @@ static const double DOUBLING_OFF = 0.25; /* points for each doubling of the rank
 static const double SIGMAS = 2;
 static const double ROOT = 0.5;   /* the shape of a tail that grows as the square root */
 static const double MATTERS = 10; /* points of AU: a figure would promise too much */
+
+/* Over the epochs that were simulated; s, AU in percent. */
+struct fleet_sums {
+	struct hist wait_ns;
+	double wall, computed, au; /* computed: mean over ranks; au: by DLIO's definition */
+	double steps;              /* of a rank */
+	double wait, slowest;      /* of all ranks; of the slowest one of each step */
+	double at_store, cpu;
+};
 
 const char *const fleet_limit_names[FLEET_LIMITS] = {
 	"computation",
@@ -93,7 +101,7 @@ static uint32_t parts_of(const struct fleet *f)
 	return (uint32_t)fmax(1, fmin(most, ceil(each)));
 }
 
-struct model fleet_model(const struct fleet *f, uint64_t seed)
+static struct model fleet_model(const struct fleet *f, uint64_t seed)
 {
 	return (struct model){
 		.ranks = f->ranks,
@@ -183,8 +191,8 @@ static void sum_epoch(const struct modeled *got, const struct model_seen *seen,
 	s->cpu += seen->cpu_s;
 }
 
-void fleet_fill(const struct fleet *f, const struct fleet_sums *s, double epochs,
-		struct fleet_result *out)
+static void fleet_fill(const struct fleet *f, const struct fleet_sums *s, double epochs,
+		       struct fleet_result *out)
 {
 	double part = 0.1, made = s->steps * f->ranks / s->wall; /* batches/s */
 

@@ -560,9 +560,10 @@ static bool next_event(struct sim *s)
 
 static uint64_t window_of(const struct model *m)
 {
-	if (m->workers == 0)
-		return 1;
-	return m->window > m->workers ? m->window : m->workers;
+	/* workers have a batch each, unless they share its runs */
+	uint64_t least = m->runs > 1 || m->workers == 0 ? 1 : m->workers;
+
+	return m->workers && m->window > least ? m->window : least;
 }
 
 /* Events of a part. */

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/str.h"
 #include "predict/basis_of.h"
 #include "predict/cadence.h"
 #include "predict/costs.h"
@@ -177,10 +176,7 @@ static bool predict_change(const struct outlook *out, const struct variants *v, 
 	bool agreed;
 	double error;
 
-	*w = (struct what_if){
-		.low = 100,
-		.high = 0,
-		.why = "the explanations of its reads foretell too different results"};
+	*w = (struct what_if){.low = 100, .high = 0, .why = REASON_NO_FIGURE_MODELS};
 	for (uint32_t i = 0; i < v->count; i++) {
 		struct model m, other;
 		double au;
@@ -221,14 +217,11 @@ static bool predict_change(const struct outlook *out, const struct variants *v, 
 	return true;
 }
 
-/* NULL where it does not apply. */
-__attribute__((format(printf, 5, 6))) static struct what_if *add_change(struct outlook *out,
-									const struct variants *v,
-									alter how, double by,
-									const char *fmt, ...)
+/* NULL where it does not apply; its keys or what it is are the caller's. */
+static struct what_if *add_change(struct outlook *out, const struct variants *v, alter how,
+				  double by)
 {
 	struct what_if w;
-	va_list ap;
 
 	if (out->changes == WHAT_IF_MAX || !predict_change(out, v, how, by, &w))
 		return NULL;
@@ -237,11 +230,33 @@ __attribute__((format(printf, 5, 6))) static struct what_if *add_change(struct o
 		       how == change_order || how == change_access || how == change_packing;
 	w.of_storage = how == change_latency || how == change_bandwidth || how == change_requests ||
 		       how == change_storage;
-	va_start(ap, fmt);
-	vsnprintf(w.change, sizeof(w.change), fmt, ap);
-	va_end(ap);
 	out->change[out->changes] = w;
 	return &out->change[out->changes++];
+}
+
+__attribute__((format(printf, 5, 6))) static struct what_if *add_keys(struct outlook *out,
+								      const struct variants *v,
+								      alter how, double by,
+								      const char *fmt, ...)
+{
+	struct what_if *w = add_change(out, v, how, by);
+	va_list ap;
+
+	if (!w)
+		return NULL;
+	va_start(ap, fmt);
+	vsnprintf(w->keys, sizeof(w->keys), fmt, ap);
+	va_end(ap);
+	return w;
+}
+
+static void add_what(struct outlook *out, const struct variants *v, alter how, double by,
+		     struct fact what)
+{
+	struct what_if *w = add_change(out, v, how, by);
+
+	if (w)
+		w->what = what;
 }
 
 /* ---- the changes ---- */
@@ -532,11 +547,11 @@ static void add_workers(struct outlook *out, const struct variants *v, uint32_t 
 	uint64_t each = v->prefetch ? v->prefetch : 2;
 
 	if (v->costs.rule == RULE_PYTORCH)
-		add_change(out, v, change_workers, n,
-			   "reader.read_threads=%u reader.prefetch_size=%llu", n,
-			   (unsigned long long)(each * n));
+		add_keys(out, v, change_workers, n,
+			 "reader.read_threads=%u reader.prefetch_size=%llu", n,
+			 (unsigned long long)(each * n));
 	else
-		add_change(out, v, change_workers, n, "reader.read_threads=%u", n);
+		add_keys(out, v, change_workers, n, "reader.read_threads=%u", n);
 }
 
 /* By one variant, corrected. */
@@ -630,14 +645,14 @@ static void try_window(struct outlook *out, const struct variants *v)
 	if (v->costs.rule == RULE_PYTORCH)
 		now *= v->one[0].m.workers;
 	for (uint32_t by = 2; by <= 4; by *= 2)
-		add_change(out, v, change_window, by, "reader.prefetch_size=%llu",
-			   (unsigned long long)(now * by));
+		add_keys(out, v, change_window, by, "reader.prefetch_size=%llu",
+			 (unsigned long long)(now * by));
 	if (predict_change(out, v, change_window, 4, &w) && w.known) {
 		out->window_au = w.au;
 		out->window_low = w.low;
 		out->window_high = w.high;
 	}
-	add_change(out, v, change_order, 1, "reader.in_order=false");
+	add_keys(out, v, change_order, 1, "reader.in_order=false");
 	if (predict_change(out, v, change_order, 1, &w) && w.known) {
 		out->unordered_au = w.au;
 		out->unordered_low = w.low;
@@ -662,32 +677,31 @@ static void try_reading(struct outlook *out, const struct variants *v, const str
 	const struct workload *w = r->workload;
 	const struct costs *c = &v->costs;
 
-	add_change(out, v, change_batch, 2, "reader.batch_size=%.0f", 2 * c->samples);
+	add_keys(out, v, change_batch, 2, "reader.batch_size=%.0f", 2 * c->samples);
 	if (fmod(c->samples, 2) == 0)
-		add_change(out, v, change_batch, 0.5, "reader.batch_size=%.0f", c->samples / 2);
+		add_keys(out, v, change_batch, 0.5, "reader.batch_size=%.0f", c->samples / 2);
 	if (w->reader.access == 0 && c->bytes > 0)
-		add_change(out, v, change_access, 1, "reader.access=native");
+		add_keys(out, v, change_access, 1, "reader.access=native");
 	if (r->dataset && !(r->dataset->format->is.flags & FORMAT_RAW_ARRAY) && c->bytes > 0 &&
 	    r->dataset->samples_per_file == 1 && c->plain > 0)
-		add_change(out, v, change_format, 1, "dataset.format=%s reader.access=native",
-			   raw_array()->name);
+		add_keys(out, v, change_format, 1, "dataset.format=%s reader.access=native",
+			 raw_array()->name);
 	/* with the framework's own code, the sum of both is the framework's */
 	if (w->reader.decode != 2 && c->decode > SMALL * c->service && !(c->framework > 0))
-		add_change(out, v, change_decode, 1, "reader.decode=none");
+		add_keys(out, v, change_decode, 1, "reader.decode=none");
 }
 
 static void try_packing(struct outlook *out, struct variants *v, const struct result *r)
 {
-	char keys[sizeof(out->change[0].change)], words[sizeof(out->change[0].words)];
 	struct what_if *w;
 
 	if (!packing_of(v, r, &v->packing))
 		return;
-	packing_say(&v->packing, keys, sizeof(keys), words, sizeof(words));
-	w = add_change(out, v, change_packing, 1, "%s", keys);
+	w = add_change(out, v, change_packing, 1);
 	if (!w)
 		return;
-	snprintf(w->words, sizeof(w->words), "%s", words);
+	packing_keys(&v->packing, w->keys, sizeof(w->keys));
+	w->what = packing_fact(&v->packing);
 	/* an array in place of an image is another workload */
 	w->of_setting = !v->packing.format || !(r->dataset->format->is.flags & FORMAT_IMAGE);
 }
@@ -698,55 +712,51 @@ static void doubt(struct what_if *w, const struct cadence *c, bool async)
 	if (!w)
 		return;
 	if (c->count > 1) {
-		snprintf(w->why, sizeof(w->why), "%s",
-			 async ? "writes in the background may slow down reads, or not"
-			       : "its checkpoints took too different times");
+		w->why = async ? REASON_NO_FIGURE_BACKGROUND : REASON_NO_FIGURE_VARY;
 		return;
 	}
 	w->known = false;
 	w->au = w->low = w->high = w->rate = NAN;
-	snprintf(w->why, sizeof(w->why),
-		 "one checkpoint was made, which does not tell how much they vary");
+	w->why = REASON_NO_FIGURE_ONE;
 }
 
 static void try_checkpoints(struct outlook *out, const struct variants *v)
 {
 	const struct cadence *c = &v->cadence;
 	struct what_if *w;
-	char key[sizeof(out->change[0].change)];
+	char key[sizeof(out->change[0].keys)];
 	double by = 2;
 
 	if (c->count == 0 || c->share < SMALL)
 		return;
 	cadence_key(v->w, by, key, sizeof(key));
-	doubt(add_change(out, v, change_cadence, by, "%s", key), c, false);
+	doubt(add_keys(out, v, change_cadence, by, "%s", key), c, false);
 	/* so far apart that they take little */
 	while (c->share / by > LITTLE && by < FAR_APART)
 		by *= 2;
 	cadence_key(v->w, by, key, sizeof(key));
 	if (by > 2)
-		doubt(add_change(out, v, change_cadence, by, "%s", key), c, false);
-	w = add_change(out, v, change_async, 1, "checkpoint.async=true");
+		doubt(add_keys(out, v, change_cadence, by, "%s", key), c, false);
+	w = add_keys(out, v, change_async, 1, "checkpoint.async=true");
 	doubt(w, c, true);
 	if (w && !(v->w->checkpoint.stage_rate > 0))
-		snprintf(w->words, sizeof(w->words),
-			 "checkpoint.async=true, if the copy to memory takes no time");
+		w->what = FACT(CHANGE_ASYNC_COPY);
 }
 
 static void try_others(struct outlook *out, const struct variants *v)
 {
 	uint32_t latency;
 
-	add_change(out, v, change_ranks, 2, "twice the ranks");
+	add_what(out, v, change_ranks, 2, FACT(CHANGE_RANKS));
 	/* explanations may differ in what is a latency at all: then it is no change that can be
 	 * made */
 	latency = out->changes;
-	add_change(out, v, change_latency, 0.5, "half the storage's latency");
+	add_what(out, v, change_latency, 0.5, FACT(CHANGE_LATENCY));
 	if (out->changes > latency && !out->change[latency].known)
 		out->changes = latency;
-	add_change(out, v, change_bandwidth, 2, "twice the storage's bandwidth");
-	add_change(out, v, change_requests, 2, "twice the storage's requests per second");
-	add_change(out, v, change_storage, 2, "a storage twice as fast in all");
+	add_what(out, v, change_bandwidth, 2, FACT(CHANGE_BANDWIDTH));
+	add_what(out, v, change_requests, 2, FACT(CHANGE_REQUESTS));
+	add_what(out, v, change_storage, 2, FACT(CHANGE_STORAGE));
 }
 
 /* With them, of a run without; and the other way round. */
@@ -764,7 +774,7 @@ static void try_framework(struct outlook *out, struct variants *v, const struct 
 	if (!predict_change(out, v, c->spent ? change_no_framework : change_framework, 1, &w))
 		return;
 	snprintf(c->profile, sizeof(c->profile), "%s", f->name);
-	own_work_say(out, &w, REPEATS, c);
+	own_work_judge(out, &w, REPEATS, c);
 }
 
 /* Why the effect of more readers cannot be told. */
@@ -776,18 +786,17 @@ static void set_untold(struct outlook *out, const struct variants *v)
 
 	if (out->needed_known && out->sharing_known)
 		return;
-	if (!costs_law_told(&c->law.reads, c->requests * batches_per_s, "read", out->untold,
-			    sizeof(out->untold)) ||
-	    !costs_law_told(&c->law.opens, c->opens * batches_per_s, "open", out->untold,
-			    sizeof(out->untold)))
+	if (!costs_law_told(&c->law.reads, c->requests * batches_per_s)) {
+		out->untold = FACT(UNTOLD_READS, c->law.reads.most);
 		out->probe_can = !out->probed;
-	else if (v->one[v->count - 1].m.cpus < v->one[0].m.cpus)
-		snprintf(out->untold, sizeof(out->untold),
-			 "other programs used %.1f processors, and may keep them or give way",
-			 c->others);
-	else
-		snprintf(out->untold, sizeof(out->untold),
-			 "the explanations of its reads foretell too different results");
+	} else if (!costs_law_told(&c->law.opens, c->opens * batches_per_s)) {
+		out->untold = FACT(UNTOLD_OPENS, c->law.opens.most);
+		out->probe_can = !out->probed;
+	} else if (v->one[v->count - 1].m.cpus < v->one[0].m.cpus) {
+		out->untold = FACT(UNTOLD_OTHERS, c->others);
+	} else {
+		out->untold = FACT(UNTOLD_DIFFER);
+	}
 }
 
 static bool reproduces(const struct variants *all, const struct variant *v, double measured_au)
@@ -813,20 +822,11 @@ static bool drop_misfits(struct variants *v, struct outlook *out)
 	v->count = kept;
 	if (kept == 0 || v->one[0].split_only) {
 		if (fabs(first.au - out->measured_au) > MISFIT)
-			snprintf(out->why, sizeof(out->why),
-				 "the model does not reproduce the run: AU %.1f %%, measured %.1f "
-				 "%%",
-				 first.au, out->measured_au);
+			out->why = FACT(NO_MODEL_AU, first.au, out->measured_au);
 		else if (fabs(first.service_s - service) > SERVICE_OFF * service)
-			snprintf(
-				out->why, sizeof(out->why),
-				"the model does not reproduce how long a batch takes to read: %.3g "
-				"ms, measured %.3g ms",
-				1e3 * first.service_s, 1e3 * service);
+			out->why = FACT(NO_MODEL_BATCH_TIME, first.service_s, service);
 		else
-			snprintf(out->why, sizeof(out->why),
-				 "the requests that were timed do not explain how long a batch "
-				 "takes to read");
+			out->why = FACT(NO_MODEL_READS);
 		return false;
 	}
 	return true;
@@ -845,7 +845,7 @@ void outlook_compute(const struct result *r, uint32_t epochs, const struct store
 	out->known = out->known && drop_misfits(&v, out);
 	if (basis) {
 		*basis = (struct basis){.known = false};
-		snprintf(basis->why, sizeof(basis->why), "%s", out->why);
+		words_of(&out->why, WORDS_SHORT, basis->why, sizeof(basis->why));
 	}
 	if (basis && out->known)
 		basis_of(r, epochs, &v, basis);
@@ -853,7 +853,7 @@ void outlook_compute(const struct result *r, uint32_t epochs, const struct store
 		try_framework(out, &v, r, epochs, f);
 	if (out->known && v.few_steps) {
 		out->known = false;
-		snprintf(out->why, sizeof(out->why), "too few steps");
+		out->why = FACT(NO_MODEL_STEPS);
 	}
 	if (out->known) {
 		const struct model *m = &best->m;
@@ -883,41 +883,48 @@ void outlook_compute(const struct result *r, uint32_t epochs, const struct store
 	variants_release(&v);
 }
 
-void outlook_say_workers(const struct outlook *o, uint32_t have, char *text, size_t size)
+/* Why it is not known, and what could tell. */
+static void add_untold(const struct outlook *o, struct fact_list *to)
 {
-	if (!o->known)
-		return;
-	if (!o->needed_known || (o->untold[0] && !o->workers_needed && !o->workers_best))
-		str_append(
-			text, size,
-			"; the effect of more workers cannot be told from this run, because %s%s",
-			o->untold, o->probe_can ? " (run.probe=true can)" : "");
-	else if (o->workers_needed > have && o->needed_low > o->measured_au)
-		str_append(text, size, "; %u worker%s per rank would reach %.0f %% (%.0f to %.0f)",
-			   o->workers_needed, o->workers_needed == 1 ? "" : "s", o->needed_au,
-			   o->needed_low, o->needed_high);
-	else if (o->workers_best > have)
-		str_append(text, size,
-			   "; %u workers per rank would reach %.0f %% (%.0f to %.0f), and more of "
-			   "them %s in a run of this length",
-			   o->workers_best, o->needed_au, o->needed_low, o->needed_high,
-			   o->needed_high < GOAL ? "not 90 %" : "hardly more");
-	else if (o->workers_needed == 0 && o->measured_au < GOAL)
-		str_append(text, size, "; more workers would not reach 90 %%");
+	if (o->untold.reason != REASON_NONE)
+		fact_add(to, o->untold);
+	if (o->probe_can)
+		fact_add(to, FACT(EFFECT_PROBE));
 }
 
-void outlook_say_window(const struct outlook *o, uint64_t window, char *text, size_t size)
+void outlook_tell_workers(const struct outlook *o, uint32_t have, struct fact_list *to)
+{
+	bool untold = o->untold.reason != REASON_NONE;
+
+	if (!o->known)
+		return;
+	if (!o->needed_known || (untold && !o->workers_needed && !o->workers_best)) {
+		fact_add(to, FACT(EFFECT_WORKERS_UNTOLD));
+		add_untold(o, to);
+	} else if (o->workers_needed > have && o->needed_low > o->measured_au) {
+		fact_add(to, FACT(EFFECT_WORKERS, o->workers_needed, o->needed_au, o->needed_low,
+				  o->needed_high));
+	} else if (o->workers_best > have) {
+		fact_add(to, o->needed_high < GOAL
+				     ? FACT(EFFECT_WORKERS_BELOW, o->workers_best, o->needed_au,
+					    o->needed_low, o->needed_high)
+				     : FACT(EFFECT_WORKERS_ENOUGH, o->workers_best, o->needed_au,
+					    o->needed_low, o->needed_high));
+	} else if (o->workers_needed == 0 && o->measured_au < GOAL) {
+		fact_add(to, FACT(EFFECT_WORKERS_NEVER));
+	}
+}
+
+void outlook_tell_window(const struct outlook *o, uint64_t window, struct fact_list *to)
 {
 	if (!o->known)
 		return;
 	if (!isnan(o->window_au))
-		str_append(text, size, "; a window of %llu would reach %.0f %% (%.0f to %.0f)",
-			   (unsigned long long)window, o->window_au, o->window_low, o->window_high);
+		fact_add(to, FACT(EFFECT_WINDOW, (double)window, o->window_au, o->window_low,
+				  o->window_high));
 	if (!isnan(o->unordered_au))
-		str_append(text, size, "%s out-of-order delivery %s%.0f %% (%.0f to %.0f)",
-			   isnan(o->window_au) ? ";" : ",",
-			   isnan(o->window_au) ? "would reach " : "", o->unordered_au,
-			   o->unordered_low, o->unordered_high);
+		fact_add(to, FACT(EFFECT_UNORDERED, o->unordered_au, o->unordered_low,
+				  o->unordered_high));
 }
 
 /* ---- the best of them ---- */
@@ -946,12 +953,6 @@ static const struct what_if *best_of(const struct outlook *o, bool settings)
 	return best;
 }
 
-static void say_figure(double au, double low, double high, bool brief, char *text, size_t size)
-{
-	str_append(text, size, ": AU %.0f %% (%.0f to %.0f)%s", au, low, high,
-		   brief ? " in a run as short as this one" : "");
-}
-
 /* One without a figure, where checkpoints are what would have to change. */
 static const struct what_if *unknown_of_checkpoints(const struct outlook *o)
 {
@@ -962,7 +963,29 @@ static const struct what_if *unknown_of_checkpoints(const struct outlook *o)
 	return NULL;
 }
 
-void outlook_say_best(const struct outlook *o, uint32_t have, bool brief, char *text, size_t size)
+static struct fact remedy_of(const struct what_if *w)
+{
+	switch (w->what.reason) {
+	case REASON_CHANGE_PACKED:
+		return fact_with(FACT(REMEDY_PACKED, w->what.figure[0], w->what.figure[1], w->au,
+				      w->low, w->high),
+				 0, w->what.text[0]);
+	case REASON_CHANGE_ASYNC_COPY:
+		return FACT(REMEDY_ASYNC_COPY, w->au, w->low, w->high);
+	case REASON_CHANGE_LATENCY:
+		return FACT(REMEDY_LATENCY, w->au, w->low, w->high);
+	case REASON_CHANGE_BANDWIDTH:
+		return FACT(REMEDY_BANDWIDTH, w->au, w->low, w->high);
+	case REASON_CHANGE_REQUESTS:
+		return FACT(REMEDY_REQUESTS, w->au, w->low, w->high);
+	case REASON_CHANGE_STORAGE:
+		return FACT(REMEDY_STORAGE, w->au, w->low, w->high);
+	default:
+		return fact_with(FACT(REMEDY_KEYS, w->au, w->low, w->high), 0, w->keys);
+	}
+}
+
+void outlook_tell_best(const struct outlook *o, uint32_t have, bool brief, struct fact_list *to)
 {
 	uint32_t workers = o->workers_needed ? o->workers_needed : o->workers_best;
 	const struct what_if *w, *doubted;
@@ -972,28 +995,22 @@ void outlook_say_best(const struct outlook *o, uint32_t have, bool brief, char *
 	w = best_of(o, true);
 	if (workers > have && is_worth(o, o->needed_au, o->needed_low) &&
 	    (!w || w->au <= o->needed_au + WORTH)) {
-		str_append(text, size, "%u worker%s per accelerator (reader.read_threads)", workers,
-			   workers == 1 ? "" : "s");
-		say_figure(o->needed_au, o->needed_low, o->needed_high, brief, text, size);
+		fact_add(to, FACT(REMEDY_WORKERS, workers, o->needed_au, o->needed_low,
+				  o->needed_high));
+	} else if (!w && (doubted = unknown_of_checkpoints(o))) {
+		fact_add(to, fact_with(FACT(REMEDY_UNTOLD_KEYS), 0, doubted->keys));
+		fact_add(to, fact_of(doubted->why, 0, NULL));
 		return;
-	}
-	doubted = unknown_of_checkpoints(o);
-	if (!w && doubted) {
-		str_append(text, size, "%s: not known, because %s", doubted->change, doubted->why);
+	} else if (!w && o->untold.reason != REASON_NONE) {
+		fact_add(to, FACT(REMEDY_UNTOLD));
+		add_untold(o, to);
 		return;
+	} else {
+		w = w ? w : best_of(o, false);
+		if (!w)
+			return;
+		fact_add(to, remedy_of(w));
 	}
-	if (!w && o->untold[0]) {
-		str_append(text, size, "not known, because %s%s", o->untold,
-			   o->probe_can ? " (run.probe=true can tell)" : "");
-		return;
-	}
-	if (!w) {
-		w = best_of(o, false);
-		if (w)
-			str_append(text, size, "no setting; ");
-	}
-	if (w) {
-		str_append(text, size, "%s", w->words[0] ? w->words : w->change);
-		say_figure(w->au, w->low, w->high, brief, text, size);
-	}
+	if (brief)
+		fact_add(to, FACT(REMEDY_SHORT_RUN));
 }

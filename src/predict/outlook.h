@@ -11,12 +11,12 @@
 void outlook_compute(const struct result *r, uint32_t epochs, const struct store_law *law,
 		     const struct framework_costs *f, struct outlook *out, struct basis *basis);
 
-/* Appends to a sentence what more workers would do, where each of `have` reads: a promise with its
- * interval, or that it cannot be told and why; nothing where there is no prediction. */
-void outlook_say_workers(const struct outlook *o, uint32_t have, char *text, size_t size);
+/* Adds what more workers would do, where each of `have` reads: a promise with its interval, or that
+ * it cannot be told and why; nothing where there is no prediction. */
+void outlook_tell_workers(const struct outlook *o, uint32_t have, struct fact_list *to);
 /* The settings of the loader that help most, or the storage that would where none do, with what
- * they give, as a clause of its own; or why it is not known. `brief`: a longer run would not be
- * like this one. Nothing where there is no prediction. */
-void outlook_say_best(const struct outlook *o, uint32_t have, bool brief, char *text, size_t size);
+ * they give; or why it is not known. `brief`: a longer run would not be like this one. Nothing
+ * where there is no prediction. */
+void outlook_tell_best(const struct outlook *o, uint32_t have, bool brief, struct fact_list *to);
 /* The same of a window of so many batches, and of batches handed out as they come. */
-void outlook_say_window(const struct outlook *o, uint64_t window, char *text, size_t size);
+void outlook_tell_window(const struct outlook *o, uint64_t window, struct fact_list *to);

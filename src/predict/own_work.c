@@ -12,7 +12,6 @@
 
 static const double MATTERS = 2; /* points: costs that take more are worth a line */
 static const int TURNS = 4;
-static const double FIGURE = 3; /* points: wider, a figure stands with its interval */
 
 /* Each kind of worker and each start counts as a part of an epoch: persistent ones start once. */
 static void of_workers(const struct framework_costs *f, const struct result *r, uint32_t epochs,
@@ -204,37 +203,8 @@ void own_work_remove(const struct costs *c, const struct variant *v, struct mode
 	m->fork_s = m->take_s = 0;
 }
 
-/* ---- in words ---- */
-
-/* "torch 1.13" of "torch-1.13". */
-static void say_profile(const char *name, char *out, size_t size)
-{
-	char *dash;
-
-	snprintf(out, size, "%s", name);
-	dash = strrchr(out, '-');
-	if (dash && dash[1] >= '0' && dash[1] <= '9')
-		*dash = ' ';
-}
-
-static void say_effect(struct costs_effect *c)
-{
-	char whose[sizeof(c->profile)];
-
-	say_profile(c->profile, whose, sizeof(whose));
-	snprintf(c->text, sizeof(c->text), "with%s %s's own costs AU would be ",
-		 c->spent ? "out" : "", whose);
-	if (isnan(c->au))
-		str_append(c->text, sizeof(c->text), "%.0f to %.0f %%", c->low, c->high);
-	else if (c->high - c->low > 2 * FIGURE)
-		str_append(c->text, sizeof(c->text), "about %.0f %% (%.0f to %.0f)", c->au, c->low,
-			   c->high);
-	else
-		str_append(c->text, sizeof(c->text), "about %.0f %%", c->au);
-}
-
-void own_work_say(const struct outlook *out, const struct what_if *w, double repeats,
-		  struct costs_effect *c)
+void own_work_judge(const struct outlook *out, const struct what_if *w, double repeats,
+		    struct costs_effect *c)
 {
 	double takes = c->spent ? w->au - out->measured_au : out->measured_au - w->au;
 	double least = c->spent ? w->low - out->measured_au : out->measured_au - w->high;
@@ -244,6 +214,4 @@ void own_work_say(const struct outlook *out, const struct what_if *w, double rep
 	c->low = w->low;
 	c->high = w->high;
 	c->said = w->known ? takes > MATTERS && takes > doubt : least > MATTERS;
-	if (c->said)
-		say_effect(c);
 }

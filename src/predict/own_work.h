@@ -14,8 +14,8 @@ bool own_work_of(const struct framework_costs *f, const struct result *r, uint32
 void own_work_add(const struct own_work *o, double by, struct model *m);
 /* Takes what a run has spent of it out of one of its models. */
 void own_work_remove(const struct costs *c, const struct variant *v, struct model *m);
-/* What is said of the effect that `w` foretells for the run `out`: it is said if it matters and is
+/* Fills in the effect that `w` foretells for the run `out`: it is said if it matters and is
  * more than what is not known of it, `repeats` points apart, by which any second run may differ.
  * c->profile and c->spent are filled. */
-void own_work_say(const struct outlook *out, const struct what_if *w, double repeats,
-		  struct costs_effect *c);
+void own_work_judge(const struct outlook *out, const struct what_if *w, double repeats,
+		    struct costs_effect *c);

@@ -130,22 +130,22 @@ void packing_apply(const struct packing *p, const struct variant *v, enum packin
 	}
 }
 
-void packing_say(const struct packing *p, char *keys, size_t keys_size, char *words,
-		 size_t words_size)
+void packing_keys(const struct packing *p, char *out, size_t size)
 {
-	unsigned long long n = p->samples;
-
-	keys[0] = '\0';
+	out[0] = '\0';
 	if (p->format)
-		str_append(keys, keys_size, "dataset.format=%s reader.access=native ",
-			   p->format->name);
-	str_append(keys, keys_size,
+		str_append(out, size, "dataset.format=%s reader.access=native ", p->format->name);
+	str_append(out, size,
 		   "dataset.num_samples_per_file=%llu dataset.num_files_train=%llu "
 		   "reader.read_type=memory",
-		   n, (unsigned long long)p->files);
+		   (unsigned long long)p->samples, (unsigned long long)p->files);
 	if (p->eval_files)
-		str_append(keys, keys_size, " dataset.num_files_eval=%llu",
+		str_append(out, size, " dataset.num_files_eval=%llu",
 			   (unsigned long long)p->eval_files);
-	snprintf(words, words_size, "%llu samples a file%s%s, kept open, 1/%.0f of the opens", n,
-		 p->format ? " of " : "", p->format ? p->format->name : "", 1 / p->opens);
+}
+
+struct fact packing_fact(const struct packing *p)
+{
+	return fact_with(FACT(CHANGE_PACKED, (double)p->samples, 1 / p->opens), 0,
+			 p->format ? p->format->name : "");
 }

@@ -12,6 +12,6 @@ enum packing_opens { OPENS_SPREAD, OPENS_FIRST, OPENS_BEFORE };
 bool packing_of(const struct variants *v, const struct result *r, struct packing *out);
 void packing_apply(const struct packing *p, const struct variant *v, enum packing_opens when,
 		   struct model *m);
-/* The keys and values that make it, and the same in words. */
-void packing_say(const struct packing *p, char *keys, size_t keys_size, char *words,
-		 size_t words_size);
+/* The keys and values that make it, and what it is. */
+void packing_keys(const struct packing *p, char *out, size_t size);
+struct fact packing_fact(const struct packing *p);

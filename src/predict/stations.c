@@ -145,10 +145,8 @@ struct stations stations_of(const struct result *r, const struct store_law *law)
 	if (law->reads.reads == 0 || !(reads + opens > 0) || !(d->wall_s > 0) || d->batches == 0)
 		return s;
 	s.known = true;
-	s.told = costs_law_told(&law->reads, n.reads / d->wall_s, "read", s.untold,
-				sizeof(s.untold));
-	s.opens_told = costs_law_told(&law->opens, n.opens / d->wall_s, "open", s.opens_untold,
-				      sizeof(s.opens_untold));
+	s.told = costs_law_told(&law->reads, n.reads / d->wall_s);
+	s.opens_told = costs_law_told(&law->opens, n.opens / d->wall_s);
 	s.reads_of_batch = n.reads / (double)d->batches;
 	s.opens_of_batch = n.opens / (double)d->batches;
 	s.batch_s = d->service_mean_s;

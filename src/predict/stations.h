@@ -41,12 +41,9 @@ struct stations {
 	struct station of[STATION_KINDS];
 	int saturated; /* the station with a known ceiling and the highest utilization, from 85 %
 			* on; -1: none */
-	/* Whether a queue or a ceiling can be told from readers that do not affect each other; else
-	 * `untold` says why not, a clause without a full stop. */
+	/* Whether a queue or a ceiling can be told from readers that do not affect each other. */
 	bool told;
-	char untold[160];
 	bool opens_told; /* the same of opens */
-	char opens_untold[160];
 	double reads_of_batch, opens_of_batch;
 	double batch_s;       /* a batch from begun to done */
 	double read_s;        /* mean time of a read, with its waiting */

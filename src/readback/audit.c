@@ -23,10 +23,11 @@ static int by_record(const void *a, const void *b)
 
 /* ---- the run over all checks ---- */
 
-/* What our own run said of itself, with more knowledge than its files show afterwards. */
-static void copy_verdicts(struct audit *a, size_t i)
+/* What its measures show by today's rules; of a result without them, what the run said of itself.
+ */
+static void copy_verdicts(struct audit *a, size_t i, const json_t *result)
 {
-	const json_t *list = json_object_get(a->record[i].result, "verdicts");
+	const json_t *list = json_object_get(result, "verdicts");
 
 	for (size_t k = 0; k < json_array_size(list); k++) {
 		const json_t *v = json_array_get(list, k);
@@ -94,20 +95,23 @@ static const audit_check checks[] = {
 	audit_rate_formula, audit_compute_time,  audit_few_epochs,  audit_evaluation,
 	audit_page_cache,   audit_nominal_bytes, audit_checkpoints, audit_complete,
 	audit_keys,         audit_profiler,      audit_shuffle,     derive_digests,
-	derive_origin,      derive_steps,        derive_summary,    derive_result,
-	derive_bytes,       derive_verdicts,     derive_judged,     derive_log,
+	derive_origin,      derive_steps,        derive_summary,    derive_log,
 };
 
 static void check_record(struct audit *a, size_t i)
 {
+	json_t *again;
+
 	if (a->record[i].broken) {
 		report_broken(a, i);
 		return;
 	}
 	report_damage(a, i);
 	report_missing_files(a, i);
+	again = derive_again(a, i);
 	if (a->record[i].ours)
-		copy_verdicts(a, i);
+		copy_verdicts(a, i, again ? again : a->record[i].result);
+	json_decref(again);
 	for (size_t k = 0; k < sizeof(checks) / sizeof(checks[0]); k++)
 		checks[k](a, i);
 }
@@ -132,7 +136,7 @@ static void compare_and_sort(struct audit *a)
 
 void audit_run(struct audit *a, const struct run_record *record, size_t n)
 {
-	*a = (struct audit){.record = record, .records = n};
+	*a = (struct audit){.record = record, .records = n, .quick = n > AUDIT_PREDICTED_MOST};
 	for (size_t i = 0; i < n; i++)
 		check_record(a, i);
 	compare_and_sort(a);
@@ -140,9 +144,10 @@ void audit_run(struct audit *a, const struct run_record *record, size_t n)
 
 void audit_alone(struct run_record *r)
 {
-	struct audit a;
+	struct audit a = {.record = r, .records = 1, .quick = true};
 
-	audit_run(&a, r, 1);
+	check_record(&a, 0);
+	compare_and_sort(&a);
 	for (size_t i = 0; i < a.findings; i++) {
 		const struct finding *f = &a.finding[i];
 		struct buf text = {0};
@@ -165,6 +170,7 @@ void audit_alone(struct run_record *r)
 struct reading {
 	struct audit *all, *one;
 	const struct record_visit *also;
+	bool quick;
 };
 
 static void begin_reading(void *arg, size_t n)
@@ -173,6 +179,7 @@ static void begin_reading(void *arg, size_t n)
 
 	d->one = xcalloc(n + 1, sizeof(*d->one));
 	d->all->records = n;
+	d->quick = d->quick || n > AUDIT_PREDICTED_MOST;
 	if (d->also && d->also->begin)
 		d->also->begin(d->also->arg, n);
 }
@@ -182,7 +189,7 @@ static void look(void *arg, size_t i, struct run_record *r)
 	struct reading *d = arg;
 	struct audit *a = &d->one[i];
 
-	*a = (struct audit){.record = r, .records = 1};
+	*a = (struct audit){.record = r, .records = 1, .quick = d->quick};
 	check_record(a, 0);
 	if (d->also && d->also->look)
 		d->also->look(d->also->arg, i, r);
@@ -199,9 +206,9 @@ static void take(void *arg, size_t i, struct run_record *r)
 }
 
 int audit_read(struct audit *a, struct records *out, const char *const *path, size_t n,
-	       const struct record_visit *also, struct err *e)
+	       bool predict, const struct record_visit *also, struct err *e)
 {
-	struct reading d = {.all = a, .also = also};
+	struct reading d = {.all = a, .also = also, .quick = !predict};
 	const struct record_visit v = {.arg = &d,
 				       .texts = also ? also->texts : NULL,
 				       .begin = begin_reading,

@@ -5,10 +5,11 @@
 
 /* Reads the results in `path` (readback/record.h) and runs every check, one result at a time, and
  * then those that compare results. `visit` (NULL: none) also sees each: while its own checks are
- * over and it is still whole. Release `a` and `out` in any case, with audit_release and
+ * over and it is still whole. `predict`: limit and predictions are made again, too, of
+ * AUDIT_PREDICTED_MOST results at most. Release `a` and `out` in any case, with audit_release and
  * records_release. */
 int audit_read(struct audit *a, struct records *out, const char *const *path, size_t n,
-	       const struct record_visit *visit, struct err *e);
+	       bool predict, const struct record_visit *visit, struct err *e);
 /* The checks of one whole record alone: r->failed_checks. */
 void audit_alone(struct run_record *r);
 /* Whether a check of the record's own failed, and none but those of its length. */

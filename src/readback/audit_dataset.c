@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
-#include "base/texts.h"
+#include "base/map.h"
 #include "readback/record_measures.h"
 
 static const double SAME_RATE = 0.03; /* samples/s that are equal */

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/transfer.h"
+#include "result/measures.h"
 #include "result/seal.h"
 
 /* A mark is in the first lines of a file. config.yaml, whose keys tell of old results, is longer.
@@ -64,15 +65,16 @@ static bool says_us(const char *folder, const char *name)
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	return has_mark(text) || (str_ends(name, "config.yaml") && has_own_key(text));
+	return has_mark(text) || (str_ends(name, "config.yaml") && has_own_key(text)) ||
+	       (strcmp(name, MEASURES_FILE) == 0 && str_starts(text, "stoker measures "));
 }
 
 /* ---- all of them ---- */
 
 static bool asked(const char *name)
 {
-	static const char *const names[] = {"result.json", "summary.json", "iostat.json",
-					    "study_run.json", "capacity_run.json"};
+	static const char *const names[] = {"result.json",    "summary.json",      "iostat.json",
+					    "study_run.json", "capacity_run.json", MEASURES_FILE};
 	uint32_t rank;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -1,7 +1,7 @@
 #pragma once
 /* The whole configurations of two runs compared: every key that either of them tells, with the
  * value that took effect, also the options of stores and keys that this version does not know. */
-#include "base/texts.h"
+#include "base/map.h"
 #include "readback/record.h"
 
 struct configuration;

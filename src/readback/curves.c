@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/say.h"
 #include "base/str.h"
-#include "base/texts.h"
+#include "base/map.h"
 #include "readback/claim.h"
 
 /* What decides the length of a run, and nothing of its storage. */

@@ -73,14 +73,9 @@ bool derive_is_lost(const struct run_record *r, uint32_t rank);
 void derive_steps(struct audit *a, size_t i);
 /* summary.json from the files of the ranks. */
 void derive_summary(struct audit *a, size_t i);
-/* result.json from the files of the ranks and summary.json, and within itself. */
-void derive_result(struct audit *a, size_t i);
-/* The ledger, the requests and their histograms, the bytes of epochs. */
-void derive_bytes(struct audit *a, size_t i);
-/* Levels of verdicts from the figures they judge. */
-void derive_verdicts(struct audit *a, size_t i);
-/* Headline, limit, predictions and probe. */
-void derive_judged(struct audit *a, size_t i);
+/* result.json from the measures of the run, judged again by today's rules: what it would be; NULL
+ * without measures. New reference. */
+json_t *derive_again(struct audit *a, size_t i);
 /* The log from the files of the ranks and summary.json. */
 void derive_log(struct audit *a, size_t i);
 /* Whose files these are: dates, hosts, processors, memory, configuration. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/texts.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "readback/compare.h"
 #include "readback/sides.h"

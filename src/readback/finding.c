@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/say.h"
-#include "base/texts.h"
+#include "base/map.h"
 #include "result/json_out.h"
 
 #define COLUMNS 100

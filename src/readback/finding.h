@@ -32,7 +32,10 @@ struct audit_topic {
 	char *unchecked;         /* why nothing, or not all of it, was compared; NULL: all was */
 };
 
+/* Of more results than this, what limits each and what would change it is not made again. */
+#define AUDIT_PREDICTED_MOST 20
 struct audit {
+	bool quick; /* there are more, or it was asked for */
 	const struct run_record *record; /* borrowed; sorted as given */
 	size_t records;
 	struct finding *finding; /* in the order of the records, worst first within one */

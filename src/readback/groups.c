@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/texts.h"
+#include "base/map.h"
 #include "readback/claim.h"
 #include "readback/same_run.h"
 #include "readback/sides.h"

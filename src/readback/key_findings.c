@@ -3,7 +3,6 @@
 #include "readback/key_findings.h"
 #include "readback/record_measures.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -12,7 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/texts.h"
+#include "base/map.h"
 #include "readback/claim.h"
 #include "readback/compare.h"
 #include "readback/effects.h"
@@ -318,8 +317,7 @@ static void find_costs(struct key_findings *k, const struct run_groups *g)
 	const char *text = x ? record_costs_text(&g->record[x->record[0]]) : "";
 
 	if (text[0])
-		say(new_finding(k, "framework"), "%c%s.", toupper((unsigned char)text[0]),
-		    text + 1);
+		say(new_finding(k, "framework"), "%s", text);
 }
 
 /* ---- the best ---- */

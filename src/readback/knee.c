@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/philox.h"
+#include "base/rng.h"
 #include "base/stats.h"
 
 #define CURVES 2000u

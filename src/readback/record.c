@@ -256,6 +256,31 @@ static void put_store_options(struct node *sections, const json_t *all)
 		}
 }
 
+/* The framework's costs as they were written. */
+static struct node *costs_of(const json_t *profile)
+{
+	char *text = json_dumps(profile, JSON_COMPACT);
+	struct err ignored = {0};
+	struct node *n = text ? yaml_parse(text, strlen(text), "result.json", &ignored) : NULL;
+
+	free(text);
+	return n ? n : node_new(NODE_NULL, (struct node_mark){0});
+}
+
+/* Whether an entry has the default of its row, and not one that follows from other keys. */
+static bool is_default(const struct opt *row, const json_t *entry)
+{
+	const char *origin = json_string_value(json_object_get(entry, "origin"));
+	const json_t *v = json_object_get(entry, "value");
+	double number;
+
+	if (!origin || strcmp(origin, "default") != 0 || !row->def)
+		return false;
+	if (json_is_number(v))
+		return str_to_f64(row->def, &number) && number == json_number_value(v);
+	return json_is_string(v) && strcmp(json_string_value(v), row->def) == 0;
+}
+
 /* With hydra.run.dir or compat.dlio, .hydra is elsewhere: result.json repeats every key. */
 static bool read_result_config(struct run_record *r)
 {
@@ -270,9 +295,18 @@ static bool read_result_config(struct run_record *r)
 	sections = node_get(root, "workload");
 	for (size_t i = 0; i < workload_row_count; i++) {
 		const struct opt *row = &workload_rows[i];
-		const json_t *v = json_object_get(json_object_get(all, row->key), "value");
-		struct node *n = value_node(row, v);
+		const json_t *entry = json_object_get(all, row->key);
+		struct node *n = NULL;
 
+		/* a default that is written would be an answer to other keys */
+		if (!is_default(row, entry))
+			n = value_node(row, json_object_get(entry, "value"));
+		/* a label stands for them, beside the key of the framework's name */
+		if (json_object_get(entry, "profile")) {
+			node_free(n);
+			n = NULL;
+			node_set(sections, row->key, costs_of(json_object_get(entry, "profile")));
+		}
 		if (n)
 			put_node(sections, row->key, n);
 	}

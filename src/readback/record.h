@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "base/texts.h"
+#include "base/map.h"
 #include "codec/sha256.h"
 #include "readback/facts.h"
 #include "workload/workload.h"

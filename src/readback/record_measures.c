@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "loader/loader.h"
+#include "result/json_limit.h"
 #include "workload/backend.h"
 
 static double number_of(const json_t *object, const char *key)
@@ -362,13 +363,19 @@ static void find_costs(const struct run_record *r, struct record_facts *f)
 {
 	const json_t *costs =
 		json_object_get(json_object_get(r->result, "what_if"), "framework_costs");
-	const char *text = json_string_value(json_object_get(costs, "text"));
-	const char *cause =
-		json_string_value(json_object_get(json_object_get(r->result, "limit"), "cause"));
+	const json_t *limit = json_object_get(r->result, "limit");
+	struct costs_effect effect;
+	struct fact said;
+	struct buf text = {0};
 
 	f->costs_au = number_of(costs, "whole_au_percent");
-	f->costs_text = xstrdup(text ? text : "");
-	f->costs_limit = cause && strcmp(cause, "framework") == 0;
+	if (costs_effect_read(costs, &effect)) {
+		said = costs_effect_fact(&effect);
+		words_put(&text, &said, WORDS_LONG);
+	}
+	f->costs_text = text.len ? buf_take(&text) : xstrdup("");
+	f->costs_limit =
+		cause_of(json_string_value(json_object_get(limit, "cause"))) == CAUSE_FRAMEWORK;
 }
 
 void measures_find(struct record_facts *f, const struct run_record *r)

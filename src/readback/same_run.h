@@ -2,7 +2,7 @@
 /* Which results are of one run: a copy of a result is no repetition of it. By run_id of result.json
  * where both have one; whatever those say, also when they began and ended at the same moments on
  * the same host, or when the waiting times of all steps of all ranks are equal. */
-#include "base/texts.h"
+#include "base/map.h"
 #include "readback/record.h"
 
 /* Whether a run that was added to `seen` under this number of a group is the run of `r`. */

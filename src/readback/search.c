@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/folder_lock.h"
 #include "base/str.h"
-#include "base/texts.h"
+#include "base/map.h"
 #include "base/transfer.h"
 #include "readback/author.h"
 #include "readback/record.h"

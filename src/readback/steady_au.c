@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "base/philox.h"
+#include "base/rng.h"
 #include "loader/loader.h"
 #include "readback/record.h"
 

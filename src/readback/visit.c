@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 
 #include "base/alloc.h"
-#include "base/sysinfo.h"
+#include "os/sysinfo.h"
 #include "base/thread.h"
 #include "readback/configuration.h"
 #include "readback/record.h"

@@ -1,6 +1,6 @@
 #pragma once
 /* The files of a recording: what the library in a recorded process writes, and what the reader
- * (jobtrace/recording/recording.c) reads. All integers are of the machine's byte order
+ * (trace/recording/recording.c) reads. All integers are of the machine's byte order
  * (little-endian).
  *
  * A recording is a folder:

@@ -11,7 +11,6 @@
 
 #include "base/alloc.h"
 #include "base/say.h"
-#include "base/shell.h"
 #include "base/str.h"
 #include "result/level_look.h"
 #include "result/supply.h"
@@ -342,24 +341,36 @@ void answer_head(const struct result *r, const struct run_metrics *m, bool color
 
 /* ---- what limits it ---- */
 
-/* "Whole-run AU 38.2 %: limited by the bandwidth ...; 8 workers would ...": what is between. */
-static void put_limit(struct answer *a, unsigned lines)
+/* A row of facts: the first, and of the others as many as fit. */
+static void put_facts(struct answer *a, unsigned lines, const char *label,
+		      const struct fact_list *list)
 {
-	static const char by[] = "limited by ";
-	const struct limit *l = &a->r->judged.limit;
-	size_t n = l->effects ? l->effects : strlen(l->text);
-	AUTO_FREE char *s = xstrndup(l->text, n);
-	char *begin = strstr(s, ": "), *again = strstr(s, " Measured: ");
+	struct buf text = {0};
 
-	if (!l->text[0])
-		return;
-	/* what was measured has its own line */
-	if (again)
-		*again = '\0';
-	begin = begin ? begin + 2 : s;
-	if (str_starts(begin, by))
-		begin += strlen(by);
-	put_row(a, lines, "limited by", "%s", begin);
+	for (uint32_t i = 0; i < list->count; i++) {
+		size_t before = text.len;
+
+		if (i)
+			buf_puts(&text, "; ");
+		words_put(&text, &list->fact[i], WORDS_SHORT);
+		if (i && lines_of(text.data) > lines) {
+			text.len = before;
+			text.data[before] = '\0';
+			break;
+		}
+	}
+	if (text.len)
+		put_row(a, lines, label, "%s", text.data);
+	buf_release(&text);
+}
+
+/* What the run would have been with the framework's own code. */
+static void put_costs(struct answer *a)
+{
+	struct fact f = costs_effect_fact(&a->r->judged.outlook.costs);
+	char text[256];
+
+	put_row(a, 1, "framework", "%s", words_of(&f, WORDS_SHORT, text, sizeof(text)));
 }
 
 /* ---- whether to trust it ---- */
@@ -636,7 +647,7 @@ void result_answer(const struct result *r, const struct run_metrics *m, bool col
 	const struct series_stat *evals = &m->eval_throughput;
 	struct answer a = {r, m, color, lines < ANSWER_LINES && r->workload->warnings.n > 0, out};
 	bool *shown = xcalloc(j->verdicts ? j->verdicts : 1, sizeof(*shown)), measured;
-	bool limit = j->limit.text[0], remedy = j->limit.remedy[0], saves;
+	bool limit = j->limit.facts.count, remedy = j->limit.remedy.count, saves;
 	bool costs = j->outlook.costs.said && !j->outlook.costs.spent;
 	unsigned fails, bad, tail;
 
@@ -662,12 +673,13 @@ void result_answer(const struct result *r, const struct run_metrics *m, bool col
 	if (r->probe.asked && spare(&a, lines, costs + limit + remedy + fails + tail))
 		put_probe(&a);
 	if (costs)
-		put_row(&a, 1, "framework", "%s", j->outlook.costs.text);
+		put_costs(&a);
 	if (limit)
-		put_limit(&a, spare(&a, lines, remedy + bad + tail) > 1 ? ROW_LINES : 1);
+		put_facts(&a, spare(&a, lines, remedy + bad + tail) > 1 ? ROW_LINES : 1,
+			  "limited by", &j->limit.facts);
 	if (remedy)
-		put_row(&a, spare(&a, lines, bad + tail) > 1 ? ROW_LINES : 1, "to change it", "%s",
-			j->limit.remedy);
+		put_facts(&a, spare(&a, lines, bad + tail) > 1 ? ROW_LINES : 1, "to change it",
+			  &j->limit.remedy);
 	put_verdicts(&a, spare(&a, lines, tail), shown);
 	put_checks(&a, shown);
 	answer_places(r, out);

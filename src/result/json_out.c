@@ -82,13 +82,13 @@ void json_put_time(json_t *object, const char *key, int64_t wall_ns)
 	json_put_text(object, key, text);
 }
 
-void json_put_pairs(json_t *object, const char *key, const struct sysinfo_pair *pairs, size_t n)
+json_t *json_pairs(const struct sysinfo_pair *pairs, size_t n)
 {
 	json_t *map = json_object();
 
 	for (size_t i = 0; i < n; i++)
 		json_put_text(map, pairs[i].key, pairs[i].value);
-	json_put(object, key, map);
+	return map;
 }
 
 json_t *json_texts(const struct str_list *list)

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/stats.h"
-#include "base/sysinfo.h"
+#include "os/sysinfo.h"
 #include "conf/opt.h"
 
 /* Each sets `key` of the object. A number that is not finite is left out: JSON has none. */
@@ -21,7 +21,7 @@ void json_put_text(json_t *object, const char *key, const char *s);
 void json_put_mark(json_t *object);
 /* Local time, ISO with microseconds. */
 void json_put_time(json_t *object, const char *key, int64_t wall_ns);
-void json_put_pairs(json_t *object, const char *key, const struct sysinfo_pair *pairs, size_t n);
+json_t *json_pairs(const struct sysinfo_pair *pairs, size_t n);
 
 json_t *json_text(const char *s);
 /* A number, or null when it is not finite. */

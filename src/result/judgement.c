@@ -1,7 +1,10 @@
 /* What judging a result yields: names, and its end. */
 #include "result/judgement.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *const time_part_names[TIME_PARTS] = {
 	[TIME_COMPUTE] = "compute",
@@ -74,6 +77,81 @@ void what_if_order(const struct outlook *o, uint32_t order[WHAT_IF_MAX])
 			order[at] = order[at - 1];
 		order[at] = i;
 	}
+}
+
+void what_if_put(struct buf *out, const struct what_if *w)
+{
+	if (w->keys[0])
+		buf_puts(out, w->keys);
+	else
+		words_put(out, &w->what, WORDS_SHORT);
+}
+
+/* points: wider, a figure stands with its interval */
+static const double FIGURE_ALONE = 6;
+
+/* "torch 1.13" of "torch-1.13". */
+static void name_profile(const char *name, char *out, size_t size)
+{
+	char *dash;
+
+	snprintf(out, size, "%s", name);
+	dash = strrchr(out, '-');
+	if (dash && dash[1] >= '0' && dash[1] <= '9')
+		*dash = ' ';
+}
+
+struct fact costs_effect_fact(const struct costs_effect *c)
+{
+	bool wide = c->high - c->low > FIGURE_ALONE;
+	double low = wide ? c->low : NAN, high = wide ? c->high : NAN;
+	char whose[sizeof(c->profile)];
+	struct fact f;
+
+	if (isnan(c->au))
+		f = c->spent ? FACT(COSTS_WITHOUT_RANGE, c->low, c->high)
+			     : FACT(COSTS_WITH_RANGE, c->low, c->high);
+	else
+		f = c->spent ? FACT(COSTS_WITHOUT, c->au, low, high)
+			     : FACT(COSTS_WITH, c->au, low, high);
+	name_profile(c->profile, whose, sizeof(whose));
+	return fact_with(f, 0, whose);
+}
+
+static const struct {
+	const char *name;
+	unsigned of;
+} causes[CAUSES] = {
+	[CAUSE_NONE] = {"", 0},
+#define CAUSE(id, name, of) [CAUSE_##id] = {name, of},
+#include "result/causes.def"
+#undef CAUSE
+};
+
+const char *cause_name(enum cause cause)
+{
+	return causes[cause].name;
+}
+
+enum cause cause_of(const char *name)
+{
+	for (int i = CAUSE_NONE + 1; name && i < CAUSES; i++)
+		if (strcmp(causes[i].name, name) == 0)
+			return (enum cause)i;
+	return CAUSE_NONE;
+}
+
+void limit_put(struct buf *out, const struct limit *l)
+{
+	words_put_all(out, &l->facts, 0, l->facts.count, WORDS_LONG);
+	if (l->facts.count && l->effects.count)
+		buf_putc(out, ' ');
+	words_put_all(out, &l->effects, 0, l->effects.count, WORDS_LONG);
+}
+
+unsigned cause_is_of(enum cause cause)
+{
+	return causes[cause].of;
 }
 
 void judgement_release(struct judgement *j)

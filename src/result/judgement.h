@@ -6,6 +6,7 @@
 #include "metric/slow_samples.h"
 #include "metric/split.h"
 #include "result/basis.h"
+#include "words/words.h"
 
 /* ---- where the wall time of training went: disjoint parts that sum to it ---- */
 
@@ -196,6 +197,8 @@ struct verdict {
 	char instead[64]; /* what was measured in place of the storage: "the page cache" */
 	char origin[160]; /* TAKES_ORIGIN: what is known of where the bytes came from */
 	char text[640];   /* one or two sentences with the figures */
+	struct fact_list facts; /* what it found; where there are some, the text is made of them */
+	uint32_t first_bad;     /* the fact that it is so bad for */
 };
 
 /* What the numbers are numbers of, by the verdicts alone. */
@@ -227,13 +230,14 @@ struct costs_effect {
 	char profile[72]; /* that says what they are */
 	double au;        /* percent; NAN: only the interval is known */
 	double low, high;
-	char text[160]; /* a clause without a full stop */
 };
+/* Its sentence; of one that is `said`. */
+struct fact costs_effect_fact(const struct costs_effect *c);
 
 #define WHAT_IF_MAX 28
 struct outlook {
 	bool known;
-	char why[160];            /* when not known */
+	struct fact why;          /* when not known; REASON_NONE: nothing is said of it */
 	double measured_au;       /* whole-run, percent */
 	double modeled_au;        /* the same by the model */
 	double stalled_share;     /* of the wall time, by checkpoints */
@@ -250,17 +254,16 @@ struct outlook {
 	double needed_au, needed_low, needed_high;          /* of either */
 	double unordered_au, unordered_low, unordered_high; /* batches handed out as they come */
 	double window_au, window_low, window_high;          /* with four times the window */
-	bool probed;      /* the reads of a probe were taken in, too */
-	bool probe_can;   /* tell what is untold */
-	char untold[200]; /* why the effect of more readers is not known: a clause without a full
-			   * stop; empty where it is known */
+	bool probed;        /* the reads of a probe were taken in, too */
+	bool probe_can;     /* tell what is untold */
+	struct fact untold; /* why the effect of more readers is not known; REASON_NONE: it is */
 	struct costs_effect costs; /* may be said where nothing else is known */
 	uint32_t changes;
 	struct what_if {
-		char change[192];      /* "key=value key=value", or a storage in words */
-		char words[96];        /* the same in words; empty: the keys say it */
+		char keys[192];        /* "key=value key=value"; empty: no keys make it */
+		struct fact what;      /* REASON_NONE: the keys say it */
 		bool known;            /* there is a figure: what it rests on agrees */
-		char why[128];         /* when not known: why, a clause without a full stop */
+		enum reason why;       /* when not known; it has no figures */
 		double au;             /* percent; when known */
 		double low, high;      /* percent: by all explanations */
 		double error;          /* points that `au` may be off */
@@ -274,15 +277,37 @@ struct outlook {
 /* The changes with a figure, those that give most first, and then the others: their numbers. */
 void what_if_order(const struct outlook *o, uint32_t order[WHAT_IF_MAX]);
 
+/* The change in words: its keys, or what it is. */
+void what_if_put(struct buf *out, const struct what_if *w);
+
+enum cause {
+	CAUSE_NONE,
+#define CAUSE(id, name, of) CAUSE_##id,
+#include "result/causes.def"
+#undef CAUSE
+	CAUSES
+};
+enum {
+	CAUSE_OF_STORAGE = 1u << 0, /* what the storage gives limits */
+	CAUSE_OF_CLIENT = 1u << 1   /* this machine does: another one could let it give more */
+};
+/* As in result.json; "" of CAUSE_NONE. And back: CAUSE_NONE where there is no such name. */
+const char *cause_name(enum cause cause);
+enum cause cause_of(const char *name);
+unsigned cause_is_of(enum cause cause);
+
 /* What held the run back most. */
 struct limit {
-	char cause[32];    /* a word: docs/metrics.md */
-	char text[768];    /* one sentence, or two */
-	uint16_t effects;  /* where in it begins what a change would do; 0: it says nothing of it */
-	char remedy[256];  /* the change that is predicted to help most, with what it gives, or why
-			    * none is known: a clause without a full stop; empty: none is needed */
+	enum cause cause;         /* docs/metrics.md; CAUSE_NONE: nothing can be said */
+	struct fact_list facts;   /* the cause, then what else shows it */
+	struct fact_list effects; /* what a change would do */
+	/* The change that is predicted to help most, with what it gives, or why none is known;
+	 * empty: none is needed. */
+	struct fact_list remedy;
 	double loss_share; /* of the wall time of training, in percent */
 };
+/* All of it in whole sentences: what limits, and what a change would do. */
+void limit_put(struct buf *out, const struct limit *l);
 
 /* ---- all of it ---- */
 

@@ -118,6 +118,10 @@ static bool measure_phase(const struct result *r, const struct phase *p, uint64_
 	/* over all steps: no window can leave it without any */
 	*throughput = p->kind == PHASE_EVAL ? eval_samples_per_s(r, p) : 0;
 	*measured = hi - lo;
+	/* DLIO's figures of an evaluation without a step are zeros */
+	if (r->workload->compat.dlio && p->kind == PHASE_EVAL && p->steps == 0 &&
+	    r->eval_steps == 0)
+		return true;
 	if (!check_window(r, p, hi - lo, time_ns, why, why_size))
 		return false;
 	if (compute_ns < 0 || compute_ns > time_ns)
@@ -391,9 +395,9 @@ static void whole_run(struct run_metrics *m)
 	};
 }
 
-static double rate_or_none(double rate)
+static double rate_or_none(double rate, bool valid)
 {
-	return rate > 0 ? rate : NAN;
+	return valid || rate > 0 ? rate : NAN;
 }
 
 static void list_evals(struct run_metrics *m, const struct result *r)
@@ -408,7 +412,8 @@ static void list_evals(struct run_metrics *m, const struct result *r)
 			if (!e->has_eval)
 				continue;
 			m->eval_au_list[n] = e->eval_valid ? e->eval_au : NAN;
-			m->eval_throughput_list[n++] = rate_or_none(e->eval_throughput);
+			m->eval_throughput_list[n++] =
+				rate_or_none(e->eval_throughput, e->eval_valid);
 		}
 	}
 	/* DLIO's reduction over ranks appends their lists, and then divides by the ranks */
@@ -418,7 +423,8 @@ static void list_evals(struct run_metrics *m, const struct result *r)
 				continue;
 			metrics_rank_epoch(r, rank, i, &k);
 			m->eval_au_list[n] = k.eval_valid ? k.eval_au / r->ranks : NAN;
-			m->eval_throughput_list[n++] = rate_or_none(k.eval_throughput);
+			m->eval_throughput_list[n++] =
+				rate_or_none(k.eval_throughput, k.eval_valid);
 		}
 	}
 	m->evals = n;

@@ -1,13 +1,14 @@
 #pragma once
-/* What a run measured: the one source of every file, table and page. Filled by run/, rendered here.
+/* What a run measured: the one source of every file, table and page. Filled by run/, rendered here,
+ * kept whole in measures.bin: each member of these structs has its row in measures.c.
  * Owned by the run; released with result_release. */
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/sysinfo.h"
-#include "base/system.h"
+#include "os/sysinfo.h"
+#include "os/system.h"
 #include "checkpoint/checkpoint.h"
 #include "dataset/dataset.h"
 #include "dataset/order_proof.h"
@@ -200,6 +201,12 @@ struct result {
 	struct presence_result presence;
 	uint64_t shuffle_seed; /* what order_init was given */
 	struct barrier_cost barrier;
+	/* What threads copy together in this machine's memory, measured after the run where it read
+	 * from memory. 0: it did not, or it is not known. */
+	struct memory_copy {
+		uint32_t threads;
+		double bytes_per_s;
+	} memory_copy;
 	struct probe probe;      /* after training, where it was asked for */
 	struct judgement judged; /* by judge/, once all else is there */
 	struct trace *trace;     /* owned; NULL: none is kept */

@@ -26,10 +26,18 @@ struct sink_ops {
 	/* `r` is judged, and `m` are its measures. Renders the same bytes each time. */
 	int (*render)(const struct result *r, const struct run_metrics *m, struct sink_out *out,
 		      struct err *e);
-	bool seals; /* it has digests of the other files */
+	bool seals;   /* it has digests of the other files */
+	bool figures; /* JSON of figures, in the folder of the run */
 };
 extern const struct sink_ops *const sink_table[]; /* NULL-terminated, written by the build */
 
 /* Writes all files; traces and the log, which is closed, are already there. After a failure the
  * other files are still written; the first one is reported. */
 int sinks_write(const struct result *r, const struct run_metrics *m, struct err *e);
+
+/* Makes the files of figures again, but for the one that seals, and gives each to `take`. */
+typedef void (*sink_take)(void *arg, const char *name, const json_t *file);
+int sinks_render(const struct result *r, const struct run_metrics *m, sink_take take, void *arg,
+		 struct err *e);
+/* result.json as a tree, without its digests. `r` is judged. New reference. */
+json_t *result_tree(const struct result *r, const struct run_metrics *m);

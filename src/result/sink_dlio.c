@@ -73,7 +73,7 @@ static json_t *epoch_output(const struct result *r, uint32_t rank, uint32_t epoc
 	json_put(out, "compute", m.compute);
 	result_rank_memory(r, rank, epoch, &memory, &memory_count);
 	if (r->trained || r->only_evaluated)
-		json_put_pairs(out, "host_meminfo", memory, memory_count);
+		json_put(out, "host_meminfo", json_pairs(memory, memory_count));
 	if (ep->end_wall_ns)
 		json_put_time(out, "end", ep->end_wall_ns);
 	return out;
@@ -90,8 +90,8 @@ static json_t *rank_output(const struct result *r, uint32_t rank)
 	json_put(out, "host_cpu_count", json_integer(h->cpu_count));
 	json_put_text(out, "host_processor_name", h->processor);
 	json_put(out, "potential_caching", json_integer(dlio_fits_memory(r, h)));
-	json_put_pairs(out, "host_cpuinfo", h->cpuinfo, h->cpuinfo_count);
-	json_put_pairs(out, "host_meminfo", h->meminfo, h->meminfo_count);
+	json_put(out, "host_cpuinfo", json_pairs(h->cpuinfo, h->cpuinfo_count));
+	json_put(out, "host_meminfo", json_pairs(h->meminfo, h->meminfo_count));
 	for (uint32_t i = 0; i < r->epochs_begun; i++) {
 		snprintf(name, sizeof(name), "%u", i + 1);
 		json_put(out, name, epoch_output(r, rank, i));
@@ -313,8 +313,8 @@ static json_t *summary(const struct result *r, const struct run_metrics *m)
 	json_put(s, "host_cpu_count", by_host(r, HOST_CPUS));
 	json_put_text(s, "host_processor_name", r->host.processor);
 	json_put(s, "potential_caching", by_host(r, HOST_CACHING));
-	json_put_pairs(s, "host_cpuinfo", r->host.cpuinfo, r->host.cpuinfo_count);
-	json_put_pairs(s, "host_meminfo", r->host.meminfo, r->host.meminfo_count);
+	json_put(s, "host_cpuinfo", json_pairs(r->host.cpuinfo, r->host.cpuinfo_count));
+	json_put(s, "host_meminfo", json_pairs(r->host.meminfo, r->host.meminfo_count));
 	json_put(s, "host_memory_GB", by_host(r, HOST_MEMORY));
 	json_put_real(s, "data_size_per_host_GB", dlio_data_gib(r));
 	json_put_int(s, "epochs", r->epochs_done);
@@ -352,4 +352,5 @@ const struct sink_ops sink_dlio = {
 	.name = "dlio",
 	.help = "summary.json, N_output.json and N_per_epoch_stats.json as DLIO writes them",
 	.render = render_dlio,
+	.figures = true,
 };

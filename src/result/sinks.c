@@ -1,4 +1,5 @@
 /* The files of a result, in their order: the one that seals, then the others. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 struct sink_out {
 	const struct result *r;
 	bool writing;             /* else digests are taken */
+	sink_take take;           /* in place of both; NULL */
+	void *arg;                /* of it */
 	struct seal_list *sealed; /* of the files of the run's folder */
 	int rc;                   /* the first failure to write */
 	struct err why;
@@ -64,6 +67,7 @@ int sink_put(struct sink_out *out, const char *folder, const char *name, const c
 	AUTO_FREE char *within = name_within(out->r, path);
 
 	(void)e;
+	assert(!out->take);
 	if (out->writing)
 		write_file(out, folder, path, text, n);
 	else if (within)
@@ -74,8 +78,14 @@ int sink_put(struct sink_out *out, const char *folder, const char *name, const c
 int sink_put_json(struct sink_out *out, json_t *object, const char *folder, const char *name,
 		  struct err *e)
 {
-	AUTO_FREE char *text = json_file_text(object);
+	AUTO_FREE char *text = NULL;
 
+	if (out->take) {
+		out->take(out->arg, name, object);
+		json_decref(object);
+		return 0;
+	}
+	text = json_file_text(object);
 	json_decref(object);
 	if (!text)
 		return err_set(e, -ENOMEM, "there is no memory to write '%s/%s'", folder, name);
@@ -101,6 +111,18 @@ static void render(struct sink_out *out, const struct run_metrics *m, bool seali
 			out->why = e;
 		}
 	}
+}
+
+int sinks_render(const struct result *r, const struct run_metrics *m, sink_take take, void *arg,
+		 struct err *e)
+{
+	struct sink_out out = {.r = r, .take = take, .arg = arg};
+	int rc = 0;
+
+	for (size_t i = 0; sink_table[i] && rc == 0; i++)
+		if (sink_table[i]->figures)
+			rc = sink_table[i]->render(r, m, &out, e);
+	return rc;
 }
 
 int sinks_write(const struct result *r, const struct run_metrics *m, struct err *e)

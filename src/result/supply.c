@@ -17,18 +17,6 @@ const char *const supply_names[SUPPLY_SOURCES] = {
 };
 
 /* Causes (docs/metrics.md) that are the storage's own. */
-static bool storage_limited(const char *cause)
-{
-	static const char *const causes[] = {"opens",    "metadata", "bandwidth",        "queue",
-					     "requests", "latency",  "stream_bandwidth", "storage",
-					     NULL};
-
-	for (size_t i = 0; causes[i]; i++)
-		if (strcmp(cause, causes[i]) == 0)
-			return true;
-	return false;
-}
-
 /* Bytes/s that requests returned: of all epochs, over the time of their samples. */
 static double returned_rate(const struct result *r, const struct run_metrics *m)
 {
@@ -75,7 +63,7 @@ static enum supply_source source_of(const struct result *r, const struct supply 
 	}
 	if (whole_au >= KEPT_UP_PERCENT)
 		return SUPPLY_AT_LEAST;
-	return storage_limited(r->judged.limit.cause) ? SUPPLY_STORAGE : SUPPLY_RUN;
+	return cause_is_of(r->judged.limit.cause) & CAUSE_OF_STORAGE ? SUPPLY_STORAGE : SUPPLY_RUN;
 }
 
 static double at_most(double v, double max)

@@ -376,11 +376,48 @@ static void put_changes(struct buf *out, const struct outlook *o)
 		const struct what_if *w = &o->change[order[i]];
 		const char *title = i ? "" : "predictions";
 
+		struct fact why = w->known ? (struct fact){0} : fact_of(w->why, 0, NULL);
+		struct buf change = {0};
+		char text[256];
+
+		what_if_put(&change, w);
 		if (w->known)
 			put_row(out, title, "AU %.0f %% (%.0f to %.0f): %s", w->au, w->low, w->high,
-				w->change);
+				change.data);
 		else
-			put_row(out, title, "no figure: %s, because %s", w->change, w->why);
+			put_row(out, title, "no figure for %s: %s", change.data,
+				words_of(&why, WORDS_SHORT, text, sizeof(text)));
+		buf_release(&change);
+	}
+}
+
+static void put_fact(struct buf *out, const char *name, const struct fact *f)
+{
+	char text[512];
+
+	put_row(out, name, "%s", words_of(f, WORDS_LONG, text, sizeof(text)));
+}
+
+/* What limits the run, and what would change it, in whole sentences. */
+static void put_limit(struct buf *out, const struct judgement *j, const struct paint *p)
+{
+	struct buf text = {0};
+
+	limit_put(&text, &j->limit);
+	if (text.len) {
+		buf_printf(out, "  %s%-*s%s", colored(p, TEXT_BOLD), INDENT - 2, "what limits it",
+			   colored(p, TEXT_PLAIN));
+		put_wrapped(out, text.data, INDENT);
+	}
+	buf_reset(&text);
+	words_put_all(&text, &j->limit.remedy, 0, j->limit.remedy.count, WORDS_LONG);
+	if (text.len)
+		put_row(out, "to change it", "%s", text.data);
+	buf_release(&text);
+	if (j->outlook.costs.said) {
+		struct fact f = costs_effect_fact(&j->outlook.costs);
+
+		put_fact(out, "framework", &f);
 	}
 }
 
@@ -399,20 +436,12 @@ void result_text(const struct result *r, const struct run_metrics *m, bool color
 		measured[0] = (char)toupper((unsigned char)measured[0]);
 		put_wrapped(out, measured, INDENT);
 	}
-	if (r->judged.limit.text[0]) {
-		buf_printf(out, "  %s%-*s%s", colored(&p, TEXT_BOLD), INDENT - 2, "what limits it",
-			   colored(&p, TEXT_PLAIN));
-		put_wrapped(out, r->judged.limit.text, INDENT);
-	}
-	if (r->judged.limit.remedy[0])
-		put_row(out, "to change it", "%s", r->judged.limit.remedy);
-	if (r->judged.outlook.costs.said)
-		put_row(out, "framework", "%s", r->judged.outlook.costs.text);
+	put_limit(out, &r->judged, &p);
 	put_changes(out, &r->judged.outlook);
-	if (r->judged.measured.text[0] || r->judged.limit.text[0])
+	if (r->judged.measured.text[0] || r->judged.limit.cause != CAUSE_NONE)
 		buf_putc(out, '\n');
-	if (r->trained && !r->judged.outlook.known && r->judged.outlook.why[0])
-		put_row(out, "prediction", "none: %s", r->judged.outlook.why);
+	if (r->trained && !r->judged.outlook.known && r->judged.outlook.why.reason != REASON_NONE)
+		put_fact(out, "no prediction", &r->judged.outlook.why);
 	put_verdicts(out, r, &p);
 	if (r->trained)
 		put_training(out, r, m, &p);

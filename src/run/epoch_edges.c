@@ -5,10 +5,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/sysinfo.h"
+#include "os/sysinfo.h"
 #include "comm/net.h"
 #include "dataset/residency.h"
-#include "base/file_system.h"
+#include "os/file_system.h"
 
 /* The process is charged when it asks, the device counts when it has delivered: read-ahead that is
  * still under way when a phase ends is waited for a little. */

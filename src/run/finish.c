@@ -18,11 +18,12 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "base/sysinfo.h"
+#include "os/sysinfo.h"
 #include "base/transfer.h"
 #include "codec/md5.h"
 #include "comm/net.h"
 #include "judge/judge.h"
+#include "judge/limit_memory.h"
 #include "result/dlio_log.h"
 #include "result/metrics.h"
 #include "result/sink.h"
@@ -590,6 +591,10 @@ static int write_results(const struct run_plan *p, struct run_shared *shared, st
 	bool ran = r->trained || r->checkpointed || r->only_evaluated;
 	int rc = ran ? metrics_compute(&m, r, e) : 0;
 
+	if (rc == 0)
+		r->memory_copy.threads = limit_copiers(r, &m);
+	if (r->memory_copy.threads)
+		r->memory_copy.bytes_per_s = memory_copy_speed(r->memory_copy.threads);
 	if (rc == 0 && ran)
 		rc = judge_result(r, &m, e);
 	if (rc < 0) {

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/run_delay.h"
-#include "base/sysinfo.h"
+#include "os/sysinfo.h"
 #include "comm/net.h"
 #include "conf/node.h"
 #include "dataset/generate.h"
@@ -33,7 +33,7 @@
 #include "run/stops.h"
 #include "run/together.h"
 #include "run/watch.h"
-#include "store/map.h"
+#include "store/mapped.h"
 
 /* Sizes asked for at once by the check of the dataset: their latencies count, not the CPU. */
 #define CHECK_THREADS 16

@@ -8,7 +8,7 @@
 #include "base/rng.h"
 #include "base/saturate.h"
 #include "base/str.h"
-#include "base/sysinfo.h"
+#include "os/sysinfo.h"
 #include "judge/judge.h"
 #include "metric/series.h"
 #include "metric/step.h"

@@ -486,8 +486,9 @@ static int evaluate_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch,
 	k->live.eval_zero_ns =
 		p->begin_ns - atomic_load_explicit(&k->live.eval_ns, memory_order_relaxed);
 	looped = k->spent.cpu_ns;
-	rc = k->plan->loader->start(l, &order, k->plan->steps[DATASET_EVAL], e);
-	begun = rc == 0;
+	/* DLIO enters a loop without a step, too: it takes no time, and needs no loader */
+	rc = l ? k->plan->loader->start(l, &order, k->plan->steps[DATASET_EVAL], e) : 0;
+	begun = l && rc == 0;
 	if (begun)
 		rc = run_steps(k, l, p, &ep->eval_delivered, &ep->eval_payload_bytes,
 			       &ep->eval_split, e);
@@ -497,9 +498,11 @@ static int evaluate_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch,
 	p->end_wall_ns = clock_wall_ns();
 	ep->eval_accounted = begun && k->plan->loader->undelivered &&
 			     k->plan->loader->undelivered(l, p->steps, &ep->eval_rest);
-	end = finish_reading(k, l, rc ? NULL : e);
-	note_requested(k, l, &k->eval_requested, &ep->eval_requested);
-	note_spent(k, l, DATASET_EVAL, k->spent.cpu_ns - looped, &ep->eval_framework_ns);
+	end = l ? finish_reading(k, l, rc ? NULL : e) : 0;
+	if (l) {
+		note_requested(k, l, &k->eval_requested, &ep->eval_requested);
+		note_spent(k, l, DATASET_EVAL, k->spent.cpu_ns - looped, &ep->eval_framework_ns);
+	}
 	atomic_store_explicit(&k->live.evaluating, 0, memory_order_relaxed);
 	if (rc == 0)
 		rc = end;

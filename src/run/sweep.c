@@ -10,10 +10,9 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/perm.h"
 #include "base/rng.h"
 #include "base/saturate.h"
-#include "base/sysinfo.h"
+#include "os/sysinfo.h"
 #include "comm/net.h"
 #include "dataset/each.h"
 #include "dataset/residency.h"

@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/file_system.h"
+#include "os/file_system.h"
 #include "base/transfer.h"
 
 #define AGE_MAX_NS NS_PER_S

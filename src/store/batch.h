@@ -5,7 +5,7 @@
  * Until then a file has no name at all (O_TMPFILE, linkat) where the file system is known to allow
  * that, and nothing is left of it when the process ends; elsewhere it has a temporary one,
  * ".<name>.part", in the same folder. A batch is made durable by one syncfs(2) where that is known
- * to do what fsync(2) does for each file (base/file_system.h: `batches`), and as long as it is the
+ * to do what fsync(2) does for each file (os/file_system.h: `batches`), and as long as it is the
  * faster way: it also writes what other programs have left in memory. Elsewhere the writing of all
  * files is started, and then each is synced. On a store without descriptors, and below a shim that
  * tells calls apart (STORE_EACH_CALL), each file is synced when it was written.

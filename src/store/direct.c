@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/file_system.h"
+#include "os/file_system.h"
 #include "store/posix.h"
 
 /* Room for a head block and three tail blocks of the largest alignment, and the size up to which

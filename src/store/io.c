@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
-#include "store/map.h"
+#include "store/mapped.h"
 #include "store/store.h"
 
 struct request {

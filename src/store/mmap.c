@@ -1,6 +1,6 @@
 /* Files read by mapping them and copying out of the mapping: the kernel sees page faults and no
- * read calls. Copies go through store/map.h, so that a file cut short under the mapping is an error
- * and no signal. A mapping reaches as far as the file did when it was first read from; a read
+ * read calls. Copies go through store/mapped.h, so that a file cut short under the mapping is an
+ * error and no signal. A mapping reaches as far as the file did when it was first read from; a read
  * beyond that looks again. Blobs open for writing read and write as posix does. */
 #include <pthread.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "store/map.h"
+#include "store/mapped.h"
 #include "store/posix.h"
 
 enum advice { ADVICE_NORMAL, ADVICE_SEQUENTIAL, ADVICE_RANDOM };

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/file_system.h"
+#include "os/file_system.h"
 #include "store/posix.h"
 
 /* The same number on every architecture since 5.1 but alpha; C libraries do not know it yet. */

@@ -93,7 +93,7 @@ struct store_ops {
 		     struct err *e);
 	/* Maps the first `bytes` (at least 1) of a blob open for reading, as mmap with PROT_READ
 	 * and MAP_SHARED does; the mapping outlives the blob. NULL: there is nothing to map, or the
-	 * shim would not see the page faults (store/map.h). */
+	 * shim would not see the page faults (store/mapped.h). */
 	int (*map)(struct blob *b, uint64_t bytes, const void **at, struct err *e);
 	/* Its own way to keep several requests in flight (store/async.h). NULL: helper threads over
 	 * pread and pwrite. */

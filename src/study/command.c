@@ -1,30 +1,18 @@
-/* The commands of a study as vectors: nothing of the design is ever read by a shell. */
+/* The commands of a study, which no shell reads, and its batch script. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/say.h"
-#include "base/shell.h"
+#include "base/path.h"
 #include "base/str.h"
 #include "conf/override.h"
-#include "study/command.h"
+#include "study/study.h"
 
-struct vector {
-	char **v;
-	size_t n;
-};
-
-static void vector_put(struct vector *a, char *text)
+static void put(struct str_list *a, const char *word)
 {
-	a->v = xrealloc(a->v, (a->n + 2) * sizeof(*a->v));
-	a->v[a->n++] = text;
-	a->v[a->n] = NULL;
-}
-
-static void vector_put_copy(struct vector *a, const char *text)
-{
-	vector_put(a, xstrdup(text));
+	str_list_add(a, xstrdup(word));
 }
 
 /* "module" is a function of the shell, so a shell loads the modules and becomes the command. Its
@@ -37,124 +25,99 @@ static const char load_modules[] = "command -v module >/dev/null 2>&1 || . /etc/
 				   "done\n"
 				   "exec \"$@\"\n";
 
-static void put_modules(struct vector *a, const struct study_options *o)
+static void put_modules(struct str_list *a, const struct study_options *o)
 {
 	if (o->modules.n == 0)
 		return;
-	vector_put_copy(a, "bash");
-	vector_put_copy(a, "-c");
-	vector_put_copy(a, load_modules);
-	vector_put_copy(a, "stoker-modules");
-	vector_put(a, xasprintf("%zu", o->modules.n));
-	for (size_t i = 0; i < o->modules.n; i++)
-		vector_put_copy(a, o->modules.v[i]);
+	put(a, "bash");
+	put(a, "-c");
+	put(a, load_modules);
+	put(a, "stoker-modules");
+	str_list_add(a, xasprintf("%zu", o->modules.n));
+	str_list_copy(a, &o->modules);
 }
 
-static void put_launcher(struct vector *a, const struct study_options *o, int64_t processes)
+static void put_launcher(struct str_list *a, const struct study_options *o, int64_t processes)
 {
 	if (o->launcher == LAUNCH_LOCAL)
 		return;
-	vector_put_copy(a, study_launcher_names[o->launcher]);
-	vector_put_copy(a, o->launcher == LAUNCH_MPIRUN ? "-np" : "-n");
-	vector_put(a, xasprintf("%lld", (long long)processes));
-	for (size_t i = 0; i < o->launcher_args.n; i++)
-		vector_put_copy(a, o->launcher_args.v[i]);
+	put(a, study_launcher_names[o->launcher]);
+	put(a, o->launcher == LAUNCH_MPIRUN ? "-np" : "-n");
+	str_list_add(a, xasprintf("%lld", (long long)processes));
+	str_list_copy(a, &o->launcher_args);
 }
 
-static void put_folder(struct vector *a, const char *key, const char *folder, const char *below)
-{
-	AUTO_FREE char *path = xasprintf("%s%s", folder, below);
-	AUTO_FREE char *quoted = override_quote(path);
-
-	vector_put(a, xasprintf("++workload.%s=%s", key, quoted));
-}
-
-static void put_workload(struct vector *a, const struct study_plan *p, const struct experiment *x,
+static void put_workload(struct str_list *a, const struct study_plan *p, const struct experiment *x,
 			 int64_t processes)
 {
 	const struct study_options *o = p->options;
 
-	vector_put_copy(a, x->model);
+	put(a, x->model);
 	if (o->launcher == LAUNCH_LOCAL) {
-		vector_put_copy(a, "-n");
-		vector_put(a, xasprintf("%lld", (long long)processes));
+		put(a, "-n");
+		str_list_add(a, xasprintf("%lld", (long long)processes));
 	}
 	if (o->config_dir) {
-		vector_put_copy(a, "--config-dir");
-		vector_put_copy(a, o->config_dir);
+		put(a, "--config-dir");
+		put(a, o->config_dir);
 	}
-	for (size_t i = 0; i < x->overrides.n; i++)
-		vector_put_copy(a, x->overrides.v[i]);
-	if (x->dataset != SIZE_MAX) {
-		put_folder(a, "dataset.data_folder", p->dataset[x->dataset].folder, "");
-	}
+	str_list_copy(a, &x->overrides);
+	if (x->dataset != SIZE_MAX)
+		override_put_text(a, "dataset.data_folder", p->dataset[x->dataset].folder);
 }
 
-char **study_generate_argv(const struct study_plan *p, const struct study_dataset *d)
+void study_generate_command(const struct study_plan *p, const struct study_dataset *d,
+			    struct str_list *out)
 {
 	const struct experiment *x = &p->experiment[d->experiment];
-	struct vector a = {0};
 
-	put_modules(&a, p->options);
-	put_launcher(&a, p->options, d->processes);
-	vector_put_copy(&a, p->options->program);
-	vector_put_copy(&a, "generate");
-	put_workload(&a, p, x, d->processes);
-	return a.v;
+	put_modules(out, p->options);
+	put_launcher(out, p->options, d->processes);
+	put(out, p->options->program);
+	put(out, "generate");
+	put_workload(out, p, x, d->processes);
 }
 
-char **study_run_argv(const struct study_plan *p, const struct experiment *x, const char *folder)
+void study_run_command(const struct study_plan *p, const struct experiment *x, struct str_list *out)
 {
-	struct vector a = {0};
+	AUTO_FREE char *checkpoints = path_join(p->options->scratch, "checkpoints");
 
-	put_modules(&a, p->options);
-	put_launcher(&a, p->options, x->processes);
-	vector_put_copy(&a, p->options->program);
-	vector_put_copy(&a, "run");
-	put_workload(&a, p, x, x->processes);
-	vector_put(&a, xasprintf("++workload.workflow.generate_data=%s",
-				 x->generates ? "True" : "False"));
+	put_modules(out, p->options);
+	put_launcher(out, p->options, x->processes);
+	put(out, p->options->program);
+	put(out, "run");
+	put_workload(out, p, x, x->processes);
+	override_put(out, "workflow.generate_data", x->generates ? "True" : "False");
 	/* the next run may need it, and the study removes it */
-	vector_put_copy(&a, "++workload.dataset.keep_files=True");
+	override_put(out, "dataset.keep_files", "True");
 	if (x->checkpoints && !x->own_folder)
-		put_folder(&a, "checkpoint.checkpoint_folder", p->options->scratch, "/checkpoints");
-	vector_put_copy(&a, "-o");
-	vector_put_copy(&a, folder);
-	return a.v;
+		override_put_text(out, "checkpoint.checkpoint_folder", checkpoints);
 }
 
-char **study_trial_argv(const struct study_plan *p, const struct experiment *x)
+void study_trial_command(const struct study_plan *p, const struct experiment *x,
+			 struct str_list *out)
 {
-	struct vector a = {0};
-
 	if (p->options->launcher == LAUNCH_LOCAL && p->options->modules.n == 0)
-		return NULL;
-	put_modules(&a, p->options);
-	put_launcher(&a, p->options, x->processes);
-	vector_put_copy(&a, p->options->program);
-	vector_put_copy(&a, "--version");
-	return a.v;
+		return;
+	put_modules(out, p->options);
+	put_launcher(out, p->options, x->processes);
+	put(out, p->options->program);
+	put(out, "--version");
 }
 
-void study_argv_free(char **argv)
+/* As a shell would need it typed, for people. */
+static void put_typed(const struct str_list *command, struct buf *out)
 {
-	for (char **p = argv; p && *p; p++)
-		free(*p);
-	free(argv);
-}
-
-void study_argv_text(char *const *argv, struct buf *out)
-{
-	for (char *const *p = argv; *p; p++) {
-		if (p != argv)
-			buf_putc(out, ' ');
-		shell_put_word(out, *p);
+	for (size_t i = 0; i < command->n; i++) {
+		buf_puts(out, i ? " " : "  ");
+		shell_put_word(out, command->v[i]);
 	}
+	buf_putc(out, '\n');
 }
 
 static void dataset_text(const struct study_plan *p, const struct study_dataset *d, struct buf *out)
 {
-	char **argv;
+	struct str_list command = {0};
 	char bytes[32];
 
 	buf_say(out, "\n%s: %llu file%s, %s, %s%s\n", d->model, (unsigned long long)d->files,
@@ -162,11 +125,9 @@ static void dataset_text(const struct study_plan *p, const struct study_dataset 
 		d->there ? "as they are in " : "in ", d->folder);
 	if (d->there)
 		return;
-	argv = study_generate_argv(p, d);
-	buf_puts(out, "  ");
-	study_argv_text(argv, out);
-	buf_putc(out, '\n');
-	study_argv_free(argv);
+	study_generate_command(p, d, &command);
+	put_typed(&command, out);
+	str_list_release(&command);
 }
 
 void study_plan_text(const struct study_plan *p, struct buf *out)
@@ -177,7 +138,7 @@ void study_plan_text(const struct study_plan *p, struct buf *out)
 
 	for (size_t i = 0; i < p->experiments; i++) {
 		const struct experiment *x = &p->experiment[i];
-		char **argv;
+		struct str_list command = {0};
 
 		if (!study_is_pending(p, x))
 			continue;
@@ -188,13 +149,14 @@ void study_plan_text(const struct study_plan *p, struct buf *out)
 		if (x->dataset != last && x->dataset != SIZE_MAX)
 			dataset_text(p, &p->dataset[x->dataset], out);
 		last = x->dataset;
-		argv = study_run_argv(p, x, x->folder);
-		buf_say(out, "  # line %zu: %s/%s, run %u, at least %s\n  ",
+		study_run_command(p, x, &command);
+		put(&command, "-o");
+		put(&command, x->folder);
+		buf_say(out, "  # line %zu: %s/%s, run %u, at least %s\n",
 			p->design.row[x->row].line, x->model_folder, x->name, x->repeat,
 			str_seconds(x->compute_s, took, sizeof(took)));
-		study_argv_text(argv, out);
-		buf_putc(out, '\n');
-		study_argv_free(argv);
+		put_typed(&command, out);
+		str_list_release(&command);
 		runs++;
 		seconds += x->compute_s;
 	}
@@ -210,4 +172,120 @@ void study_plan_text(const struct study_plan *p, struct buf *out)
 		"\ntime: at least %s, the emulated computation alone; reading, generating and "
 		"checkpoints add to it\n",
 		str_seconds(seconds, took, sizeof(took)));
+}
+
+/* ---- the batch script ---- */
+
+static int directive(struct buf *out, const char *name, const char *value, struct err *e)
+{
+	if (!value)
+		return 0;
+	if (!value[0] || strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				       "0123456789_-.,:+@()/=*") != strlen(value))
+		return err_set(e, ERR_USAGE,
+			       "--%s: '%s' contains characters that are not allowed there", name,
+			       value);
+	buf_printf(out, "#SBATCH --%s=%s\n", name, value);
+	return 0;
+}
+
+/* A line of the user's: an option of sbatch, and no second line. */
+static int free_line(struct buf *out, const char *line, struct err *e)
+{
+	const char *at = line;
+
+	while (*at && (unsigned char)*at >= ' ' && *at != 0x7f)
+		at++;
+	if (line[0] != '-' || !line[1] || *at)
+		return err_set(e, ERR_USAGE,
+			       "--sbatch: '%s' is not an option of sbatch on one line, such as "
+			       "--constraint=gpu",
+			       line);
+	buf_printf(out, "#SBATCH %s\n", line);
+	return 0;
+}
+
+static void put_word(struct buf *out, const char *word)
+{
+	buf_putc(out, ' ');
+	shell_put_word(out, word);
+}
+
+static void put_option(struct buf *out, const char *name, const char *value)
+{
+	put_word(out, name);
+	put_word(out, value);
+}
+
+static void put_script(const struct study_plan *p, struct buf *out)
+{
+	const struct study_options *o = p->options;
+	AUTO_FREE char *design = path_absolute(o->design);
+	AUTO_FREE char *results = path_absolute(o->results);
+	AUTO_FREE char *scratch = path_absolute(o->scratch);
+	AUTO_FREE char *config = o->config_dir ? path_absolute(o->config_dir) : NULL;
+
+	buf_puts(out, "exec");
+	put_word(out, o->program);
+	buf_puts(out, " study run");
+	put_word(out, design);
+	put_option(out, "--results", results);
+	put_option(out, "--scratch", scratch);
+	if (config)
+		put_option(out, "--config-dir", config);
+	buf_puts(out, " --launcher srun");
+	for (size_t i = 0; i < o->launcher_args.n; i++)
+		put_option(out, "--launcher-arg", o->launcher_args.v[i]);
+	for (size_t i = 0; i < o->modules.n; i++)
+		put_option(out, "--module", o->modules.v[i]);
+	for (size_t i = 0; i < o->scales.n; i++)
+		put_option(out, "--scale", o->scales.v[i]);
+	if (o->repeat > 1)
+		buf_printf(out, " --repeat %lld", (long long)o->repeat);
+	if (o->shuffle)
+		buf_printf(out, " --shuffle-order=%llu", (unsigned long long)o->shuffle_seed);
+	if (o->warm)
+		buf_puts(out, " --warm");
+	if (o->small)
+		buf_puts(out, " --small");
+	if (o->keep_data)
+		buf_puts(out, " --keep-data");
+	if (o->retry)
+		buf_puts(out, " --retry");
+	for (size_t i = 0; i < o->overrides.n; i++)
+		put_word(out, o->overrides.v[i]);
+	buf_putc(out, '\n');
+}
+
+int study_sbatch(const struct study_plan *p, const struct sbatch_options *o, struct buf *out,
+		 struct err *e)
+{
+	int64_t tasks = o->tasks;
+	int rc;
+
+	for (size_t i = 0; o->tasks == 0 && i < p->design.rows; i++)
+		if (p->design.row[i].processes > tasks)
+			tasks = p->design.row[i].processes;
+	buf_puts(out, "#!/bin/bash\n#SBATCH --job-name=stoker-study\n");
+	rc = directive(out, "partition", o->partition, e);
+	if (rc == 0)
+		rc = directive(out, "account", o->account, e);
+	if (rc == 0)
+		rc = directive(out, "time", o->time, e);
+	if (rc == 0)
+		rc = directive(out, "gres", o->gres, e);
+	if (rc == 0 && o->exclusive)
+		buf_puts(out, "#SBATCH --exclusive\n");
+	for (size_t i = 0; rc == 0 && i < o->lines.n; i++)
+		rc = free_line(out, o->lines.v[i], e);
+	if (rc < 0)
+		return rc;
+	buf_printf(out, "#SBATCH --nodes=%lld\n#SBATCH --ntasks=%lld\n", (long long)o->nodes,
+		   (long long)tasks);
+	/* the signal leaves time to end the run and to clean the scratch folder */
+	buf_puts(out, "#SBATCH --signal=B:TERM@60\n"
+		      "#SBATCH --output=stoker-study-%j.log\n"
+		      "set -u\n");
+	put_script(p, out);
+	return 0;
 }

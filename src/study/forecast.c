@@ -1,5 +1,5 @@
 /* Problems of a study, found and put together. */
-#include "study/forecast.h"
+#include "study/study.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -12,11 +12,10 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/file_system.h"
+#include "os/file_system.h"
 #include "base/say.h"
 #include "base/str.h"
-#include "base/sysinfo.h"
-#include "study/state.h"
+#include "os/sysinfo.h"
 
 /* ---- items ---- */
 

@@ -1,5 +1,5 @@
 /* The matrix of a design's states. */
-#include "study/matrix.h"
+#include "study/study.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,7 +85,7 @@ static struct line *line_of(struct matrix *m, const struct design_row *r)
 }
 
 static void matrix_build(struct matrix *m, const struct study_plan *p,
-			 const struct run_status *status)
+			 const struct row_status *status)
 {
 	*m = (struct matrix){0};
 	for (size_t i = 0; i < p->design.rows; i++)
@@ -181,7 +181,7 @@ static void put_line(const struct line *l, int model, int factors, size_t first,
 	}
 }
 
-static void put_reasons(const struct study_plan *p, const struct run_status *status,
+static void put_reasons(const struct study_plan *p, const struct row_status *status,
 			struct buf *out)
 {
 	AUTO_FREE char *file = state_path(p);
@@ -202,7 +202,7 @@ static void put_reasons(const struct study_plan *p, const struct run_status *sta
 		buf_say(out, "all runs, their times and reasons: %s\n", file);
 }
 
-void study_matrix_text(const struct study_plan *p, const struct run_status *status, bool color,
+void study_matrix_text(const struct study_plan *p, const struct row_status *status, bool color,
 		       int width, struct buf *out)
 {
 	struct matrix m;
@@ -240,7 +240,7 @@ void study_matrix_text(const struct study_plan *p, const struct run_status *stat
 	matrix_release(&m);
 }
 
-void study_matrix_svg(const struct study_plan *p, const struct run_status *status, struct buf *out)
+void study_matrix_svg(const struct study_plan *p, const struct row_status *status, struct buf *out)
 {
 	const int left = 520, cell_w = 64, cell_h = 26, top = 70;
 	struct matrix m;

@@ -1,7 +1,7 @@
 /* Figures through gnuplot: the same runs, error bars, colors and marks as the findings and the
  * page.
  */
-#include "study/plots.h"
+#include "study/study.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,14 +10,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/child.h"
+#include "os/child.h"
 #include "base/file.h"
 #include "base/folder_lock.h"
 #include "base/say.h"
 #include "readback/configuration.h"
+#include "readback/groups.h"
 #include "readback/palette.h"
 #include "base/remove_tree.h"
-#include "study/study_plan.h"
 
 #define NEUTRAL "#444444" /* what belongs to no model */
 /* an error bar: gnuplot's own clear a box around the mean */

@@ -84,8 +84,7 @@ static void full_load(const struct study_plan *p, const struct experiment *x, st
 		a->enough = true;
 		return;
 	}
-	for (size_t i = 0; i < x->overrides.n; i++)
-		str_list_add(&more, xstrdup(x->overrides.v[i]));
+	str_list_copy(&more, &x->overrides);
 	str_list_add(&more, xstrdup(MANY_FILES));
 	full_try(p, x, &more, a);
 	str_list_release(&more);
@@ -340,8 +339,7 @@ struct member {
 static void list_of(const struct study_plan *p, const struct member *m, const struct shrink *s,
 		    struct str_list *out)
 {
-	for (size_t i = 0; i < m->x->overrides.n; i++)
-		str_list_add(out, xstrdup(m->x->overrides.v[i]));
+	str_list_copy(out, &m->x->overrides);
 	put_row(p, m->x, &m->full, s, out);
 }
 
@@ -572,8 +570,7 @@ void small_run(const char *workload, const char *config_dir, const char *const *
 	    workload_reads(&w))
 		put_conditions(&w, &x.overrides);
 	workload_release(&w);
-	for (size_t i = 0; i < x.overrides.n; i++)
-		str_list_add(out, xstrdup(x.overrides.v[i]));
+	str_list_copy(out, &x.overrides);
 	if (p.shrunk.len)
 		buf_puts(said, p.shrunk.data);
 	buf_release(&p.shrunk);

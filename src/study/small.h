@@ -11,7 +11,7 @@
  *   models       smaller until the checkpoints of each run are below SMALL_CHECKPOINT_BYTES
  *
  * What is in a result's configuration says so, too: run.note. */
-#include "study/experiment.h"
+#include "study/study.h"
 
 #define SMALL_DATASET_BYTES 4e9
 #define SMALL_CHECKPOINT_BYTES 1e9

@@ -1,5 +1,5 @@
 /* The state of a study on disk. */
-#include "study/state.h"
+#include "study/study.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,80 +8,75 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "readback/record.h"
+#include "readback/result_folder.h"
 #include "result/json_out.h"
 
-#define STATE_BYTES_MAX (64u << 20)
-
-static int write_json(json_t *root, const char *path, struct err *e)
+/* One file, which comes one at a time. */
+static int write_json(json_t *root, const char *folder, const char *name, struct err *e)
 {
-	char *dump = json_dumps(root, JSON_INDENT(2));
-	int rc;
+	AUTO_FREE char *path = path_join(folder, name);
+	int rc = json_write(root, folder, name, e);
 
-	json_decref(root);
-	if (!dump)
-		return err_set(e, ERR_DATA, "'%s' cannot be written as JSON", path);
-	rc = file_write_ours(path, dump, strlen(dump), e);
-	free(dump);
 	if (rc == 0)
 		file_remove_left(path);
 	return rc;
 }
 
 /* 0, with NULL when there is no such file; else what is wrong with it, and `remedy`. */
-static int read_json(const char *path, const char *remedy, json_t **root, struct err *e)
+static int read_json(const char *folder, const char *name, const char *remedy, json_t **root,
+		     struct err *e)
 {
-	struct buf raw = {0};
-	json_error_t why;
-	int rc = file_read(path, STATE_BYTES_MAX, &raw, e);
+	struct err why = {0};
 
-	*root = NULL;
-	if (rc < 0)
-		return rc == -ENOENT || rc == -ENOTDIR ? 0 : rc;
-	*root = json_loadb(raw.data ? raw.data : "", raw.len, 0, &why);
-	buf_release(&raw);
-	if (json_is_object(*root))
+	*root = result_folder_json(folder, name, &why);
+	if (*root || why.code == -ENOENT || why.code == -ENOTDIR)
 		return 0;
-	if (!*root && json_error_code(&why) == json_error_out_of_memory)
-		return err_set(e, -ENOMEM, "there is no memory to read '%s'", path);
-	rc = err_set(e, ERR_DATA, "'%s' is damaged in line %d: %s; %s", path, *root ? 1 : why.line,
-		     *root ? "it is not a JSON object" : why.text, remedy);
-	json_decref(*root);
-	*root = NULL;
-	return rc;
+	return why.code == ERR_DATA ? err_set(e, ERR_DATA, "%.700s; %s", why.text, remedy)
+				    : err_set(e, why.code, "%s", why.text);
+}
+
+static char *state_name(const struct study_plan *p)
+{
+	return xasprintf("%s%s.study.json", path_basename(p->options->design),
+			 p->options->small ? ".small" : "");
 }
 
 char *state_path(const struct study_plan *p)
 {
-	return xasprintf("%s/%s%s.study.json", p->options->results,
-			 path_basename(p->options->design), p->options->small ? ".small" : "");
+	AUTO_FREE char *name = state_name(p);
+
+	return path_join(p->options->results, name);
 }
 
-static int state_load(const struct study_plan *p, json_t **out, struct err *e)
+int state_load(const struct study_plan *p, json_t **saved, struct err *e)
 {
-	AUTO_FREE char *path = state_path(p);
+	AUTO_FREE char *name = state_name(p);
 
-	return read_json(path, "it tells why runs failed: remove it to go on without these reasons",
-			 out, e);
+	return read_json(p->options->results, name,
+			 "it tells why runs failed: remove it to go on without these reasons",
+			 saved, e);
 }
 
 static int mark_load(const char *folder, json_t **out, struct err *e)
 {
-	AUTO_FREE char *path = path_join(folder, STUDY_RUN_NAME);
-
-	return read_json(path,
+	return read_json(folder, STUDY_RUN_NAME,
 			 "it tells which run this is: restore it, or move the folder away, so that "
 			 "the run is repeated",
 			 out, e);
 }
 
+void run_mark_key_text(const struct experiment *x, char key[SHA256_HEX])
+{
+	snprintf(key, SHA256_HEX, "%016" PRIx64, x->key);
+}
+
 static json_t *key_text(const struct experiment *x)
 {
-	char key[32];
+	char key[SHA256_HEX];
 
-	snprintf(key, sizeof(key), "%016" PRIx64, x->key);
+	run_mark_key_text(x, key);
 	return json_string(key);
 }
 
@@ -109,72 +104,63 @@ const char *state_reason(const struct study_plan *p, const json_t *saved, size_t
 	return "";
 }
 
-static json_t *run_of(const struct study_plan *p, size_t i, const struct run_status *s)
+/* What the state and the mark of a run both say of it. */
+static json_t *describe(const struct study_plan *p, const struct experiment *x)
 {
-	static const char *const names[] = {"pending", "done", "failed"};
-	const struct experiment *x = &p->experiment[i];
 	json_t *o = json_object();
 
-	json_object_set_new(o, "key", key_text(x));
-	json_object_set_new(o, "line", json_integer((json_int_t)p->design.row[x->row].line));
-	json_object_set_new(o, "model", json_text(x->model));
-	json_object_set_new(o, "experiment", json_text(x->name));
-	json_object_set_new(o, "repeat", json_integer(x->repeat));
-	json_object_set_new(o, "processes", json_integer(x->processes));
-	json_object_set_new(o, "overrides", json_texts(&p->design.row[x->row].overrides));
-	json_object_set_new(o, "state", json_string(names[s->state]));
-	json_object_set_new(o, "folder", json_text(x->folder));
-	if (s->seconds > 0)
-		json_object_set_new(o, "seconds", json_real(s->seconds));
-	if (s->reason[0])
-		json_object_set_new(o, "reason", json_text(s->reason));
+	json_put_text(o, "model", x->model);
+	json_put_text(o, "experiment", x->name);
+	json_put_int(o, "repeat", x->repeat);
+	json_put_int(o, "processes", (uint64_t)x->processes);
+	json_put(o, "overrides", json_texts(&p->design.row[x->row].overrides));
 	return o;
 }
 
-int state_save(const struct study_plan *p, const struct run_status *status, struct err *e)
+static json_t *run_of(const struct study_plan *p, size_t i, const struct row_status *s)
+{
+	static const char *const names[] = {"pending", "done", "failed"};
+	const struct experiment *x = &p->experiment[i];
+	json_t *o = describe(p, x);
+
+	json_put(o, "key", key_text(x));
+	json_put_int(o, "line", p->design.row[x->row].line);
+	json_put_text(o, "state", names[s->state]);
+	json_put_text(o, "folder", x->folder);
+	if (s->seconds > 0)
+		json_put_real(o, "seconds", s->seconds);
+	if (s->reason[0])
+		json_put_text(o, "reason", s->reason);
+	return o;
+}
+
+int state_save(const struct study_plan *p, const struct row_status *status, struct err *e)
 {
 	json_t *root = json_object(), *runs = json_array();
-	AUTO_FREE char *path = state_path(p);
+	AUTO_FREE char *name = state_name(p);
 
 	for (size_t i = 0; i < p->experiments; i++)
 		json_array_append_new(runs, run_of(p, i, &status[i]));
 	json_put_mark(root);
-	json_object_set_new(root, "schema", json_integer(2));
-	json_object_set_new(root, "design", json_text(p->options->design));
-	json_object_set_new(root, "runs", runs);
-	return write_json(root, path, e);
+	json_put_int(root, "schema", 2);
+	json_put_text(root, "design", p->options->design);
+	json_put(root, "runs", runs);
+	return write_json(root, p->options->results, name, e);
 }
 
-int run_mark_write(const struct study_plan *p, const struct experiment *x, const char *folder,
-		   char *const *argv, int64_t begin_wall_ns, double seconds, struct err *e)
+json_t *run_mark_about(const struct study_plan *p, const struct experiment *x)
 {
-	AUTO_FREE char *path = path_join(folder, STUDY_RUN_NAME);
-	json_t *root = json_object(), *command = json_array();
-	char when[64];
+	json_t *o = describe(p, x);
 
-	for (char *const *a = argv; *a; a++)
-		json_array_append_new(command, json_text(*a));
-	clock_timestamp(begin_wall_ns, when, sizeof(when));
-	json_put_mark(root);
-	json_object_set_new(root, "schema", json_integer(2));
-	json_object_set_new(root, "key", key_text(x));
-	json_object_set_new(root, "design", json_text(p->options->design));
-	json_object_set_new(root, "model", json_text(x->model));
-	json_object_set_new(root, "experiment", json_text(x->name));
-	json_object_set_new(root, "repeat", json_integer(x->repeat));
-	json_object_set_new(root, "processes", json_integer(x->processes));
-	json_object_set_new(root, "epochs", json_integer(p->design.row[x->row].epochs));
-	json_object_set_new(root, "overrides", json_texts(&p->design.row[x->row].overrides));
+	json_put_int(o, "schema", 2);
+	json_put_text(o, "design", p->options->design);
+	json_put(o, "epochs", json_integer(p->design.row[x->row].epochs));
 	if (p->options->small)
-		json_object_set_new(root, "shrunk", json_true());
-	json_object_set_new(root, "command", command);
-	json_object_set_new(root, "begin", json_string(when));
-	json_object_set_new(root, "seconds", json_real(seconds));
-	return write_json(root, path, e);
+		json_put_bool(o, "shrunk", true);
+	return o;
 }
 
-/* Whether the mark says that this design has noted the run. */
-static bool is_noted(const struct study_plan *p, const json_t *mark)
+bool run_mark_is_noted(const struct study_plan *p, const json_t *mark)
 {
 	const json_t *designs = json_object_get(mark, "noted_by");
 	const char *name = path_basename(p->options->design);
@@ -194,20 +180,19 @@ static int run_mark_is_new(const struct study_plan *p, const struct experiment *
 	int rc = mark_load(x->folder, &root, e);
 
 	if (rc == 0)
-		rc = root && key_in(root) == x->key && !is_noted(p, root);
+		rc = root && key_in(root) == x->key && !run_mark_is_noted(p, root);
 	json_decref(root);
 	return rc;
 }
 
 int run_mark_note(const struct study_plan *p, const struct experiment *x, struct err *e)
 {
-	AUTO_FREE char *path = path_join(x->folder, STUDY_RUN_NAME);
 	json_t *root, *designs;
 	int rc = mark_load(x->folder, &root, e);
 
 	if (rc < 0)
 		return rc;
-	if (!root || key_in(root) != x->key || is_noted(p, root)) {
+	if (!root || key_in(root) != x->key || run_mark_is_noted(p, root)) {
 		json_decref(root);
 		return 0;
 	}
@@ -217,17 +202,7 @@ int run_mark_note(const struct study_plan *p, const struct experiment *x, struct
 		json_object_set_new(root, "noted_by", designs);
 	}
 	json_array_append_new(designs, json_text(path_basename(p->options->design)));
-	return write_json(root, path, e);
-}
-
-bool run_is_ready(const struct study_plan *p, const struct experiment *x, const char *folder)
-{
-	json_t *root = NULL;
-	bool ready = mark_load(folder, &root, NULL) == 0 && root && key_in(root) == x->key &&
-		     !is_noted(p, root) && record_check(folder, NULL) == 0;
-
-	json_decref(root);
-	return ready;
+	return write_json(root, x->folder, STUDY_RUN_NAME, e);
 }
 
 int run_mark_key(const char *folder, uint64_t *key, struct err *e)
@@ -241,7 +216,7 @@ int run_mark_key(const char *folder, uint64_t *key, struct err *e)
 }
 
 /* A run that is finished counts only if its result is whole: else it is repeated. */
-static int take_mark(const struct study_plan *p, const struct experiment *x, struct run_status *s,
+static int take_mark(const struct study_plan *p, const struct experiment *x, struct row_status *s,
 		     struct err *e)
 {
 	struct err why = {0};
@@ -254,7 +229,7 @@ static int take_mark(const struct study_plan *p, const struct experiment *x, str
 	return rc < 0 ? rc : 0;
 }
 
-int study_status(const struct study_plan *p, struct run_status *status, struct err *e)
+int study_status(const struct study_plan *p, struct row_status *status, struct err *e)
 {
 	json_t *saved;
 	int rc = state_load(p, &saved, e);
@@ -262,9 +237,9 @@ int study_status(const struct study_plan *p, struct run_status *status, struct e
 	for (size_t i = 0; rc == 0 && i < p->experiments; i++) {
 		const struct experiment *x = &p->experiment[i];
 		enum design_state state = p->design.row[x->row].state;
-		struct run_status *s = &status[i];
+		struct row_status *s = &status[i];
 
-		*s = (struct run_status){.state = RUN_PENDING};
+		*s = (struct row_status){.state = RUN_PENDING};
 		if (state == DESIGN_DONE) {
 			s->state = RUN_DONE;
 			continue;
@@ -282,7 +257,7 @@ int study_status(const struct study_plan *p, struct run_status *status, struct e
 	return rc;
 }
 
-int study_check_done(const struct study_plan *p, const struct run_status *status, struct err *e)
+int study_check_done(const struct study_plan *p, const struct row_status *status, struct err *e)
 {
 	struct err first = {0};
 	size_t done = 0, bad = 0;

@@ -1,44 +1,30 @@
-/* The runner of a study. */
+/* A study is a list of rows for the runner, which share datasets. */
 #include "study/study.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/child.h"
-#include "base/clock.h"
 #include "base/file.h"
-#include "base/folder_lock.h"
-#include "study/command.h"
-#include "base/child_log.h"
 #include "base/remove_tree.h"
-
-#define TICK_NS (NS_PER_S / 10)
-#define GRACE_NS (15 * NS_PER_S)
+#include "study/runner.h"
 
 struct running {
 	struct study_plan *p;
 	const struct study_options *o;
-	struct run_status *status;
+	struct row_status *status;
 	bool *generated; /* per dataset */
-	json_t *saved;
 	study_event_fn fn;
 	void *arg;
 	struct file_lock lock;
+	size_t next, now;         /* experiments */
 	double wall_s, compute_s; /* of the runs made in this call */
 	size_t made;
 };
-
-static bool study_stopped(const struct running *r)
-{
-	return r->o->stop && atomic_load_explicit(&r->o->stop->set, memory_order_acquire);
-}
 
 /* ---- events ---- */
 
@@ -61,15 +47,13 @@ static double seconds_left(const struct running *r)
 	return (double)n * r->wall_s / (double)r->made;
 }
 
-static void tell_event(struct running *r, enum study_event_kind kind, size_t i, double seconds,
-		       const char *log)
+static void tell_event(struct running *r, enum study_event_kind kind, size_t i, double seconds)
 {
 	struct study_event ev = {.kind = kind,
 				 .experiment = &r->p->experiment[i],
 				 .reason = r->status[i].reason,
 				 .seconds = seconds,
-				 .left_s = seconds_left(r),
-				 .log = log};
+				 .left_s = seconds_left(r)};
 
 	if (ev.experiment->dataset != SIZE_MAX)
 		ev.dataset = &r->p->dataset[ev.experiment->dataset];
@@ -82,59 +66,34 @@ static void tell_event(struct running *r, enum study_event_kind kind, size_t i, 
 		r->fn(r->arg, &ev);
 }
 
-/* ---- children ---- */
-
-/* Runs a command to its end. 0 when it ended well; ERR_CANCELED; else its reason is in `reason`.
- * `kept`: where the log will be when the command fails. */
-static int run_child(struct running *r, size_t i, char *const *argv, const char *log,
-		     const char *kept, double *seconds, char *reason, size_t reason_size)
+static void tick(void *arg, double seconds)
 {
-	int64_t begin = clock_now_ns();
-	struct child c;
-	struct err why = {0};
-	char outcome[128];
+	struct running *r = arg;
 
-	*seconds = 0;
-	if (child_start(&c, (const char *const *)argv, log, &why) < 0) {
-		snprintf(reason, reason_size, "%s", why.text);
-		return -1;
-	}
-	while (!child_wait(&c, TICK_NS)) {
-		if (study_stopped(r)) {
-			child_end(&c, GRACE_NS, r->o->stop);
-			return ERR_CANCELED;
-		}
-		*seconds = (double)(clock_now_ns() - begin) / 1e9;
-		tell_event(r, STUDY_TICK, i, *seconds, log);
-	}
-	*seconds = (double)(clock_now_ns() - begin) / 1e9;
-	if (child_outcome(&c, outcome, sizeof(outcome)) == 0)
-		return 0;
-	if (study_stopped(r))
-		return ERR_CANCELED;
-	child_log_reason(log, outcome, kept, reason, reason_size);
-	return -1;
+	tell_event(r, STUDY_TICK, r->now, seconds);
 }
 
 /* ---- data ---- */
 
-static int generate_dataset(struct running *r, size_t i)
+static int generate_dataset(void *arg, struct runner_row *row, struct err *e)
 {
-	const struct experiment *x = &r->p->experiment[i];
-	struct study_dataset *d = &r->p->dataset[x->dataset];
-	AUTO_FREE char *log = xasprintf("%s/%s.generate.log", r->o->results, d->name);
-	char **argv;
+	struct running *r = arg;
+	const struct experiment *x = &r->p->experiment[row->index];
+	const struct study_dataset *d = x->dataset == SIZE_MAX ? NULL : &r->p->dataset[x->dataset];
+	AUTO_FREE char *log = d ? xasprintf("%s/%s.generate.log", r->o->results, d->name) : NULL;
+	const struct runner_child child = {
+		.log = log, .kept = log, .stop = r->o->stop, .tick = tick, .arg = r};
+	struct str_list command = {0};
 	double seconds;
 	int rc;
 
-	if (r->generated[x->dataset] || d->there)
+	if (!d || d->there || r->generated[x->dataset])
 		return 0;
-	tell_event(r, STUDY_GENERATE, i, 0, log);
-	argv = study_generate_argv(r->p, d);
+	tell_event(r, STUDY_GENERATE, row->index, 0);
+	study_generate_command(r->p, d, &command);
 	unlink(log);
-	rc = run_child(r, i, argv, log, log, &seconds, r->status[i].reason,
-		       sizeof(r->status[i].reason));
-	study_argv_free(argv);
+	rc = runner_child(&command, &child, &seconds, e);
+	str_list_release(&command);
 	r->generated[x->dataset] = rc == 0;
 	return rc;
 }
@@ -230,102 +189,69 @@ static int run_ended(struct running *r, size_t i, enum run_state state, struct e
 	return rc;
 }
 
-/* A row that was set back replaces its old result. */
-static int name_run(const struct experiment *x, const char *partial, struct err *e)
+static int next_row(void *arg, struct runner_row *row, struct err *e)
 {
-	int rc = remove_tree(x->folder, e);
+	struct running *r = arg;
+	struct experiment *x;
+	struct row_status *s;
 
-	if (rc == 0 && rename(partial, x->folder) < 0)
-		rc = err_sys(e, errno, "cannot rename '%s' to '%s'", partial, x->folder);
-	return rc;
-}
-
-static int run_into(struct running *r, size_t i, const char *partial, const char *failed,
-		    char **argv)
-{
-	const struct experiment *x = &r->p->experiment[i];
-	struct run_status *s = &r->status[i];
-	AUTO_FREE char *log = path_join(partial, "run.log");
-	AUTO_FREE char *kept = path_join(failed, "run.log");
-	int64_t begin = clock_wall_ns();
-	struct err e = {0};
-	int rc = remove_tree(partial, &e);
-
-	if (rc == 0)
-		rc = file_mkdirs(partial, &e);
-	if (rc == 0) {
-		tell_event(r, STUDY_RUN, i, 0, log);
-		rc = run_child(r, i, argv, log, kept, &s->seconds, s->reason, sizeof(s->reason));
-		if (rc < 0)
-			return rc;
+	for (;; r->next++) {
+		if (r->next == r->p->experiments)
+			return 0;
+		x = &r->p->experiment[r->next];
+		s = &r->status[r->next];
+		if (s->state == RUN_BAD && r->o->retry)
+			s->state = RUN_PENDING;
+		if (s->state == RUN_PENDING && r->p->design.row[x->row].state != DESIGN_DONE)
+			break;
 	}
-	if (rc == 0)
-		rc = run_mark_write(r->p, x, partial, argv, begin, s->seconds, &e);
-	if (rc == 0)
-		rc = name_run(x, partial, &e);
-	if (rc < 0)
-		snprintf(s->reason, sizeof(s->reason), "%s", e.text);
-	return rc;
-}
-
-static int one_run(struct running *r, size_t i, struct err *e)
-{
-	struct experiment *x = &r->p->experiment[i];
-	struct run_status *s = &r->status[i];
-	AUTO_FREE char *partial = NULL, *failed = NULL;
-	char **argv;
-	int rc;
-
 	/* again: another study may have ended since the plan was made */
-	rc = study_place_run(r->p, x, e);
-	if (rc < 0)
-		return rc;
-	partial = xasprintf("%s.partial", x->folder);
-	failed = xasprintf("%s.failed", x->folder);
-	s->ran = true;
-	s->reason[0] = '\0';
-	if (x->why.code) {
-		snprintf(s->reason, sizeof(s->reason), "%s", x->why.text);
-		rc = -1;
-	} else {
-		rc = x->dataset == SIZE_MAX ? 0 : generate_dataset(r, i);
-	}
-	if (rc == 0) {
-		argv = study_run_argv(r->p, x, partial);
-		rc = run_into(r, i, partial, failed, argv);
-		study_argv_free(argv);
-		if (x->checkpoints && !x->own_folder && drop_checkpoints(r, e) < 0)
-			return e->code;
-	}
-	if (rc == ERR_CANCELED) {
-		remove_tree(partial, NULL);
-		return err_set(e, ERR_CANCELED,
-			       "the study was interrupted; run the same command to continue it");
-	}
-	remove_tree(failed, NULL);
-	if (rc < 0 && file_is_dir(partial) && rename(partial, failed) < 0)
-		remove_tree(partial, NULL);
-	r->wall_s += s->seconds;
-	r->compute_s += x->compute_s;
-	r->made++;
-	rc = run_ended(r, i, rc == 0 ? RUN_DONE : RUN_BAD, e);
-	tell_event(r, s->state == RUN_DONE ? STUDY_DONE : STUDY_FAILED, i, s->seconds, NULL);
-	return rc;
+	if (study_place_run(r->p, x, e) < 0)
+		return e->code;
+	r->now = r->next++;
+	row->index = r->now;
+	row->folder = xstrdup(x->folder);
+	row->about = run_mark_about(r->p, x);
+	row->why = x->why;
+	run_mark_key_text(x, row->key);
+	study_run_command(r->p, x, &row->command);
+	return 1;
 }
 
-/* Runs that were finished before a kill, but had not got their name. */
-static int name_finished(struct running *r, struct err *e)
+static bool counts(void *arg, const struct runner_row *row, const json_t *mark)
 {
+	const struct running *r = arg;
+
+	(void)row;
+	return !run_mark_is_noted(r->p, mark);
+}
+
+static void tell_row(void *arg, enum runner_event event, const struct runner_row *row)
+{
+	tell_event(arg, event == RUNNER_RUN ? STUDY_RUN : STUDY_TICK, row->index, row->seconds);
+}
+
+static int take_row(void *arg, const struct runner_row *row, struct err *e)
+{
+	static const enum study_event_kind kinds[] = {
+		[ROW_FOUND] = STUDY_FOUND, [ROW_DONE] = STUDY_DONE, [ROW_FAILED] = STUDY_FAILED};
+	struct running *r = arg;
+	const struct experiment *x = &r->p->experiment[row->index];
+	struct row_status *s = &r->status[row->index];
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < r->p->experiments; i++) {
-		const struct experiment *x = &r->p->experiment[i];
-		AUTO_FREE char *partial = xasprintf("%s.partial", x->folder);
-
-		if (r->p->design.row[x->row].state == DESIGN_PENDING &&
-		    run_is_ready(r->p, x, partial))
-			rc = name_run(x, partial, e);
+	s->seconds = row->end == ROW_FOUND ? 0 : row->seconds;
+	snprintf(s->reason, sizeof(s->reason), "%s", row->end == ROW_FAILED ? row->why.text : "");
+	if (x->checkpoints && !x->own_folder)
+		rc = drop_checkpoints(r, e);
+	if (row->end != ROW_FOUND) {
+		r->wall_s += s->seconds;
+		r->compute_s += x->compute_s;
+		r->made++;
 	}
+	if (rc == 0)
+		rc = run_ended(r, row->index, row->end == ROW_FAILED ? RUN_BAD : RUN_DONE, e);
+	tell_event(r, kinds[row->end], row->index, s->seconds);
 	return rc;
 }
 
@@ -333,16 +259,14 @@ static int name_finished(struct running *r, struct err *e)
 static int take_finished(struct running *r, struct err *e)
 {
 	bool any = false;
-	int rc = name_finished(r, e);
+	int rc = study_status(r->p, r->status, e);
 
-	if (rc == 0)
-		rc = study_status(r->p, r->status, e);
 	for (size_t i = 0; i < r->p->experiments && rc == 0; i++) {
 		const struct design_row *row = &r->p->design.row[r->p->experiment[i].row];
 
 		if (r->status[i].state != RUN_DONE || row->state == DESIGN_DONE)
 			continue;
-		tell_event(r, STUDY_FOUND, i, 0, NULL);
+		tell_event(r, STUDY_FOUND, i, 0);
 		any = true;
 	}
 	for (size_t i = 0; any && i < r->p->design.rows; i++)
@@ -355,22 +279,6 @@ static int take_finished(struct running *r, struct err *e)
 		if (r->p->design.row[r->p->experiment[i].row].state != DESIGN_PENDING)
 			rc = run_mark_note(r->p, &r->p->experiment[i], e);
 	return rc;
-}
-
-static int lock_results(struct running *r, struct err *e)
-{
-	AUTO_FREE char *path = path_join(r->o->results, ".study.lock");
-	char who[FILE_LOCK_WHO_MAX];
-	int rc = file_mkdirs(r->o->results, e);
-
-	if (rc == 0)
-		rc = file_lock(&r->lock, path, who, e);
-	if (rc != -EBUSY)
-		return rc;
-	return err_set(e, ERR_USAGE,
-		       "another study is writing to '%s'%s%s: wait until it has ended, or choose "
-		       "another folder with --results (lock file '%s')",
-		       r->o->results, who[0] ? ": " : "", who, path);
 }
 
 /* The pending run with the fewest processes; SIZE_MAX: none is pending. */
@@ -392,58 +300,51 @@ static size_t smallest_pending(const struct running *r)
 static int try_launcher(struct running *r, struct err *e)
 {
 	AUTO_FREE char *log = path_join(r->o->results, "launcher.log");
+	const struct runner_child child = {.log = log, .kept = log, .stop = r->o->stop};
+	struct str_list command = {0};
 	size_t i = smallest_pending(r);
-	char reason[sizeof(r->status->reason)];
-	struct child c;
-	char **argv = i < SIZE_MAX ? study_trial_argv(r->p, &r->p->experiment[i]) : NULL;
+	double seconds;
 	int rc;
 
-	if (!argv)
+	if (i < SIZE_MAX)
+		study_trial_command(r->p, &r->p->experiment[i], &command);
+	if (command.n == 0)
 		return 0;
 	unlink(log);
-	rc = child_start(&c, (const char *const *)argv, log, e);
-	study_argv_free(argv);
-	if (rc < 0)
-		return rc;
-	while (!child_wait(&c, TICK_NS))
-		if (study_stopped(r)) {
-			child_end(&c, GRACE_NS, r->o->stop);
-			return err_set(e, ERR_CANCELED, "the study was interrupted");
-		}
-	if (child_outcome(&c, reason, sizeof(reason)) == 0) {
+	rc = runner_child(&command, &child, &seconds, e);
+	str_list_release(&command);
+	if (rc == 0)
 		unlink(log);
-		return 0;
-	}
-	child_log_reason(log, reason, log, reason, sizeof(reason));
-	return err_set(e, ERR_USAGE,
-		       "the launcher cannot start a run (no row was tried, and the design is "
-		       "unchanged): %s",
-		       reason);
+	if (rc == 0 || rc == ERR_CANCELED)
+		return rc;
+	err_wrap(e, "the launcher cannot start a run (no row was tried, and the design is "
+		    "unchanged)");
+	return e->code = ERR_USAGE;
 }
 
 static int run_all(struct running *r, struct err *e)
 {
+	const struct runner runner = {.stop = r->o->stop,
+				      .mark = STUDY_RUN_NAME,
+				      .log = "run.log",
+				      .next = next_row,
+				      .counts = counts,
+				      .prepare = generate_dataset,
+				      .tell = tell_row,
+				      .take = take_row,
+				      .arg = r};
 	int rc = file_mkdirs(r->o->scratch, e);
 
 	if (rc == 0)
 		rc = try_launcher(r, e);
 	if (rc == 0)
 		rc = take_finished(r, e);
-	for (size_t i = 0; rc == 0 && i < r->p->experiments; i++) {
-		const struct experiment *x = &r->p->experiment[i];
-		enum design_state state = r->p->design.row[x->row].state;
-
-		if (r->status[i].state == RUN_BAD && r->o->retry)
-			r->status[i].state = RUN_PENDING;
-		if (r->status[i].state != RUN_PENDING || state == DESIGN_DONE)
-			continue;
-		if (study_stopped(r))
-			return err_set(
-				e, ERR_CANCELED,
-				"the study was interrupted; run the same command to continue it");
-		rc = one_run(r, i, e);
-	}
-	return rc;
+	if (rc == 0)
+		rc = runner_run(&runner, e);
+	return rc != ERR_CANCELED
+		       ? rc
+		       : err_set(e, rc,
+				 "the study was interrupted; run the same command to continue it");
 }
 
 int study_run(struct study_plan *p, study_event_fn fn, void *arg, size_t *failed, struct err *e)
@@ -455,7 +356,7 @@ int study_run(struct study_plan *p, study_event_fn fn, void *arg, size_t *failed
 	*failed = 0;
 	rc = design_check_saving(&p->design, e);
 	if (rc == 0)
-		rc = lock_results(&r, e);
+		rc = runner_lock(&r.lock, r.o->results, ".study.lock", "study", "--results", e);
 	if (rc < 0)
 		return rc;
 	r.status = xcalloc(p->experiments + 1, sizeof(*r.status));

@@ -1,6 +1,7 @@
 /* From a design to runs: names, datasets and order. */
-#include "study/study_plan.h"
+#include "study/study.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -10,17 +11,92 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "os/file_system.h"
 #include "base/log.h"
 #include "base/rng.h"
 #include "base/str.h"
 #include "base/transfer.h"
 #include "conf/node.h"
+#include "conf/override.h"
 #include "dataset/dataset.h"
 #include "dataset/manifest.h"
 #include "study/scaling.h"
 #include "study/small.h"
-#include "study/state.h"
 #include "workload/workload.h"
+
+const char *const study_launcher_names[] = {"local", "mpirun", "srun", NULL};
+
+int study_load(const struct study_plan *p, const struct experiment *x,
+	       const struct str_list *overrides, bool inspect, struct workload *w, struct err *e)
+{
+	struct workload_request req = {
+		.workload = x->model,
+		.overrides = (const char *const *)overrides->v,
+		.override_count = overrides->n,
+		.config_dir = p->options->config_dir,
+		.ranks = x->processes,
+		.inspect = inspect,
+	};
+
+	return workload_load(w, &req, e);
+}
+
+int study_load_values(const struct study_plan *p, const struct experiment *x, struct workload *w,
+		      struct err *e)
+{
+	struct str_list look = {0};
+	struct err first = {0}, ignored = {0};
+	int rc = study_load(p, x, &x->overrides, true, w, &first);
+
+	if (rc == 0)
+		return 0;
+	workload_release(w);
+	*w = (struct workload){0};
+	str_list_copy(&look, &x->overrides);
+	str_list_add(&look, xstrdup("++workload.workflow.train=False"));
+	if (study_load(p, x, &look, true, w, &ignored) == 0)
+		rc = 0;
+	else
+		*e = first;
+	str_list_release(&look);
+	return rc;
+}
+
+int study_source_of(const struct workload *w, const char *key)
+{
+	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
+
+	assert(row);
+	return (int)w->origin[row - workload_rows].source;
+}
+
+bool study_cannot_evict(const struct workload *w, const char *folder, char *why, size_t size)
+{
+	const struct store_facts *store = workload_base_store(w);
+	struct file_system fs;
+
+	if (!(store->flags & STORE_HAS_FILES) || workload_format(w)->flags & FORMAT_NO_IO)
+		snprintf(why, size,
+			 "no file is read with storage.store '%.40s' and dataset.format %.20s",
+			 w->storage.store, w->dataset.format);
+	else if (store->flags & STORE_IS_UNCACHED)
+		snprintf(why, size, "storage.store '%.40s' does not use it", w->storage.store);
+	else if (file_system_of_path(folder, &fs) && fs.memory)
+		snprintf(why, size, "'%.60s' is on %s, whose files cannot be evicted", folder,
+			 fs.name);
+	else
+		return false;
+	return true;
+}
+
+bool study_is_pending(const struct study_plan *p, const struct experiment *x)
+{
+	enum design_state state = p->design.row[x->row].state;
+
+	return state == DESIGN_PENDING || (state == DESIGN_FAILED && p->options->retry);
+}
+
+/* ---- names ---- */
 
 /* FNV-1a (Fowler, Noll, Vo), 64 bit. */
 static uint64_t hash_text(uint64_t h, const char *text)
@@ -208,6 +284,7 @@ static void treat_page_cache(const struct study_plan *p, struct experiment *x,
 	if (c->impossible || p->options->warm)
 		return;
 	c->value = PAGE_CACHE_COLD_EPOCHS;
+	c->by_study = true;
 	snprintf(c->why, sizeof(c->why), "the default of a study");
 	str_list_add(&x->overrides, xstrdup("++workload.storage.page_cache=cold_epochs"));
 }
@@ -220,8 +297,7 @@ static uint64_t key_before(const struct study_plan *p, struct experiment *x)
 	char *now;
 	uint64_t key;
 
-	if (x->overrides.n == 0 || x->cache.value != PAGE_CACHE_COLD_EPOCHS ||
-	    strcmp(x->cache.why, "the default of a study") != 0)
+	if (!x->cache.by_study)
 		return 0;
 	now = x->overrides.v[last];
 	x->overrides.v[last] = was;
@@ -447,8 +523,7 @@ static int load_for_run(const struct study_plan *p, struct experiment *x, struct
 		return 0;
 	workload_release(w);
 	*w = (struct workload){0};
-	for (size_t i = 0; i < x->overrides.n; i++)
-		str_list_add(&all, xstrdup(x->overrides.v[i]));
+	str_list_copy(&all, &x->overrides);
 	str_list_add(&all, xstrdup("++workload.workflow.generate_data=False"));
 	rc = study_load(p, x, &all, false, w, e);
 	str_list_release(&all);
@@ -468,8 +543,19 @@ static void foresee_run(const struct study_plan *p, struct experiment *x, const 
 		x->why = e;
 }
 
-/* Whether the command line says anything of the model's runs; of the dataset's folder alone, when
- * that is what cannot be. */
+/* Whether the command line says anything of the model's runs. */
+static bool command_names(const struct study_options *o, const char *model)
+{
+	for (size_t i = 0; i < o->overrides.n; i++)
+		if (scaling_for_model(o->overrides.v[i], model))
+			return true;
+	for (size_t i = 0; i < o->scales.n; i++)
+		if (scaling_for_model(o->scales.v[i], model))
+			return true;
+	return false;
+}
+
+/* The same; of the dataset's folder alone, when that is what cannot be. */
 static bool command_says(const struct study_plan *p, const struct experiment *x)
 {
 	const struct study_options *o = p->options;
@@ -477,24 +563,7 @@ static bool command_says(const struct study_plan *p, const struct experiment *x)
 	if (x->data_refused)
 		return sets_key(&o->overrides, x->model, "dataset.data_folder") &&
 		       !sets_key(&p->design.row[x->row].overrides, x->model, "dataset.data_folder");
-	for (size_t i = 0; i < o->overrides.n; i++)
-		if (scaling_for_model(o->overrides.v[i], x->model))
-			return true;
-	for (size_t i = 0; i < o->scales.n; i++)
-		if (scaling_for_model(o->scales.v[i], x->model))
-			return true;
-	return false;
-}
-
-/* Overrides of a row are given to its workload as those of a command line: a reason that names that
- * place means the row, unless the command line of the study says something, too. */
-static void say_of_row(const struct study_plan *p, struct experiment *x)
-{
-	static const char place[] = "command line: ";
-
-	if (x->why.code && !command_says(p, x) && str_starts(x->why.text, place))
-		memmove(x->why.text, x->why.text + strlen(place),
-			strlen(x->why.text + strlen(place)) + 1);
+	return command_names(o, x->model);
 }
 
 /* What the workload says of the run; x->why when it cannot be. */
@@ -505,12 +574,15 @@ static void inspect_experiment(struct study_plan *p, size_t index)
 	struct dataset d = {0};
 	int rc = x->why.code;
 
+	/* a reason that names the place of an override means the row */
+	if (!command_names(p->options, x->model))
+		override_place_set("overrides");
 	if (rc == 0)
 		rc = load_for_run(p, x, &w, &x->why);
+	override_place_set("command line");
 	if (rc == 0) {
 		x->target_set = study_source_of(&w, "metric.au") != ORIGIN_DEFAULT;
-		for (size_t i = 0; i < w.warnings.n; i++)
-			str_list_add(&x->warnings, xstrdup(w.warnings.v[i]));
+		str_list_copy(&x->warnings, &w.warnings);
 		find_checkpoints(p, x, &w);
 	}
 	if (rc == 0 && workload_reads(&w)) {
@@ -523,7 +595,6 @@ static void inspect_experiment(struct study_plan *p, size_t index)
 	x->compute_s = x->foreseen.compute_s;
 	x->key = key_of(p, x, &x->overrides);
 	x->key_before = key_before(p, x);
-	say_of_row(p, x);
 	dataset_release(&d);
 	workload_release(&w);
 }
@@ -534,8 +605,7 @@ static void copy_experiment(struct study_plan *p, size_t index)
 	struct experiment *x = &p->experiment[index];
 	const struct experiment *first = &p->experiment[index - 1];
 
-	for (size_t i = 0; i < first->overrides.n; i++)
-		str_list_add(&x->overrides, xstrdup(first->overrides.v[i]));
+	str_list_copy(&x->overrides, &first->overrides);
 	x->why = first->why;
 	x->config = first->config;
 	x->cache = first->cache;
@@ -726,7 +796,7 @@ static void list_experiments(struct study_plan *p)
 /* The states of shrunk runs are in their folders: the design's are those of the runs in full. */
 static int take_small_states(struct study_plan *p, struct err *e)
 {
-	struct run_status *s = xcalloc(p->experiments + 1, sizeof(*s));
+	struct row_status *s = xcalloc(p->experiments + 1, sizeof(*s));
 	int rc = study_status(p, s, e);
 
 	for (size_t i = 0; i < p->design.rows && rc == 0; i++) {

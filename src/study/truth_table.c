@@ -7,31 +7,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/child.h"
-#include "base/clock.h"
 #include "base/file.h"
+#include "os/file_system.h"
+#include "base/remove_tree.h"
 #include "base/say.h"
 #include "base/str.h"
 #include "conf/override.h"
 #include "dataset/dataset.h"
 #include "loader/loader.h"
+#include "readback/figures.h"
 #include "readback/record.h"
-#include "readback/sides.h"
 #include "result/json_out.h"
-#include "base/file_system.h"
-#include "base/child_log.h"
-#include "base/remove_tree.h"
+#include "study/study.h"
 
-#define TICK_NS (NS_PER_S / 10)
-#define GRACE_NS (15 * NS_PER_S)
-#define ROW_NS (120 * NS_PER_S)
+#define ROW_S 120
+#define TABLE_NAME "truth_table.json"
 #define OWN_FOLDER "truth_table"
 #define COLUMNS 100
-#define WHY_SHORT 70 /* bytes of a reason in the table */
 
 static const double BYTES_MOST = 1e9;
 static const double COMPUTE_MOST_S = 20;
@@ -54,6 +49,9 @@ struct table_maker {
 	const struct workload *w;
 	const struct truth_table_options *o;
 	char *own_folder; /* of generated data; NULL: the workload's */
+	/* the row that is made */
+	enum truth_kind kind, next;
+	bool generated; /* the data is there */
 };
 
 /* ---- the sample ---- */
@@ -150,147 +148,118 @@ static char *store_of(const struct table_maker *m, enum truth_kind kind)
 	return over_shims(m->w->storage.store, below);
 }
 
-/* `value` as an override would have it: a number, a word, or quoted. */
-static void put_key(struct str_list *a, const char *key, const char *value)
+/* What a run is told. `warm_up`: the run that only fills the page cache. */
+static void put_keys(const struct table_maker *m, enum truth_kind kind, bool warm_up,
+		     struct str_list *keys)
 {
-	str_list_add(a, xasprintf("++workload.%s=%s", key, value));
-}
-
-/* `warm_up`: the run that only fills the page cache. */
-static void put_command(const struct table_maker *m, enum truth_kind kind, bool generates,
-			bool warm_up, const char *folder, struct str_list *a)
-{
-	const struct truth_table_options *o = m->o;
 	AUTO_FREE char *store = store_of(m, kind);
-	char files[32];
 
-	snprintf(files, sizeof(files), "%llu", (unsigned long long)m->t->files);
-	str_list_add(a, xstrdup(o->program));
-	str_list_add(a, xstrdup("run"));
-	if (o->workload)
-		str_list_add(a, xstrdup(o->workload));
-	str_list_add(a, xstrdup("-q"));
-	str_list_add(a, xstrdup("-n"));
-	str_list_add(a, xasprintf("%lld", (long long)o->ranks));
-	if (o->config_dir) {
-		str_list_add(a, xstrdup("--config-dir"));
-		str_list_add(a, xstrdup(o->config_dir));
-	}
-	for (size_t i = 0; i < o->override_count; i++)
-		str_list_add(a, xstrdup(o->overrides[i]));
-	put_key(a, "dataset.num_files_train", files);
-	put_key(a, "dataset.keep_files", "true");
-	if (m->own_folder && kind != TRUTH_MEMORY) {
-		AUTO_FREE char *quoted = override_quote(m->own_folder);
-
-		put_key(a, "dataset.data_folder", quoted);
-	}
-	put_key(a, "workflow.generate_data", generates ? "true" : "false");
-	put_key(a, "workflow.train", "true");
-	put_key(a, "workflow.evaluation", "false");
-	put_key(a, "workflow.checkpoint", "false");
-	put_key(a, "train.epochs", "1");
-	put_key(a, "storage.store", store);
-	put_key(a, "storage.page_cache", kind == TRUTH_COLD ? "cold" : "keep");
+	override_put(keys, "dataset.num_files_train", "%llu", (unsigned long long)m->t->files);
+	override_put(keys, "dataset.keep_files", "true");
+	if (m->own_folder && kind != TRUTH_MEMORY)
+		override_put_text(keys, "dataset.data_folder", m->own_folder);
+	override_put(keys, "workflow.train", "true");
+	override_put(keys, "workflow.evaluation", "false");
+	override_put(keys, "workflow.checkpoint", "false");
+	override_put(keys, "train.epochs", "1");
+	override_put(keys, "storage.store", "%s", store);
+	override_put(keys, "storage.page_cache", kind == TRUTH_COLD ? "cold" : "keep");
 	if (m->w->reader.odirect) {
-		put_key(a, "reader.odirect", "false");
-		put_key(a, "reader.access",
-			m->w->reader.access == ACCESS_FRAMEWORK ? "framework" : "native");
+		override_put(keys, "reader.odirect", "false");
+		override_put(keys, "reader.access", "%s",
+			     m->w->reader.access == ACCESS_FRAMEWORK ? "framework" : "native");
 	}
 	if (warm_up)
-		put_key(a, "train.computation_time", "0");
-	str_list_add(a, xstrdup("-o"));
-	str_list_add(a, xstrdup(folder));
+		override_put(keys, "train.computation_time", "0");
 }
 
-/* 0; ERR_CANCELED; ERR_USAGE: the program refused; -EIO: it failed; `why` says so. *late: it was
- * ended because it took too long. */
-static int run_child(const struct table_maker *m, const struct str_list *command, const char *log,
-		     bool *late, char *why, size_t why_size, struct err *e)
+/* Its command, but for where its result goes. */
+static void put_command(const struct table_maker *m, bool warm_up, struct str_list *out)
 {
-	const char **argv = xcalloc(command->n + 1, sizeof(*argv));
-	int64_t begin = clock_now_ns();
-	struct child c;
-	char outcome[128];
-	int rc;
+	struct str_list keys = {0}, places = {0};
 
-	for (size_t i = 0; i < command->n; i++)
-		argv[i] = command->v[i];
-	rc = child_start(&c, argv, log, e);
-	free(argv);
-	if (rc < 0) {
-		snprintf(why, why_size, "%s", e->text);
-		return -EIO;
-	}
-	while (!child_wait(&c, TICK_NS)) {
-		if (stop_is_set(m->o->stop)) {
-			child_end(&c, GRACE_NS, m->o->stop);
-			return err_set(e, ERR_CANCELED, "interrupted");
-		}
-		*late = clock_now_ns() - begin > ROW_NS;
-		if (*late) {
-			child_end(&c, GRACE_NS, m->o->stop);
-			break;
-		}
-	}
-	if (child_outcome(&c, outcome, sizeof(outcome)) == 0 || *late)
+	str_list_add(&places, xstrdup("-n"));
+	str_list_add(&places, xasprintf("%lld", (long long)m->o->ranks));
+	put_keys(m, m->kind, warm_up, &keys);
+	runner_command(&m->o->base, "run", &places, &keys, out);
+	str_list_release(&keys);
+	str_list_release(&places);
+}
+
+static void put_generates(const struct table_maker *m, bool generates, struct str_list *command)
+{
+	override_put(command, "workflow.generate_data",
+		     generates && !m->generated ? "true" : "false");
+}
+
+static int next_row(void *arg, struct runner_row *row, struct err *e)
+{
+	struct table_maker *m = arg;
+	enum truth_kind k = m->next;
+
+	(void)e;
+	while (k < TRUTH_ROWS && m->t->row[k].why[0])
+		k++;
+	if (k == TRUTH_ROWS)
 		return 0;
-	child_log_reason(log, outcome, log, why, why_size);
-	return WIFEXITED(c.status) && WEXITSTATUS(c.status) == 2 ? ERR_USAGE : -EIO;
+	m->kind = k;
+	m->next = k + 1;
+	put_command(m, false, &row->command);
+	runner_key(&row->command, row->key); /* whoever generates the data */
+	if (k == TRUTH_MEMORY)
+		override_put(&row->command, "workflow.generate_data", "true");
+	else
+		put_generates(m, m->own_folder && k != TRUTH_WARM, &row->command);
+	row->folder = path_join(m->o->folder, kinds[k].folder);
+	row->about = json_object();
+	json_put_text(row->about, "model", m->w->model.name ? m->w->model.name : "");
+	json_put_text(row->about, "row", kinds[k].name);
+	row->limit_s = ROW_S;
+	row->late_counts = true;
+	return 1;
 }
 
-static int run_into(const struct table_maker *m, enum truth_kind kind, bool generates, bool warm_up,
-		    const char *folder, bool *late, char *why, size_t why_size, struct err *e)
+/* Files are in the page cache once a run has read them. */
+static int warm_up(struct table_maker *m, struct err *e)
 {
+	AUTO_FREE char *folder = path_join(m->o->folder, "warm-up");
 	AUTO_FREE char *log = path_join(folder, "run.log");
+	const struct runner_child child = {
+		.log = log, .kept = log, .limit_s = ROW_S, .stop = m->o->stop};
 	struct str_list command = {0};
+	double seconds;
 	int rc = remove_tree(folder, e);
 
-	*late = false;
 	if (rc == 0)
 		rc = file_mkdirs(folder, e);
-	if (rc < 0) {
-		snprintf(why, why_size, "%s", e->text);
+	if (rc < 0)
 		return rc;
-	}
-	put_command(m, kind, generates, warm_up, folder, &command);
-	rc = run_child(m, &command, log, late, why, why_size, e);
+	put_command(m, true, &command);
+	put_generates(m, m->own_folder, &command);
+	str_list_add(&command, xstrdup("-o"));
+	str_list_add(&command, xstrdup(folder));
+	rc = runner_child(&command, &child, &seconds, e);
+	m->generated = m->generated || rc == 0;
 	str_list_release(&command);
-	return rc;
+	remove_tree(folder, NULL);
+	return rc == -ETIMEDOUT ? 0 : rc;
+}
+
+static int prepare_row(void *arg, struct runner_row *row, struct err *e)
+{
+	struct table_maker *m = arg;
+
+	(void)row;
+	if (m->o->tell)
+		m->o->tell(m->o->arg, kinds[m->kind].name);
+	return m->kind == TRUTH_WARM ? warm_up(m, e) : 0;
 }
 
 /* ---- a row from its result ---- */
 
-static double number(const json_t *o, const char *key)
-{
-	const json_t *v = json_object_get(o, key);
-
-	return json_is_number(v) ? json_number_value(v) : NAN;
-}
-
-static double ledger_bytes(const json_t *result, const char *key)
-{
-	const json_t *line, *ledger = json_object_get(result, "ledger");
-	size_t i;
-
-	json_array_foreach(ledger, i, line)
-	{
-		const char *name = json_string_value(json_object_get(line, "key"));
-
-		if (name && strcmp(name, key) == 0)
-			return number(line, "bytes");
-	}
-	return NAN;
-}
-
 /* Whether the page cache was as the row's name says. */
-static void check_cache(struct truth_row *row, enum truth_kind kind, const json_t *training)
+static void check_cache(struct truth_row *row, enum truth_kind kind, double cached)
 {
-	const json_t *cache = json_object_get(
-		json_array_get(json_object_get(training, "epochs"), 0), "page_cache");
-	double looked = number(cache, "bytes_looked_at");
-	double cached = number(cache, "cached_at_start_bytes") / looked;
-
 	if (kind != TRUTH_COLD && kind != TRUTH_WARM)
 		return;
 	if (!isfinite(cached))
@@ -309,42 +278,95 @@ static void check_cache(struct truth_row *row, enum truth_kind kind, const json_
 
 static void read_row(struct truth_row *row, enum truth_kind kind, const struct run_record *r)
 {
-	const json_t *training = json_object_get(r->result, "training");
-	const json_t *limit = json_object_get(r->result, "limit");
-	const char *cause = json_string_value(json_object_get(limit, "cause"));
-	const char *text = json_string_value(json_object_get(limit, "text"));
+	struct run_figures f;
 
+	figures_find(&f, r);
 	row->measured = true;
 	row->au = r->au.n ? r->au.mean : NAN;
-	row->whole_au = number(training, "whole_run_au_percent");
-	row->samples_per_s = number(training, "whole_run_samples_per_s");
-	row->returned_bytes = number(training, "returned_bytes");
-	row->fetched_bytes = ledger_bytes(r->result, "process_fetched");
-	row->device_bytes = ledger_bytes(r->result, "device");
-	row->cached_share = sides_cached_share(r);
-	snprintf(row->cause, sizeof(row->cause), "%s", cause ? cause : "unknown");
-	snprintf(row->limit, sizeof(row->limit), "%s", text ? text : "");
-	check_cache(row, kind, training);
+	row->whole_au = f.whole_au;
+	row->samples_per_s = f.whole_rate;
+	row->returned_bytes = f.returned_bytes;
+	row->fetched_bytes = f.fetched_bytes;
+	row->device_bytes = f.device_bytes;
+	row->cached_share = r->facts.cached_share;
+	snprintf(row->cause, sizeof(row->cause), "%s",
+		 f.cause != CAUSE_NONE ? cause_name(f.cause) : "unknown");
+	snprintf(row->limit, sizeof(row->limit), "%s", f.limit);
+	check_cache(row, kind, f.cached_first);
 }
 
 static void read_result(struct truth_row *row, enum truth_kind kind, const char *folder, bool late)
 {
-	struct records all;
-	struct err e = {0};
+	struct run_record r = {0};
 
-	if (records_load(&all, &folder, 1, &e) == 0 && all.n == 1 && all.v[0].trained)
-		read_row(row, kind, &all.v[0]);
+	record_load(&r, folder);
+	if (!r.broken && r.trained)
+		read_row(row, kind, &r);
+	else if (late)
+		snprintf(row->why, sizeof(row->why), "no epoch ended within %d minutes",
+			 ROW_S / 60);
 	else
-		snprintf(row->why, sizeof(row->why), "%s%.900s",
-			 late ? "no epoch ended within 2 minutes" : "the run left no result: ",
-			 late                            ? ""
-			 : all.n == 1 && all.v[0].broken ? all.v[0].broken
-							 : e.text);
+		snprintf(row->why, sizeof(row->why), "the run left no result: %.900s",
+			 r.broken ? r.broken : "it did not train");
 	row->failed = !row->measured;
 	if (row->measured && late)
-		str_append(row->note, sizeof(row->note), "%sended after 2 minutes",
-			   row->note[0] ? "; " : "");
-	records_release(&all);
+		str_append(row->note, sizeof(row->note), "%sended after %d minutes",
+			   row->note[0] ? "; " : "", ROW_S / 60);
+	record_release(&r);
+}
+
+static int take_row(void *arg, const struct runner_row *made, struct err *e)
+{
+	struct table_maker *m = arg;
+	struct truth_row *row = &m->t->row[m->kind];
+
+	(void)e;
+	m->generated = m->generated || (made->end == ROW_DONE && m->kind != TRUTH_MEMORY);
+	if (made->end == ROW_FAILED) {
+		snprintf(row->why, sizeof(row->why), "%s", made->why.text);
+		/* what this workload cannot be read with, or this file system cannot do */
+		row->failed = made->why.code != ERR_USAGE &&
+			      !(m->kind == TRUTH_DIRECT && made->why.code == -EINVAL);
+		return 0;
+	}
+	read_result(row, m->kind, made->folder, made->late);
+	return 0;
+}
+
+/* A folder with a table is begun anew; one without has the rows of one that was interrupted. */
+static int begin_folder(const struct table_maker *m, struct err *e)
+{
+	AUTO_FREE char *table = path_join(m->o->folder, TABLE_NAME);
+	int rc = 0;
+
+	if (!file_exists(table))
+		return 0;
+	for (int k = 0; rc == 0 && k < TRUTH_ROWS; k++) {
+		AUTO_FREE char *folder = path_join(m->o->folder, kinds[k].folder);
+
+		rc = remove_tree(folder, e);
+	}
+	return rc == 0 ? remove_tree(table, e) : rc;
+}
+
+static int make_rows(struct table_maker *m, struct err *e)
+{
+	const struct runner r = {.stop = m->o->stop,
+				 .mark = STUDY_RUN_NAME,
+				 .log = "run.log",
+				 .next = next_row,
+				 .prepare = prepare_row,
+				 .take = take_row,
+				 .arg = m};
+	struct file_lock lock;
+	int rc = runner_lock(&lock, m->o->folder, RUN_LOCK_NAME, "run", "-o", e);
+
+	if (rc == 0)
+		rc = begin_folder(m, e);
+	if (rc == 0)
+		rc = runner_run(&r, e);
+	file_unlock(&lock);
+	return rc;
 }
 
 /* ---- what cannot be ---- */
@@ -387,45 +409,11 @@ static void rule_out(struct table_maker *m, const struct dataset *d)
 
 /* ---- the whole ---- */
 
-static int measure_row(struct table_maker *m, enum truth_kind kind, bool *generated, struct err *e)
-{
-	struct truth_row *row = &m->t->row[kind];
-	AUTO_FREE char *folder = path_join(m->o->folder, kinds[kind].folder);
-	AUTO_FREE char *warm_up = path_join(m->o->folder, "warm-up");
-	bool late = false, generates = kind == TRUTH_MEMORY || (m->own_folder && !*generated);
-	int rc = 0;
-
-	if (row->why[0])
-		return 0;
-	if (m->o->tell)
-		m->o->tell(m->o->arg, kinds[kind].name);
-	if (kind == TRUTH_WARM) {
-		rc = run_into(m, kind, generates, true, warm_up, &late, row->why, sizeof(row->why),
-			      e);
-		*generated = *generated || rc == 0;
-		generates = false;
-		remove_tree(warm_up, NULL);
-	}
-	if (rc == 0)
-		rc = run_into(m, kind, generates, false, folder, &late, row->why, sizeof(row->why),
-			      e);
-	if (rc == ERR_CANCELED)
-		return rc;
-	*generated = *generated || (rc == 0 && kind != TRUTH_MEMORY);
-	if (rc == 0)
-		read_result(row, kind, folder, late);
-	else /* what this workload cannot be read with, or this file system cannot do */
-		row->failed =
-			rc != ERR_USAGE && !(kind == TRUTH_DIRECT && strstr(row->why, "O_DIRECT"));
-	return 0;
-}
-
 int truth_table_run(struct truth_table *t, const struct workload *w,
 		    const struct truth_table_options *o, struct err *e)
 {
 	struct table_maker m = {.t = t, .w = w, .o = o};
 	struct dataset d = {0};
-	bool generated = false;
 	int rc;
 
 	*t = (struct truth_table){.target = 100 * w->metric.au};
@@ -444,8 +432,8 @@ int truth_table_run(struct truth_table *t, const struct workload *w,
 		choose_folder(&m, &d);
 		rule_out(&m, &d);
 	}
-	for (enum truth_kind k = TRUTH_COLD; rc == 0 && k < TRUTH_ROWS; k++)
-		rc = measure_row(&m, k, &generated, e);
+	if (rc == 0)
+		rc = make_rows(&m, e);
 	if (m.own_folder && remove_tree(m.own_folder, rc == 0 ? e : NULL) < 0 && rc == 0)
 		rc = e->code;
 	if (m.own_folder)
@@ -483,11 +471,7 @@ static void row_text(struct buf *out, const char *name, const struct truth_row *
 {
 	buf_say(out, "  %-9s", name);
 	if (!row->measured) {
-		size_t n = strcspn(row->why, ";\n");
-
-		/* one line; the whole of it is below, and in truth_table.json */
-		buf_say(out, " %s: %.*s\n", row->failed ? "failed" : "not available",
-			(int)(n > WHY_SHORT ? WHY_SHORT : n), row->why);
+		buf_say(out, " %s\n", row->failed ? "failed" : "not available");
 		return;
 	}
 	cell(out, 8, "%.1f", row->whole_au);
@@ -572,9 +556,14 @@ void truth_table_text(const struct truth_table *t, bool all, struct buf *out)
 		row_text(out, kinds[k].name, &t->row[k]);
 	if (all)
 		rows_in_words(t, out);
-	for (int k = 0; !all && k < TRUTH_ROWS; k++)
-		if (t->row[k].measured && t->row[k].note[0])
-			buf_say(out, "  %-9s but: %s\n", kinds[k].name, t->row[k].note);
+	for (int k = 0; !all && k < TRUTH_ROWS; k++) {
+		const char *said = t->row[k].measured ? t->row[k].note : t->row[k].why;
+
+		if (!said[0])
+			continue;
+		buf_say(out, "  %-9s ", kinds[k].name);
+		buf_wrap(out, said, 12, 12, COLUMNS);
+	}
 	meaning_text(out, t);
 }
 
@@ -618,7 +607,7 @@ static json_t *table_json(const struct truth_table *t)
 
 int truth_table_write(const struct truth_table *t, const char *folder, struct err *e)
 {
-	return json_write(table_json(t), folder, "truth_table.json", e);
+	return json_write(table_json(t), folder, TABLE_NAME, e);
 }
 
 int truth_table_outcome(const struct truth_table *t, struct err *e)

@@ -4,17 +4,11 @@
  * this machine. */
 #include <stdbool.h>
 
-#include "base/buf.h"
-#include "base/err.h"
-#include "base/thread.h"
+#include "study/runner.h"
 #include "workload/workload.h"
 
 struct truth_table_options {
-	const char *program;          /* path of the stoker to run */
-	const char *workload;         /* NULL: none was named */
-	const char *config_dir;       /* NULL */
-	const char *const *overrides; /* of the user, in their order */
-	size_t override_count;
+	struct runner_base base;
 	int64_t ranks;
 	const char *folder; /* of results; each run gets a folder of its own in it */
 	const struct stop_flag *stop;
@@ -33,7 +27,7 @@ struct truth_row {
 	double au, whole_au, samples_per_s;
 	double returned_bytes, fetched_bytes, device_bytes; /* in training */
 	double cached_share;                                /* of the bytes returned, 0 to 1 */
-	char cause[64], limit[512];
+	char cause[64], limit[1024];
 };
 
 struct truth_table {
@@ -49,7 +43,8 @@ struct truth_table {
 /* Measures all rows that can be had; `w` is the workload as loaded. A row that cannot be had is no
  * error: its reason is in the row. At most about 1 GiB of files and 20 s of emulated computation a
  * row (more where two steps of all ranks are more), and 2 minutes. ERR_CANCELED once the stop is
- * set. */
+ * set: the rows that were measured so far are taken by the next table of the same settings in this
+ * folder, if it has no table yet. */
 int truth_table_run(struct truth_table *t, const struct workload *w,
 		    const struct truth_table_options *o, struct err *e);
 /* The table and what it means: 9 lines. With `all` also what each row is, what it differs from its

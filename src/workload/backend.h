@@ -50,7 +50,7 @@ enum {
 	FORMAT_NO_IO = 1u << 0, /* reading issues no request (synthetic) */
 	/* One uint8 image of at most two dimensions is the whole file, and every sample of it. */
 	FORMAT_IMAGE = 1u << 1,
-	/* The framework's access needs a store whose blobs can be mapped (store/map.h) */
+	/* The framework's access needs a store whose blobs can be mapped (store/mapped.h) */
 	FORMAT_MAPS = 1u << 2,
 	/* A framework reads the records of a file only one after another; DLIO has no reader of it
 	 * that takes samples by index, as PyTorch's loader does. */

@@ -23,6 +23,7 @@ import tempfile
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+import result_facts  # noqa: E402
 from loop_device import LoopDevice, Unavailable, join  # noqa: E402
 from slow_fs import SlowFs  # noqa: E402
 from util import left_out, load, stoker, tiny  # noqa: E402
@@ -32,13 +33,10 @@ DISTURBED_TRIES = 4
 BROKEN = 3.0  # points beyond what was promised
 FASTER = {"storage.throttle.latency": 0.5, "storage.throttle.open_latency": 0.5, "storage.throttle.bandwidth": 2,
           "storage.throttle.stream_bandwidth": 2, "storage.throttle.iops": 2, "storage.throttle.burst_bandwidth": 2}
-STORAGE = {"half the storage's latency": ("latency", ),
-           "twice the storage's bandwidth": ("bandwidth", "stream_bandwidth", "burst_bandwidth"),
-           "a storage twice as fast in all": ("all", )}
-PROMISE = re.compile(r"(\d+) workers per rank would reach (\d+) % \((\d+) to (\d+)\)")
-WINDOW = re.compile(r"a window of (\d+) would reach (\d+) % \((\d+) to (\d+)\)")
-NEVER = "more workers would not reach 90 %"
-UNTOLD = "cannot be told"
+STORAGE = {"change.latency": ("latency", ),
+           "change.bandwidth": ("bandwidth", "stream_bandwidth", "burst_bandwidth"),
+           "change.storage": ("all", )}
+UNTOLD = {"effect.workers_untold", "limit.storage_size", "limit.storage_queue", "limit.metadata_untold"}
 
 PYTORCH = dict(reader__data_loader="pytorch")
 DALI = dict(reader__data_loader="dali")
@@ -206,7 +204,7 @@ class Runner:
 
     def run(self, change="", probe=False):
         base, keys, more, ranks = self.base, dict(self.base.keys), [], self.base.ranks
-        if change == "twice the ranks":
+        if change == "change.ranks":
             ranks *= 2
         elif change in STORAGE:
             keys = faster(keys, STORAGE[change])
@@ -273,23 +271,25 @@ def promises(base, result):
     """(change, figure or None, low, high) of what_if and of the sentence."""
     found = {}
     for c in result.get("what_if", {}).get("changes", []):
-        if can_apply(base, c["change"]):
-            found[c["change"]] = (c.get("whole_au_percent"), c.get("low_percent", 0.0), c.get("high_percent", 100.0))
-    text = result.get("limit", {}).get("text", "")
+        if can_apply(base, result_facts.change_of(c)):
+            found[result_facts.change_of(c)] = (c.get("whole_au_percent"), c.get("low_percent", 0.0), c.get("high_percent", 100.0))
+    said = result_facts.all_of(result)
     scale = result["configuration"]
     threads = scale["reader.read_threads"]["value"] or 1
     window = scale["reader.prefetch_size"]["value"]
-    m = PROMISE.search(text)
+    m = result_facts.find(said, "effect.workers", "effect.workers_below", "effect.workers_enough")
     if m:
-        n, au, low, high = map(int, m.groups())
-        found["sentence: " + workers(base, n, threads, window)] = (au, low, high)
-    m = WINDOW.search(text)
+        found["sentence: " + workers(base, int(m["workers"]), threads, window)] = (m["au"], m["low"], m["high"])
+    m = result_facts.find(said, "effect.window")
     if m:
-        n, au, low, high = map(int, m.groups())
-        found[f"sentence: reader.prefetch_size={n}"] = (au, low, high)
-    if NEVER in text:
+        found[f"sentence: reader.prefetch_size={m['window']:.0f}"] = (m["au"], m["low"], m["high"])
+    if result_facts.find(said, "effect.workers_never"):
         found["sentence: " + workers(base, min(4 * threads, 32), threads, window)] = (None, 0, 90)
     return found
+
+
+def is_untold(result):
+    return bool(UNTOLD & result_facts.reasons(result_facts.all_of(result)))
 
 
 def workers(base, n, threads, window):
@@ -301,7 +301,7 @@ def workers(base, n, threads, window):
 def can_apply(base, change):
     if change in STORAGE:
         return base.rig is None and faster(base.keys, STORAGE[change]) != base.keys
-    return change == "twice the ranks" or all("=" in part for part in change.split())
+    return change == "change.ranks" or all("=" in part for part in change.split())
 
 
 def judge(said, real):
@@ -333,13 +333,14 @@ def of_base(runner, wanted):
     real = {}
     untold = [c for c, s in said.items() if s[0] is None and not c.startswith("sentence")]
     asked = {"run": said}
-    if untold or UNTOLD in text:
+    doubted = is_untold(first)
+    if untold or doubted:
         probed = runner.run(probe=True)
         now = promises(base, probed)
         asked["probe"] = {c: now.get(c, (None, 0.0, 100.0)) for c in untold}
         asked["probe"] |= {c: s for c, s in now.items() if c.startswith("sentence") and wanted(c)}
-        rows.append(dict(kind=base.kind, base=base.name, how="cause", untold=UNTOLD in text, text=text,
-                         after=probed.get("limit", {}).get("text", ""), probe=probed.get("probe")))
+        rows.append(dict(kind=base.kind, base=base.name, how="cause", untold=doubted, text=text,
+                         after=probed.get("limit", {}).get("text", ""), after_untold=is_untold(probed), probe=probed.get("probe")))
     for how, these in asked.items():
         for change, s in these.items():
             apply = change.removeprefix("sentence: ")
@@ -394,7 +395,7 @@ def totals(rows):
                 broken=sum(r["beyond"] > BROKEN for r in stated), untold=len(untold),
                 untold_inside=sum(r["inside"] for r in untold), probed=len(after), probe_tells=len(told_now),
                 probe_right=sum(r["inside"] for r in told_now), causes=len(causes),
-                causes_told=sum(UNTOLD not in r["after"] for r in causes))
+                causes_told=sum(not r["after_untold"] for r in causes))
 
 
 def summary(rows):

@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+import result_facts  # noqa: E402
 from util import load, stoker, tiny  # noqa: E402
 
 DOUBTED = 4  # points
@@ -52,15 +53,15 @@ def bases():
 def run(name, ranks, keys, out, change=""):
     keys = dict(keys)
     more = []
-    if change == "twice the ranks":
+    if change == "change.ranks":
         ranks *= 2
-    elif change == "half the storage's latency":
+    elif change == "change.latency":
         for k in ("latency", ):
             keys[k] = keys.get(k, 0) / 2
         v = keys.get("storage__throttle__latency")
         if v:
             keys["storage__throttle__latency"] = v.replace("0.012", "0.006")
-    elif change == "twice the storage's bandwidth":
+    elif change == "change.bandwidth":
         for k in ("bandwidth", "stream_bandwidth"):
             keys[k] = keys.get(k, 0) * 2
     else:
@@ -77,7 +78,7 @@ def run(name, ranks, keys, out, change=""):
 def told(name, ranks, keys, out):
     """What a base run says: its measured AU, and its changes by their words."""
     t = run(name, ranks, keys, out)["what_if"]
-    return t["measured_whole_au_percent"], {c["change"]: c for c in t["changes"]}
+    return t["measured_whole_au_percent"], {result_facts.change_of(c): c for c in t["changes"]}
 
 
 class Case:

@@ -147,7 +147,7 @@ class Place:
 def matrix(tmp):
     places = [Place(tmp, k) for k in range(WORKERS)]
     names = sorted(str(p.relative_to(tmp / "result")) for p in (tmp / "result").rglob("*") if p.is_file())
-    assert len(names) == 14, names
+    assert len(names) == 15, names
     cases = [(n, d) for n in names for d in DAMAGES]
     if AS_NOBODY and subprocess.run([*AS_NOBODY, PROGRAM, "--version"], capture_output=True).returncode != 0:
         left_out("files that cannot be read: the program cannot be run as another user")
@@ -194,6 +194,7 @@ def older(tmp):
     """A result as it was before the mark: whole it is read without a word; without result.json it is still ours."""
     at = tmp / "older"
     shutil.copytree(tmp / "result", at)
+    (at / "measures.bin").unlink()
     for path in at.rglob("*"):
         if not path.is_file() or path.name == "result.json":
             continue
@@ -203,6 +204,7 @@ def older(tmp):
         path.write_text(text)
     result = load(at)
     del result["integrity"], result["run_id"]
+    result["schema"] = 1
     (at / "result.json").write_text(json.dumps(result, indent=4))
     done = stoker("audit", "--json", at)
     assert not [f for f in json.loads(done.stdout)["results"][0]["findings"] if f["check"] in ("complete", "digest")], done

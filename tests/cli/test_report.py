@@ -215,6 +215,7 @@ def hostile(tmp):
         path = tmp / "hostile" / f"{n}<!--<script>" / "result.json"
         result = json.loads(path.read_text())
         result["workload"] = result["limit"]["text"] = result["environment"]["hostname"] = name
+        result["limit"].update(facts=[{"reason": "limit.latency", "texts": {"place": name}}] if n % 2 else [], effects=[])
         result["run_id"] = f"{n}"
         path.write_text(json.dumps(result))
     stoker("report", "hostile", "-o", "hostile.html", "--title", names[0] + names[1] + names[4], cwd=tmp)

@@ -39,7 +39,7 @@ def near(value, expected):
 def of_storage(tmp, attempt):
     """One table over the disk of this machine: (whether each row's bytes are those of its name, the rows, the text)."""
     out = tmp / f"out{attempt}"
-    with Watch(tmp / "data", lambda: (out / "warm-up").exists() or (out / "warm").exists() and not (out / "o_direct").exists()) as watch:
+    with Watch(tmp / "data", lambda: (out / "warm-up").exists() or (out / "warm.partial").exists()) as watch:
         rows, done = table(tmp / "data", out, train__epochs=5)
     if rows["cold"].get("fetched_bytes", 0) < 0.5 * 40 * SIZE:
         return True, (rows, done)
@@ -146,6 +146,32 @@ def command(tmp):
     assert not (tmp / "i" / "truth_table").exists(), "generated data was left behind"
 
 
+def killed(tmp):
+    """A table that is killed goes on where it was; a whole one is measured anew."""
+    argv = list(map(str, tiny(tmp / "k", tmp / "killed", **{**KEYS, "train__computation_time": 0.05})))
+    out = tmp / "killed"
+
+    def ids():
+        return {p.parent.name: json.loads(p.read_text())["run_id"] for p in out.glob("*/result.json")
+                if p.parent.name in ("cold", "warm", "o_direct", "memory")}
+
+    process = subprocess.Popen([STOKER, "run", "--truth-table", *argv], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    assert wait_for(lambda: ids(), 60)
+    time.sleep(0.3)
+    process.kill()
+    process.wait()
+    first = ids()
+    assert first and not (out / "truth_table.json").exists()
+    time.sleep(1)
+    stoker("run", "--truth-table", *argv)
+    whole = ids()
+    assert all(whole[name] == run for name, run in first.items()) and len(whole) > len(first), (first, whole)
+    assert not (tmp / "k" / "truth_table").exists(), "generated data was left behind"
+    assert stoker("audit", out, status=None).stdout.count("study_run.json") == 0
+    stoker("run", "--truth-table", *argv)
+    assert not set(ids().values()) & set(whole.values()), "a whole table is begun anew"
+
+
 def main():
     with tempfile.TemporaryDirectory() as tmp:
         tmp = pathlib.Path(tmp)
@@ -153,6 +179,7 @@ def main():
         sample(tmp)
         absent(tmp)
         command(tmp)
+        killed(tmp)
 
 
 if __name__ == "__main__":

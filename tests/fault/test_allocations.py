@@ -31,8 +31,8 @@ HANGS = 60
 SLICES = 2  # processes beside each other, of a command whose allocations are refused in copies
 SLICE_S = 300
 ENDING = 8  # of the places whose allocation ends the process in base/alloc.c, one in so many
-# facts of the machine, and what follows from a simulation: left out of a result when they cannot be had
-OPTIONAL = r"(\.#)?\.(dataset\.content|what_if|fleet|limit\.remedy|host_cpuinfo|host_meminfo|environment\.(cpuinfo|meminfo)|system|series\.accelerator_use|" \
+# facts of the machine, which figures a cause has, and what follows from a simulation: left out of a result when they cannot be had
+OPTIONAL = r"(\.#)?\.(dataset\.content|what_if|fleet|limit\.(facts|remedy|effects)|memory_copy|host_cpuinfo|host_meminfo|environment\.(cpuinfo|meminfo)|system|series\.accelerator_use|" \
     r".*\.memory_pressure|.*\.process_io)($|[.[])"
 # callers of which a run has results to write, and those that it has what it needs to write them
 LIMITED = 12  # of places, one in so many is where memory ends
@@ -220,10 +220,12 @@ class ReportMany(Report):
 
 
 class Audit(Report):
+    """It judges a result again: some 10^5 allocations."""
     name = "audit"
+    places_only = True
 
     def argv(self, shared, folder):
-        return ["audit", self.out[0]]
+        return ["audit", "--quick", self.out[0]]
 
 
 class AuditMany(Report):
@@ -231,7 +233,7 @@ class AuditMany(Report):
     places_only = True
 
     def argv(self, shared, folder):
-        return ["audit", "--json", *self.out]
+        return ["audit", "--quick", "--json", *self.out]
 
 
 class Compare(Report):

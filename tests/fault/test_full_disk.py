@@ -27,7 +27,7 @@ LIBRARY = pathlib.Path(os.environ.get("STOKER_TOOLS", "build/tests"), "libfull_d
 HANGS = 60
 PAGE = 4096
 # of files that may have another length the next time
-ENDS = {".html": "</html>\n", ".csv": "\n", ".pfw": ("}\n", "]\n"), ".yaml": "\n"}
+ENDS = {".html": "</html>\n", ".csv": "\n", ".pfw": ("}\n", "]\n"), ".yaml": "\n", ".bin": "end"}
 
 
 class Wrong(Exception):

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "darshan_pack.h"
-#include "jobtrace/darshan/darshan_print.h"
-#include "jobtrace/trace_reader.h"
+#include "trace/darshan/darshan_log.h"
+#include "trace/trace_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max) __attribute__((weak));

@@ -5,7 +5,7 @@
 #include "trace_fuzz.h"
 
 #include "base/file_out.h"
-#include "jobtrace/recording/recording.h"
+#include "trace/recording/recording.h"
 #include "recorder/ring.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "jobtrace/trace_reader.h"
+#include "trace/trace_reader.h"
 
 static inline void trace_fuzz_check(const struct job *job)
 {

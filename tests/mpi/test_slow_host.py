@@ -56,6 +56,6 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
 told("Limiting cause", f"two hosts with two ranks each, the copy of the second one on a disk held to {RATE >> 20} MiB/s",
      r["limit"]["text"])
 assert right, r["limit"]
-assert "host node2: its 2 ranks arrive last in " in r["limit"]["text"], r["limit"]
-assert "because of data" in r["limit"]["text"], r["limit"]
+slow = next(f for f in r["limit"]["facts"] if f["reason"] == "limit.slow_host")
+assert slow["texts"] == {"host": "node2", "part": "data"} and slow["figures"]["ranks"] == 2, r["limit"]
 assert r["training"]["stragglers"]["slowest_host"]["host"] == "node2", r["training"]["stragglers"]

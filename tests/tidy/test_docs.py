@@ -10,8 +10,8 @@ from util import SOURCE, stoker  # noqa: E402
 
 # a build without liburing lacks a store, and so do its words
 complete = re.search(r"^io_uring ", stoker("show", "stores").stdout, re.M)
-for option, name in (("--markdown", "config.md"), ("--man", "stoker.1")):
-    now = stoker("show", "config", option).stdout
+for what, name in ((["config", "--markdown"], "config.md"), (["config", "--man"], "stoker.1"), (["result"], "result.md")):
+    now = stoker("show", *what).stdout
     assert not complete or now == (SOURCE / "docs" / name).read_text(), f"docs/{name} is stale: make docs"
 
 for path in [*SOURCE.glob("*.md"), *SOURCE.glob("docs/*.md"), *SOURCE.glob("docs/*.1"), *SOURCE.glob("src/**/*.[ch]")]:

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/say.h"
-#include "jobtrace/trace_reader.h"
+#include "trace/trace_reader.h"
 
 static void number(int64_t v)
 {

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pathlib
+import random
 import re
 import resource
 import signal
@@ -48,7 +49,8 @@ def bandwidth(tmp):
         assert not said["at_least"] and said["cause"] in ("bandwidth", "storage", "requests", "queue", "unsteady"), said["cause"]
         assert re.search(r"^default: [234] accelerators \(95 %: \d to \d\) at AU 90 %$", done.stdout, re.M), done.stdout
     assert 0 < said["run_busy_percent"] <= said["client_busy_percent"] + 5, said  # the machine's clock has ticks
-    assert f"limited by    from {said['accelerators'] + 1} on " in done.stdout, done.stdout
+    limited = next(p["accelerators"] for p in said["points"] if p["fit_percent"] < 90)
+    assert f" {said['cause']}, from {limited} accelerators on" in done.stdout, done.stdout
     assert abs(said["delivered_bytes_per_s"] / (3.5 * NEED * SAMPLE) - 1) < 0.1, said
     out = max(tmp.glob("bandwidth-?"))
     page = (out / "capacity.html").read_text()
@@ -120,6 +122,33 @@ def killed(tmp):
     assert found(out)["complete"] and abs(found(out)["accelerators"] - 3) <= 1, found(out)["answer"]
 
 
+def killed_anywhere(tmp):
+    """Killed again and again, at any moment: no run that had its name is made again, and the search comes to its answer."""
+    out, argv = tmp / "anywhere", [STOKER, "capacity", *BASE, "--max", "3", "--time", "1", "-o", tmp / "anywhere"]
+    rng = random.Random(23)
+
+    def ids():
+        return {p.parent: json.loads(p.read_text())["run_id"] for p in out.glob("[0-9]*/[0-9]*/result.json")
+                if p.parent.name.isdigit()}
+
+    for _ in range(12):
+        before = ids()
+        p = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            p.wait(rng.uniform(0.05, 2))
+        except subprocess.TimeoutExpired:
+            p.kill()
+        p.wait()
+        after = ids()
+        assert all(after.get(folder) == run for folder, run in before.items()), (before, after)
+        assert not (out / "capacity.json").exists() or found(out) is not None
+        time.sleep(0.3)  # the run that it was making ends by itself
+    before = ids()
+    stoker(*argv[1:], timeout=170)
+    assert found(out)["complete"] and found(out)["accelerators"] == 3, found(out)["answer"]
+    assert all(ids()[folder] == run for folder, run in before.items()) and not list(out.rglob("*.partial"))
+
+
 def refused(tmp):
     for words, status, why in [
             (["train.computation_time=0"], 2, "takes whatever it gets"),
@@ -183,7 +212,7 @@ def few_files(tmp):
 
 def main():
     with tempfile.TemporaryDirectory() as tmp, concurrent.futures.ThreadPoolExecutor(8) as pool:
-        for case in [pool.submit(f, pathlib.Path(tmp)) for f in (bandwidth, none, prefetched, at_least, killed, refused, few_files, memory)]:
+        for case in [pool.submit(f, pathlib.Path(tmp)) for f in (bandwidth, none, prefetched, at_least, killed, killed_anywhere, refused, few_files, memory)]:
             case.result()
 
 

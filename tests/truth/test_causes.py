@@ -10,11 +10,11 @@ The score counts "cannot be told" as half and must be 95 %; of the sample, no ca
 import argparse
 import concurrent.futures
 import os
-import re
 import sys
 import tempfile
 
 sys.path[:0] = [os.path.dirname(__file__), os.path.join(os.path.dirname(__file__), "..")]
+import result_facts  # noqa: E402
 from cause_cases import UNKNOWN, drawn  # noqa: E402
 from cause_rigs import RIGS  # noqa: E402
 from loop_device import Unavailable  # noqa: E402
@@ -40,13 +40,13 @@ def try_once(attempt, case, out):
         limit = limit_of(case, f"{out}-{attempt}")
     except AssertionError as e:
         limit = dict(cause="error", text=str(e)[-300:])
-    return limit["cause"] in case.causes and within_ceiling(limit["text"]), limit
+    return limit["cause"] in case.causes and within_ceiling(limit), limit
 
 
-def within_ceiling(text):
+def within_ceiling(limit):
     """What is served is no more than what can be."""
-    m = re.search(r"(?:serves|takes:|files:) (\d[\d.]*)(?:/s| opens/s) of the (\d[\d.]*)/s", text)
-    return not m or float(m[1]) <= 1.03 * float(m[2])
+    f = result_facts.find(limit.get("facts", []), "limit.queue", "limit.requests", "limit.opens")
+    return not f or f["per_s"] <= 1.03 * f["ceiling"]
 
 
 class Score:
@@ -58,7 +58,7 @@ class Score:
         name = f"{family}: {situation}"
         right, limit = first or run(0) if self.once else attempts(name, run, first)
         told("Limiting cause", name, limit["text"])
-        half = not right and (limit["cause"] in UNKNOWN or "; whether opens wait" in limit["text"])
+        half = not right and (limit["cause"] in UNKNOWN or "limit.metadata_untold" in result_facts.reasons(limit.get("facts", [])))
         self.points += 1 if right else 0.5 if half else 0
         self.cases += 1
         self.wrong += not right and not half
@@ -85,7 +85,7 @@ def rig_cases(score, args, tmp):
 
                 def once(n):
                     limit = run(os.path.join(tmp, f"{rig.__name__}-{i}-{n}"))["limit"]
-                    return limit["cause"] in causes and within_ceiling(limit["text"]), limit
+                    return limit["cause"] in causes and within_ceiling(limit), limit
 
                 score.judge(family, situation, causes, once)
         except Unavailable as e:

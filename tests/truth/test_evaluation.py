@@ -8,6 +8,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+import result_facts  # noqa: E402
 from told import told, verdict  # noqa: E402
 from util import attempts, left_out, load, stoker, tiny  # noqa: E402
 
@@ -25,8 +26,13 @@ def level(check, wanted, *words):
     return look
 
 
+def stalled_evaluation(r):
+    f = result_facts.find(r["limit"]["facts"], "limit.evaluation_stalled")
+    return f and f["epoch"] == 2 and 1.45 <= f["length"] < 1.6
+
+
 def cause(word):
-    return lambda r: r["limit"]["cause"] == word and "evaluation" in r["limit"]["text"]
+    return lambda r: r["limit"]["cause"] == word and r["limit"]["facts"][0]["reason"].startswith("limit.eval_")
 
 
 # situation: (ranks, exit status with --check, verdict told, what must hold, keys)
@@ -52,7 +58,7 @@ CASES = {
         1, None, "evaluation", [
             level("evaluation", "warn", "stood still for 1.5"), level("steady", "pass"),
             lambda r: "slow start" not in next(v["text"] for v in r["verdicts"] if v["check"] == "evaluation"),
-            lambda r: "In the evaluation of epoch 2, reading stood still for 1.5" in r["limit"]["text"]], dict(
+            stalled_evaluation], dict(
             storage__store="fault+throttle+memory", storage__fault__action="delay", storage__fault__op="read",
             storage__fault__nth=270, storage__fault__count=1, storage__fault__delay=1.5, storage__fault__path="valid",
             files=120, train__epochs=2, train__computation_time=0.01)),

@@ -16,6 +16,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+import result_facts  # noqa: E402
 from loop_device import LoopDevice, Unavailable  # noqa: E402
 from told import told, verdict  # noqa: E402
 from util import SANITIZED, STOKER, attempts, left_out, load, skip, tiny  # noqa: E402
@@ -92,7 +93,8 @@ def facts(out):
     client = next(v for v in r["verdicts"] if v["check"] == "client")
     assert abs(sum(d["mean_over_ranks_s"].values()) - d["wall_s"]) <= 1e-3 * d["wall_s"] + 1e-6, d
     assert abs(sum(d["critical_path_s"].values()) - d["critical_path_wall_s"]) <= 1e-3 * d["wall_s"] + 1e-6, d
-    return dict(r=r, cause=r["limit"]["cause"], limit=r["limit"]["text"], level=client["level"], client=client["text"],
+    return dict(r=r, cause=r["limit"]["cause"], limit=r["limit"]["text"],
+                facts=result_facts.reasons(r["limit"]["facts"]), level=client["level"], client=client["text"],
                 lost=d["mean_over_ranks_s"]["no_processor"], wall=d["wall_s"], workers=d["workers_s"])
 
 
@@ -190,16 +192,16 @@ def on_one(keys, ranks=1):
 
 def taken(f, least=0.3):
     return (f["cause"] == "other_programs" and f["level"] in ("warn", "fail") and f["lost"] >= least * f["wall"] and
-            re.search(r"other programs used \d+ %", f["client"]) and "had no processor for" in f["limit"])
+            re.search(r"ther programs used \d+ %", f["client"]) and "limit.no_cpu_others" in f["facts"])
 
 
 def throttled(f, least=0.3):
     return (f["cause"] == "cpu_quota" and f["level"] in ("warn", "fail") and f["lost"] >= least * f["wall"] and
-            re.search(r"throttled in \d+ of \d+ periods", f["client"]) and "periods" in f["limit"])
+            re.search(r"throttled in \d+ of \d+ periods", f["client"]) and f["facts"] & {"cpu.quota", "cpu.quota_of_threads"})
 
 
 def own(f):
-    return f["cause"] == "decode" and "other programs" not in f["client"] + f["limit"]
+    return f["cause"] == "decode" and "ther programs" not in f["client"] and "cpu.others" not in f["facts"]
 
 
 def only_what_was_asked(f, ranks, points=2, least=15):
@@ -213,7 +215,7 @@ def only_what_was_asked(f, ranks, points=2, least=15):
     f.update(asked=asked, whole=whole, raw=raw, dlio=t["au_mean_percent"])
     assert len(f["r"]["ranks"]) == ranks and abs(whole - computed) <= 0.5, short(f)
     return (abs(whole - asked) <= points and raw - whole >= least and t["au_mean_percent"] - whole >= least and
-            f["limit"].startswith(f"Whole-run AU {whole:.1f} %") and taken(f, 0.15))
+            abs(100 - f["r"]["limit"]["lost_percent"] - whole) <= 0.5 and taken(f, 0.15))
 
 
 def taken_cases():
@@ -241,7 +243,7 @@ def taken_cases():
         yield ("a quota of 0.01 processors for the worker threads alone, during an epoch",
                workers_with_quota(0.01, COPIES), lambda f: throttled(f, 0.1) and "some of its threads" in f["client"])
     yield (f"one of {two} processors, 6 workers that decode", on_one(dict(DECODES, reader__read_threads=6)),
-           lambda f: own(f) and f"the one processor (of {two})" in f["limit"])
+           lambda f: own(f) and result_facts.find(f["r"]["limit"]["facts"], "cpu.self").get("online") == two)
 
 
 # ---- stopped and frozen ----
@@ -323,7 +325,7 @@ def frozen_often(length, pause, times, keys, after=0.5):
 
 def stood_often(length, times):
     def right(f):
-        m = re.search(r"In training, .*: the process stood still for ([\d.]+) s in all .*; (\d+) times\)", f["client"])
+        m = re.search(r"In training, .*\. The process was stopped for ([\d.]+) s in all .*; (\d+) times?\)", f["client"])
         return (bool(m) and abs(float(m[1]) - times * length) <= 0.2 * times * length and
                 abs(int(m[2]) - times) <= max(1, times // 8) and f["level"] in ("warn", "fail") and
                 f["cause"] == "stopped" and abs(f["lost"] - times * length) <= 0.3 * times * length)
@@ -348,7 +350,7 @@ def frozen_thread(length, keys, after=0.5):
 
 def stood(length, phase="training"):
     def right(f):
-        m = re.search(rf"In {phase}, threads had no processor .*: the process stood still for ([\d.]+) s", f["client"])
+        m = re.search(rf"In {phase}, threads had no processor .*\. The process was stopped for ([\d.]+) s", f["client"])
         ok = bool(m) and abs(float(m[1]) - length) <= 0.25 and f["level"] in ("warn", "fail")
         if phase == "training":
             return ok and f["cause"] == "stopped" and abs(f["lost"] - length) <= 0.3
@@ -358,7 +360,7 @@ def stood(length, phase="training"):
 
 def thread_stood(length):
     def right(f):
-        m = re.search(r"thread 'w\S+' was stopped or frozen for about ([\d.]+) s", f["client"])
+        m = re.search(r"[Tt]hread 'w\S+' was stopped or frozen for about ([\d.]+) s", f["client"])
         return (bool(m) and abs(float(m[1]) - length) <= 0.6 and f["level"] in ("warn", "fail") and
                 f["cause"] == "stopped" and abs(f["lost"] - length) <= 0.7)
     return right
@@ -447,14 +449,16 @@ def io_limit(tmp):
                                **{k: v for k, v in keys.items() if k not in ("fmt", "files")}), preexec_fn=g.in_it))
                 return facts(out)
             run(os.path.join(tmp, "unlimited"))
-            for file, value, words in [("blkio.throttle.read_bps_device", 18000000, "to 18 MB/s"),
-                                       ("blkio.throttle.read_iops_device", 70, "to 70 requests/s")]:
+            for file, value, words, figure in [
+                    ("blkio.throttle.read_bps_device", 18000000, "to 18 MB/s", "bytes_per_s"),
+                    ("blkio.throttle.read_iops_device", 70, "to 70 requests/s", "reads_per_s")]:
                 g.put(file, f"{number} {value}")
 
-                def once(n, file=file, words=words):
+                def once(n, file=file, value=value, figure=figure):
                     f = run(os.path.join(tmp, f"{file}-{n}"))
+                    group = result_facts.find(f["r"]["limit"]["facts"], "io_group") or {}
                     return (f["cause"] == "io_limit" and f["level"] == "warn" and
-                            f"({d.name}) {words}" in f["limit"] and f"({d.name}) {words}" in f["client"]), f
+                            group.get(figure) == value and group.get("device") == d.name), f
                 name = f"reads of a loop device limited by its control group {words}"
                 ok, f = attempts(name, once)
                 misses += report(name, ok, f)

@@ -7,6 +7,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+import result_facts  # noqa: E402
 from told import told  # noqa: E402
 from util import attempts, load, stoker, tiny  # noqa: E402
 
@@ -59,10 +60,12 @@ def check(case, n):
         needed = w["workers_for_90_percent"] or w.get("workers_best")
         more = workers * 2
         name = next(c for c in w["changes"] if f"reader.read_threads={more}" in c["change"].split())
+        promised = result_facts.reasons(r["limit"]["effects"]) & {"effect.workers", "effect.workers_below",
+                                                                  "effect.workers_enough"}
         told_unknown = w["untold"] is not None and "whole_au_percent" not in name
-        right = {"more": needed is not None and needed > workers and "would reach" in said,
-                 "none": needed is None and not told_unknown and "would reach" not in said,
-                 "unknown": told_unknown and "would reach" not in said}
+        right = {"more": needed is not None and needed > workers and promised,
+                 "none": needed is None and not told_unknown and not promised,
+                 "unknown": told_unknown and not promised}
         # reads that happened to be alone may tell it without a probe
         right["none or unknown"] = right["none"] or right["unknown"]
         right = right[expected]

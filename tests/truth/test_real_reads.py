@@ -501,12 +501,12 @@ def on_fuse(disk, tmp):
         evict(files(f"{source}/data") + evaluation_files(f"{source}/data"))
         r = run(f"{mount}/data", tmp, **EVAL)
         expect(r, "FUSE, 3 ms a read: its evaluation", "eval-bytes", "unknown|warn", "fuse.slow_fs does not report its reads", "came from the file system")
-        limit = r["limit"]["text"]
+        limit, place = r["limit"]["text"], r["limit"]["facts"][0].get("texts", {}).get("place")
         told(GROUP, "FUSE, 3 ms a read: what limits it", limit)
         check("FUSE, 3 ms a read: limited by its file system, of which nobody knows whether it is the storage",
               r["limit"]["cause"] in ("storage", "latency", "stream_bandwidth", "workers") and
-              "of the storage" not in limit and "by the storage" not in limit and
-              (r["limit"]["cause"] == "workers" or "the file system fuse.slow_fs" in limit), limit)
+              place != "storage" and
+              (r["limit"]["cause"] == "workers" or place == "file system fuse.slow_fs"), limit)
     with SlowFs(source, read_us=300) as mount:
         evict(files(f"{source}/data"))
         r = run(f"{mount}/data", tmp)

@@ -20,7 +20,7 @@ def wanted(base):
         threads = base.keys["reader__read_threads"]
         if base.kind == "compute":
             return change in BATCH
-        return (change.startswith((f"reader.read_threads={2 * threads} ", "sentence: ", "twice the")) or
+        return (change.startswith((f"reader.read_threads={2 * threads} ", "sentence: ", "change.")) or
                 (change in BATCH and base.kind in ("latency", "queue", "opens")))
     return want
 
@@ -29,7 +29,7 @@ def planned(base):
     """The changes of `wanted`, by the base alone, whatever a run finds out: the rows of the table are always the same."""
     k = base.keys
     changes = [workers(base, 2 * k["reader__read_threads"], k["reader__read_threads"], k["reader__prefetch_size"]),
-               *BATCH, *STORAGE, "twice the ranks"]
+               *BATCH, *STORAGE, "change.ranks"]
     return [c for c in changes if base.wanted(c) and (c not in STORAGE or can_apply(base, c)) and
             c != f"reader.batch_size={k['reader__batch_size']}"]
 

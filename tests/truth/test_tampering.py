@@ -753,15 +753,17 @@ def untouched(folder, least):
 
 
 def old_version(tmp, base):
-    """A result of a version without digests is read without a word, and says what it lacks."""
+    """A result of a version without digests and measures is read without a word, and says what it lacks."""
     at = tmp / "old"
     shutil.copytree(base, at)
     result = read(at / "result.json")
     del result["integrity"], result["run_id"]
+    result["schema"] = 1
+    (at / "measures.bin").unlink()
     write(at / "result.json", result)
     found, ours = findings(at)
     assert not ours, ours
-    assert any(u["name"] == "digests" for u in found["unchecked"]), found["unchecked"]
+    assert {"digests", "measures"} <= {u["name"] for u in found["unchecked"]}, found["unchecked"]
 
 
 def added_files(tmp, base):

@@ -11,6 +11,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+import result_facts  # noqa: E402
 from loop_device import LoopDevice, Unavailable, join  # noqa: E402
 from told import told, verdict  # noqa: E402
 from util import attempts, left_out, load, stoker, tiny  # noqa: E402
@@ -68,7 +69,7 @@ def stall(length, waited, count=1, cause=None):
             assert longest["waited_s"] < 0.1 * length and "hidden" in v["text"], s
         assert f"{longest['length_s']:.3g} s at" in v["text"], v
         if cause:
-            assert r["limit"]["cause"] == cause and "workers" not in r["limit"]["text"], r["limit"]
+            assert r["limit"]["cause"] == cause and not any("workers" in name for name in result_facts.reasons(result_facts.all_of(r))), r["limit"]
             assert not r.get("what_if", {}).get("changes"), r["what_if"]
     return check
 

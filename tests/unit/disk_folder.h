@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/file_system.h"
+#include "os/file_system.h"
 
 /* Makes a new folder on a file system that is not memory; false when there is none. */
 static inline bool disk_folder(char *out, size_t out_size, const char *name)

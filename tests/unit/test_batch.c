@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "../skip.h"
-#include "base/file_system.h"
+#include "os/file_system.h"
 #include "store/batch.h"
 
 /* What the program asked the system for, and what that says. */

@@ -15,7 +15,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/remove_tree.h"
-#include "jobtrace/trace_reader.h"
+#include "trace/trace_reader.h"
 #include "put_file.h"
 
 static char folder[256];

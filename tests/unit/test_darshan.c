@@ -14,8 +14,8 @@
 
 #include "../fuzz/darshan_pack.h"
 #include "base/file_in.h"
-#include "jobtrace/darshan/darshan_print.h"
-#include "jobtrace/trace_reader.h"
+#include "trace/darshan/darshan_log.h"
+#include "trace/trace_reader.h"
 
 #define FOLDER TEST_DATA "/darshan/"
 #define W2 FOLDER "torch/torch-npz-w2/0_python3_id24808-"

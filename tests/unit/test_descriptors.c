@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "jobtrace/descriptors.h"
-#include "jobtrace/job_log.h"
+#include "trace/descriptors.h"
+#include "trace/job_log.h"
 
 static void test_positions(void **state)
 {
@@ -247,8 +247,11 @@ static void test_model(void **state)
 
 /* ---- bounds ---- */
 
+#define FORKS (DESCRIPTORS_ENTRIES / DESCRIPTORS_OPEN - 1)
+
 static void test_hostile(void **state)
 {
+	static uint32_t fork[FORKS];
 	struct descriptors *d = descriptors_new();
 	uint32_t t = descriptors_table(d), u;
 
@@ -258,24 +261,33 @@ static void test_hostile(void **state)
 	descriptors_open(d, t, INT64_MAX, 1, 0, 0);
 	descriptors_close_range(d, t, INT64_MIN, INT64_MAX);
 	assert_int_equal(descriptors_file(d, t, INT64_MAX), JOB_NONE);
-	/* as many as are kept, and more: each far from the last */
-	for (int64_t i = 0; i < 100000; i++)
+	/* as many as are kept, and more: then the table is unknown, and begins anew */
+	for (int64_t i = 0; i < DESCRIPTORS_OPEN; i++)
 		descriptors_open(d, t, (i * 40503 * 32) & INT32_MAX, 1, 0, 0);
-	assert_true(descriptors_lost(d) > 0);
-	/* what was freed is there again */
-	descriptors_drop(d, t);
-	t = descriptors_table(d);
-	for (int64_t i = 0; i < 300000; i++)
+	assert_int_equal(descriptors_lost(d), 0);
+	descriptors_open(d, t, 1, 1, 0, 0);
+	assert_int_equal(descriptors_lost(d), 1);
+	assert_int_equal(descriptors_file(d, t, 0), JOB_NONE);
+	/* of all tables together */
+	for (int64_t i = 0; i < DESCRIPTORS_OPEN; i++)
 		descriptors_open(d, t, i, (uint32_t)i, 0, DESCRIPTOR_CLOEXEC);
-	assert_int_equal(descriptors_file(d, t, 299999), 299999);
-	/* forks of a large table cost nothing, and a change after each little: a copy of the table
-	 * each time would take hours */
-	for (int i = 0; i < 100000; i++) {
+	for (uint32_t i = 0; i < FORKS; i++)
+		fork[i] = descriptors_fork(d, t);
+	assert_int_equal(descriptors_lost(d), 1);
+	u = descriptors_fork(d, t);
+	assert_int_equal(descriptors_lost(d), 2);
+	assert_int_equal(descriptors_file(d, u, 5), JOB_NONE);
+	assert_int_equal(descriptors_file(d, fork[FORKS - 1], 5), 5);
+	/* what was freed is there again */
+	for (uint32_t i = 0; i < FORKS; i++)
+		descriptors_drop(d, fork[i]);
+	for (int i = 0; i < 1000; i++) {
 		u = descriptors_fork(d, t);
 		descriptors_close(d, u, i);
 		assert_int_equal(descriptors_file(d, u, i), JOB_NONE);
 		descriptors_drop(d, u);
 	}
+	assert_int_equal(descriptors_lost(d), 2);
 	assert_int_equal(descriptors_file(d, t, 5), 5);
 	t = descriptors_exec(d, t);
 	assert_int_equal(descriptors_file(d, t, 5), JOB_NONE);

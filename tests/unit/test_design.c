@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "study/design.h"
-#include "study/study_plan.h"
+#include "study/study.h"
 
 static char path[64];
 

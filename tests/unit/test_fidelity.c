@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "jobtrace/replay/fidelity.h"
+#include "trace/replay/fidelity.h"
 
 static void distances_of_distributions(void **state)
 {
@@ -61,7 +61,7 @@ static void make(struct job *job, const int64_t *bytes, size_t n)
 	job_init(job);
 	job->sees = JOB_SEES_REQUESTS | JOB_SEES_TIMES;
 	process = job_process(job, 1, "", JOB_NONE);
-	job_thread(job, process, 1);
+	job_add_thread(job, process, 1);
 	file = job_file(job, "/data/a", JOB_FILE_REGULAR);
 	for (size_t i = 0; i < n; i++)
 		add(job, file, (int64_t)i * 10000, bytes[i]);

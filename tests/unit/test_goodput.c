@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "capacity/goodput.h"
-#include "capacity/tail.h"
+#include "plan/goodput.h"
+#include "plan/point_fit.h"
 
 static void close_to(double got, double want, double tolerance)
 {

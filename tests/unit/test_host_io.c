@@ -15,8 +15,8 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/file_system.h"
-#include "base/mount.h"
+#include "os/file_system.h"
+#include "os/mount.h"
 #include "metric/host_io.h"
 #include "base/remove_tree.h"
 

@@ -20,7 +20,7 @@
 #include "base/file.h"
 #include "dlio_files.h"
 #include "format/indexed/indexed.h"
-#include "store/map.h"
+#include "store/mapped.h"
 
 #define MEGATRON_SAMPLES 277203535u
 #define MEGATRON_BYTES 2025u

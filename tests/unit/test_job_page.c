@@ -31,10 +31,10 @@ static void make_job(struct job *job, size_t workers, size_t rounds)
 	code = job_file(job, "/usr/lib/python3/os.py", JOB_FILE_REGULAR);
 	saved = job_file(job, "/out/ckpt.pt", JOB_FILE_REGULAR);
 	job_process(job, 100, "", JOB_NONE);
-	trainer = job_thread(job, 0, 100);
+	trainer = job_add_thread(job, 0, 100);
 	for (size_t w = 0; w < workers; w++) {
 		uint32_t p = job_process(job, 101 + (int64_t)w, "", 0);
-		uint32_t t = job_thread(job, p, 101 + (int64_t)w);
+		uint32_t t = job_add_thread(job, p, 101 + (int64_t)w);
 
 		for (size_t r = 0; r < rounds; r++) {
 			int64_t at = (int64_t)r * 10 * MS;
@@ -106,14 +106,14 @@ static double columns(const json_t *lanes, size_t lane, enum lane_state s, size_
 
 static void test_time_of_threads_is_kept(void **state)
 {
-	struct account a;
+	struct profile a;
 	struct job job;
 	json_t *lanes;
 	size_t n;
 
 	(void)state;
 	make_job(&job, 2, 10);
-	account_make(&a, &job);
+	profile_make(&a, &job);
 	a.role[0] = FILE_DATASET;
 	lanes = job_lanes(&a);
 	assert_int_equal(json_array_size(json_object_get(lanes, "lanes")), 3);
@@ -127,21 +127,21 @@ static void test_time_of_threads_is_kept(void **state)
 	assert_true(fabs(seconds(lanes, 0, LANE_PROGRAM) - 0.001) < 1e-9);
 	assert_true(fabs(seconds(lanes, 0, LANE_WRITE) - 0.001) < 1e-9);
 	json_decref(lanes);
-	account_release(&a);
+	profile_release(&a);
 	job_release(&job);
 }
 
 static void test_bytes_are_kept(void **state)
 {
 	const json_t *series, *rate;
-	struct account a;
+	struct profile a;
 	struct job job;
 	json_t *bytes;
 	double sum = 0, dt;
 
 	(void)state;
 	make_job(&job, 2, 10);
-	account_make(&a, &job);
+	profile_make(&a, &job);
 	a.role[0] = FILE_DATASET;
 	bytes = job_bytes(&a);
 	dt = json_number_value(json_object_get(bytes, "dt"));
@@ -152,19 +152,19 @@ static void test_bytes_are_kept(void **state)
 		sum += json_number_value(json_array_get(rate, i)) * dt;
 	assert_true(fabs(sum - 2 * 10 * 4096) < 1);
 	json_decref(bytes);
-	account_release(&a);
+	profile_release(&a);
 	job_release(&job);
 }
 
 static size_t page_size(size_t workers, size_t rounds)
 {
 	struct buf page = {0};
-	struct account a;
+	struct profile a;
 	struct job job;
 	size_t n;
 
 	make_job(&job, workers, rounds);
-	account_make(&a, &job);
+	profile_make(&a, &job);
 	job_page_render(&a, &page);
 	/* a name of a file neither ends the script nor commands a terminal */
 	assert_null(strstr(page.data, "train/</script>"));
@@ -172,7 +172,7 @@ static size_t page_size(size_t workers, size_t rounds)
 	assert_non_null(strstr(page.data, "</html>"));
 	n = page.len;
 	buf_release(&page);
-	account_release(&a);
+	profile_release(&a);
 	job_release(&job);
 	return n;
 }
@@ -190,7 +190,7 @@ static void test_size_is_bounded(void **state)
 static void test_without_requests(void **state)
 {
 	struct buf page = {0};
-	struct account a;
+	struct profile a;
 	struct job job;
 	json_t *none;
 	struct err e = {0};
@@ -200,11 +200,11 @@ static void test_without_requests(void **state)
 	job.source = "counters";
 	job.sees = JOB_SEES_COUNTS;
 	job_process(&job, 1, "", JOB_NONE);
-	job_thread(&job, 0, 1);
+	job_add_thread(&job, 0, 1);
 	job_file(&job, "/data/a.npz", JOB_FILE_REGULAR);
 	job.file[0].counts.read_size[2] = 5;
 	assert_int_equal(job_finish(&job, &e), 0);
-	account_make(&a, &job);
+	profile_make(&a, &job);
 	none = job_lanes(&a);
 	assert_true(json_is_null(none));
 	json_decref(none);
@@ -214,7 +214,7 @@ static void test_without_requests(void **state)
 	job_page_render(&a, &page);
 	assert_non_null(strstr(page.data, "\"Requests by size\""));
 	buf_release(&page);
-	account_release(&a);
+	profile_release(&a);
 	job_release(&job);
 }
 

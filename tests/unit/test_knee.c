@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "base/philox.h"
-#include "capacity/knee_search.h"
+#include "base/rng.h"
+#include "study/capacity.h"
 #include "readback/knee.h"
 
 #define TARGET 90.0

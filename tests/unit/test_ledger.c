@@ -391,7 +391,8 @@ static void without_files(void **state)
 static void memory_of_hosts(void **state)
 {
 	struct shape h = cold();
-	char text[512];
+	struct fact_list facts = {0};
+	const struct fact *f;
 	struct synth s;
 
 	(void)state;
@@ -399,10 +400,12 @@ static void memory_of_hosts(void **state)
 	fill(&s, &h);
 	s.r.nodes = 4;
 	s.r.usage[0].memory = (struct memory_pressure){0, (int64_t)mib(6 * h.files / 4), 0};
-	assert_true(limit_memory(&s.r, text, sizeof(text)));
-	assert_non_null(strstr(text, "75 MiB per epoch were fetched for files of 30 MiB"));
+	assert_true(limit_memory(&s.r, &facts));
+	f = fact_first(&facts, REASON_LIMIT_MEMORY_AGAIN);
+	assert_non_null(f);
+	assert_true(f->figure[0] == mib(75) && f->figure[1] == mib(30));
 	s.r.usage[0].memory.refault_bytes = (int64_t)mib(6 * h.files / 4) / 3;
-	assert_false(limit_memory(&s.r, text, sizeof(text)));
+	assert_false(limit_memory(&s.r, &facts));
 	synth_end(&s);
 }
 

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "cli/live.h"
-#include "cli/terminal.h"
+#include "screen/live.h"
+#include "screen/terminal.h"
 
 #define S NS_PER_S
 

@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "base/sysinfo.h"
+#include "os/sysinfo.h"
 #include "loader/tensorflow.h"
 #include "tf_vectors.h"
 

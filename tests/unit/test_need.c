@@ -278,7 +278,7 @@ static void expect_fed(struct synth *s, const char *cause, enum supply_source so
 	struct supply out;
 	char fed[128];
 
-	snprintf(s->r.judged.limit.cause, sizeof(s->r.judged.limit.cause), "%s", cause);
+	s->r.judged.limit.cause = cause_of(cause);
 	supply_find(&s->r, &s->m, &out);
 	assert_int_equal(out.source, source);
 	assert_string_equal(supply_fed_text(&out, fed, sizeof(fed)), text);

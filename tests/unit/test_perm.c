@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "base/perm.h"
 #include "base/rng.h"
 
 static void check_bijection(uint64_t n, uint64_t key)

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "capacity/sizing.h"
+#include "plan/sizing.h"
 
 /* 20 samples/s an accelerator of 100 MB. */
 static const struct duty duty = {.name = "w",

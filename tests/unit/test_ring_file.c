@@ -15,8 +15,8 @@
 
 #include "base/alloc.h"
 #include "base/file_out.h"
-#include "jobtrace/recording/recording.h"
-#include "jobtrace/recording/ring_file.h"
+#include "trace/recording/recording.h"
+#include "trace/recording/ring_file.h"
 
 #define RING_BYTES (RING_PAGE + 3 * 4096)
 

@@ -8,7 +8,6 @@
 #include <cmocka.h>
 
 #include "base/say.h"
-#include "base/shell.h"
 #include "base/utf8.h"
 
 static void check(const char *in, enum say_keep keep, const char *want)

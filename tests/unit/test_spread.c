@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "capacity/spread.h"
+#include "study/capacity.h"
 
 static void spread(const struct spread_host *host, size_t hosts, uint32_t n, const char *list)
 {

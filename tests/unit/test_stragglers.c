@@ -4,7 +4,8 @@
 #include <math.h>
 
 #include "judge/decompose.h"
-#include "result/json_result.h"
+#include "result/fields.h"
+#include "result/sink.h"
 #include "result/text.h"
 #include "result_synth.h"
 
@@ -49,6 +50,7 @@ static void two_hosts(struct synth *s)
 static void the_slow_host_is_found(void **state)
 {
 	const struct decomposition *d;
+	const struct part *all;
 	struct synth s;
 	json_t *o;
 
@@ -60,20 +62,19 @@ static void the_slow_host_is_found(void **state)
 	assert_int_equal(d->last_node, 1);
 	assert_true(d->last_node_share > 0.999);
 	assert_true(d->last_share < 0.51);
-	o = json_stragglers(&s.r);
-	assert_string_equal(
-		json_string_value(json_object_get(json_object_get(o, "slowest_host"), "host")),
-		"host1");
-	assert_string_equal(
-		json_string_value(json_object_get(json_object_get(o, "slowest_rank"), "host")),
-		"host1");
+	o = result_tree(&s.r, &s.m);
+	all = part(part(part_whole(o), F_RUN_TRAINING), F_TRAINING_STRAGGLERS);
+	assert_string_equal(figure_text(part(all, F_STRAGGLERS_HOST), F_SLOWEST_HOST_HOST),
+			    "host1");
+	assert_string_equal(figure_text(part(all, F_STRAGGLERS_RANK), F_SLOWEST_RANK_HOST),
+			    "host1");
 	json_decref(o);
 	synth_end(&s);
 }
 
 /* The same hosts; rank 3 is last each time, and rank 2 as long before it as said. Rank 3 takes 10
  * ms for a sample and rank 2 as many as said, the others 1 ms. */
-static void limit_of(double rank_2, double sample_2_ms, char *cause, char *text)
+static void limit_of(double rank_2, double sample_2_ms, struct limit *limit)
 {
 	struct synth s;
 
@@ -95,28 +96,31 @@ static void limit_of(double rank_2, double sample_2_ms, char *cause, char *text)
 	}
 	synth_metrics(&s);
 	synth_judge(&s);
-	strcpy(cause, s.r.judged.limit.cause);
-	strcpy(text, s.r.judged.limit.text);
+	*limit = s.r.judged.limit;
 	synth_end(&s);
 }
 
 /* One store behind two ranks may always serve the same one first. */
 static void a_host_is_slow_though_one_of_its_ranks_is_always_last(void **state)
 {
-	char cause[sizeof(((struct limit *)0)->cause)], text[sizeof(((struct limit *)0)->text)];
+	struct limit limit;
+	const struct fact *f;
 
 	(void)state;
-	limit_of(0.018, 1, cause, text);
-	assert_string_equal(cause, "slow_host");
-	assert_non_null(strstr(text, "host host1: its 2 ranks arrive last in 100 % of the steps, "
-				     "19 ms after those of other hosts"));
-	limit_of(0.001, 1, cause, text);
-	assert_string_equal(cause, "slow_rank");
+	limit_of(0.018, 1, &limit);
+	assert_int_equal(limit.cause, CAUSE_SLOW_HOST);
+	f = fact_first(&limit.facts, REASON_LIMIT_SLOW_HOST);
+	assert_non_null(f);
+	assert_string_equal(f->text[0], "host1");
+	assert_true(f->figure[0] == 2 && f->figure[1] == 1);
+	assert_true(fabs(f->figure[2] - 0.019) < 1e-9);
+	limit_of(0.001, 1, &limit);
+	assert_int_equal(limit.cause, CAUSE_SLOW_RANK);
 	/* half a step before it, always: as far as their reads began apart */
-	limit_of(0.007, 9, cause, text);
-	assert_string_equal(cause, "slow_host");
-	limit_of(0.007, 2, cause, text);
-	assert_string_equal(cause, "slow_rank");
+	limit_of(0.007, 9, &limit);
+	assert_int_equal(limit.cause, CAUSE_SLOW_HOST);
+	limit_of(0.007, 2, &limit);
+	assert_int_equal(limit.cause, CAUSE_SLOW_RANK);
 }
 
 /* A lost rank has no times; what is told is of the others. */

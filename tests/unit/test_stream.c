@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/philox.h"
+#include "base/rng.h"
 #include "dataset/order_proof.h"
 #include "tf_vectors.h"
 

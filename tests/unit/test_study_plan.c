@@ -15,9 +15,8 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "disk_folder.h"
-#include "study/forecast.h"
-#include "base/remove_tree.h"
 #include "study/study.h"
+#include "base/remove_tree.h"
 #include "../skip.h"
 
 static char folder[256];
@@ -86,7 +85,7 @@ static bool says(const struct study_plan *p, const char *words)
 static void test_done_rows(void **state)
 {
 	struct options a;
-	struct run_status status[1];
+	struct row_status status[1];
 	struct study_plan p;
 
 	(void)state;
@@ -130,7 +129,7 @@ static void test_failed_rows(void **state)
 {
 	struct options a;
 	struct study_plan p;
-	struct run_status status[1];
+	struct row_status status[1];
 	struct err e = {0};
 
 	(void)state;

@@ -13,7 +13,7 @@
 
 #include "put_file.h"
 
-#include "base/sysinfo.h"
+#include "os/sysinfo.h"
 
 static void load_text(const char *text, size_t n, struct sysinfo_pair **pairs, size_t *count)
 {

@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/system.h"
+#include "os/system.h"
 #include "base/remove_tree.h"
 
 static char root[64];

@@ -580,11 +580,15 @@ static struct processors *begin_loss(struct synth *s, double share)
 	return p;
 }
 
-static void limited(struct synth *s, const char *cause, const char *text)
+/* By a cause, with a fact whose first figure is as said. */
+static void limited(struct synth *s, enum cause cause, enum reason reason, double figure)
 {
-	assert_string_equal(s->r.judged.limit.cause, cause);
-	if (!strstr(s->r.judged.limit.text, text))
-		fail_msg("'%s' is not in '%s'", text, s->r.judged.limit.text);
+	const struct fact *f = fact_first(&s->r.judged.limit.facts, reason);
+
+	assert_string_equal(cause_name(s->r.judged.limit.cause), cause_name(cause));
+	assert_non_null(f);
+	if (!(fabs(f->figure[0] - figure) < 0.01))
+		fail_msg("%s: %g, not %g", reason_name(reason), f->figure[0], figure);
 }
 
 static void processors(void **state)
@@ -598,11 +602,10 @@ static void processors(void **state)
 	p->busy_ns = 1200000000;
 	p->nice = 7;
 	judge(&s);
-	expect(&s, "client", VERDICT_FAIL,
-	       "other programs used 93 % of the 2 processors, and this");
+	expect(&s, "client", VERDICT_FAIL, "ther programs used 93 % of the 2 processors");
 	expect(&s, "client", VERDICT_FAIL, "runs at nice 7");
 	expect(&s, "client", VERDICT_FAIL, "waited 0.1 s, 67 % of the time");
-	limited(&s, "other_programs", "had no processor for 30 % of the training time");
+	limited(&s, CAUSE_OTHER_PROGRAMS, REASON_LIMIT_NO_CPU_OTHERS, 0.30);
 	synth_end(&s);
 	p = begin_loss(&s, 0.3);
 	p->busy_ns = 1200000000;
@@ -620,8 +623,8 @@ static void processors(void **state)
 	p->cpu_ns = s.r.usage[0].cpu_ns = 1000000000;
 	p->busy_ns = 1040000000;
 	judge(&s);
-	expect(&s, "client", VERDICT_PASS, "the run itself used 81 % of the 2 processors");
-	assert_string_not_equal(s.r.judged.limit.cause, "other_programs");
+	expect(&s, "client", VERDICT_PASS, "he run itself used 81 % of the 2 processors");
+	assert_int_not_equal(s.r.judged.limit.cause, CAUSE_OTHER_PROGRAMS);
 	synth_end(&s);
 	/* a quota, used up */
 	p = begin_loss(&s, 0.9);
@@ -631,7 +634,7 @@ static void processors(void **state)
 	p->cpu_ns = s.r.usage[0].cpu_ns = 120000000;
 	judge(&s);
 	expect(&s, "client", VERDICT_FAIL, "may use 0.2 processors: it was throttled in 40 of 62");
-	limited(&s, "cpu_quota", "throttled in 40 of 62 periods");
+	limited(&s, CAUSE_CPU_QUOTA, REASON_CPU_QUOTA, 0.2);
 	synth_end(&s);
 	/* a quota that is never reached is not the reason */
 	p = begin_loss(&s, 0.9);
@@ -639,22 +642,22 @@ static void processors(void **state)
 	p->group[0] = (struct processor_group){.quota = 1.5, .periods = 62};
 	p->busy_ns = 1200000000;
 	judge(&s);
-	limited(&s, "other_programs", "other programs used 93 %");
+	limited(&s, CAUSE_OTHER_PROGRAMS, REASON_CPU_OTHERS, 0.93);
 	synth_end(&s);
 	/* stopped; and one thread */
 	p = begin_loss(&s, 0.9);
 	p->stopped_ns = 170000000;
 	p->stops = 1;
 	judge(&s);
-	expect(&s, "client", VERDICT_FAIL, "the process stood still for 0.17 s in all");
-	limited(&s, "stopped", "limited by an interruption: the process stood still for 0.17 s");
+	expect(&s, "client", VERDICT_FAIL, "he process was stopped for 0.17 s in all");
+	limited(&s, CAUSE_STOPPED, REASON_CPU_STOPPED, 0.17);
 	synth_end(&s);
 	p = begin_loss(&s, 0.9);
 	p->frozen_ns = 170000000;
 	p->freezes = 1;
 	snprintf(p->frozen_thread, sizeof(p->frozen_thread), "w0.1");
 	judge(&s);
-	limited(&s, "stopped", "thread 'w0.1' was stopped or frozen for about 0.17 s");
+	limited(&s, CAUSE_STOPPED, REASON_CPU_FROZEN, 0.17);
 	synth_end(&s);
 }
 
@@ -705,8 +708,9 @@ static void processors_of_hosts(void **state)
 	snprintf(s.r.process[1].hostname, sizeof(s.r.process[1].hostname), "far");
 	s.r.usage[0].cpu_train_process = 1;
 	judge(&s);
-	expect(&s, "client", VERDICT_FAIL, "other programs on host far used");
-	limited(&s, "other_programs", "on host far");
+	expect(&s, "client", VERDICT_FAIL, "ther programs on host far used");
+	limited(&s, CAUSE_OTHER_PROGRAMS, REASON_CPU_OTHERS, 0.93);
+	assert_string_equal(fact_first(&s.r.judged.limit.facts, REASON_CPU_OTHERS)->text[0], "far");
 	synth_end(&s);
 }
 

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "format/indexed/indexed.h"
-#include "store/map.h"
+#include "store/mapped.h"
 
 /* Files kept mapped by a reader; further ones are mapped anew, the longest unused giving way. DLIO
  * maps all files of its rank when a worker begins, and keeps them; a process has 65,530 maps. */

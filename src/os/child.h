@@ -1,0 +1,44 @@
+#pragma once
+/* Child processes by argument vector, never through a shell. Each is the leader of a process group
+ * of its own, so that it and what it started can be ended together; it gets SIGTERM when the thread
+ * that started it dies. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/thread.h"
+
+struct child {
+	pid_t pid;         /* 0: none runs */
+	int status;        /* of waitpid, once it ended */
+	int64_t ending_ns; /* since when it cannot end; 0: it does not try */
+};
+
+/* Starts argv[0] (looked up in PATH) with stdin from /dev/null and stdout and stderr appended to
+ * the file `log`, or inherited when it is NULL. Signals are unblocked in it. Fails with a sentence
+ * when the program cannot be executed. Call from the main thread. */
+int child_start(struct child *c, const char *const *argv, const char *log, struct err *e);
+/* true when it has ended within timeout_ns (0: looks only), or for a second as far as it can
+ * (child_cannot_end); then c->pid is 0 and status is set. */
+bool child_wait(struct child *c, int64_t timeout_ns);
+/* SIGTERM, and again once `hurry` (may be NULL) is set to STOP_HURRY, up to grace_ns, then SIGKILL;
+ * has ended afterwards, as far as it can. */
+void child_end(struct child *c, int64_t grace_ns, const struct stop_flag *hurry);
+/* Kills what a child that has ended, of process group `group` (its number), left behind there. */
+void child_end_rest(pid_t group);
+/* Whether the process has ended as far as it can: a thread of it is in a request to storage that
+ * never returns, so that waitpid(2) does not tell of it. `*status` is then what it would tell. */
+bool child_cannot_end(pid_t pid, int *status);
+/* 0 for exit status 0; else "ended with status 3" or "was killed by signal 9 (Killed)". */
+int child_outcome(const struct child *c, char *out, size_t out_size);
+
+/* ---- what a child of the program said in its log ---- */
+
+/* The sentence with which it ended: the last line "stoker: ..." of `log` without that word, else
+ * how it ended (`outcome`, of child_outcome), the last line "who: what" of the log (its first line
+ * without one), and where the log is kept
+ * (`kept`). `out` may be `outcome`. */
+void child_log_reason(const char *log, const char *outcome, const char *kept, char *out,
+		      size_t out_size);

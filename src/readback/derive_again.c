@@ -1,0 +1,286 @@
+/* result.json made again: the measures of the run are loaded, judged by the rules of this program
+ * and written as a tree, which is compared with the file. What follows from measures and was
+ * changed differs. What another build of the program judged is not compared: its rules may have
+ * been other ones, and what is said of the run is what today's rules say. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/build_id.h"
+#include "base/file.h"
+#include "base/file_in.h"
+#include "judge/judge.h"
+#include "readback/derivation.h"
+#include "readback/result_folder.h"
+#include "result/measures.h"
+#include "result/sink.h"
+
+#define PATH_MOST 160
+#define MEASURES_MOST ((size_t)4 << 30)
+/* Results before this schema have no measures. */
+#define SCHEMA_OF_MEASURES 2
+
+/* Not from measures: who wrote it, with what, and the configuration, which is a measure of nothing
+ * and compared with .hydra elsewhere. */
+static const char *const not_measured[] = {
+	"schema", "program",       "version",     "workload",  "overrides",
+	"trace",  "configuration", "environment", "integrity",
+};
+/* What the rules of judging make of measures. */
+static const char *const judged[] = {
+	"verdicts", "measured", "limit", "what_if", "fleet", "need", "ledger",
+};
+/* The same within other sections. */
+static const char *const judged_parts[] = {"steadiness", "stragglers"};
+/* What takes a hundred times as long as all else. */
+static const char *const predicted[] = {"limit", "what_if", "fleet"};
+
+static bool is_listed(const char *key, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(key, list[i]) == 0)
+			return true;
+	return false;
+}
+#define IS_LISTED(key, list) is_listed(key, list, sizeof(list) / sizeof((list)[0]))
+
+/* Where two trees are compared. */
+struct place {
+	struct derive *d;
+	bool same; /* this build wrote the file: words are figures as any other */
+	char path[PATH_MOST];
+};
+
+static void compare(struct place *at, const json_t *stated, const json_t *made);
+
+static void compare_below(struct place *at, const json_t *stated, const json_t *made,
+			  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+static void compare_below(struct place *at, const json_t *stated, const json_t *made,
+			  const char *fmt, ...)
+{
+	size_t length = strlen(at->path);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(at->path + length, sizeof(at->path) - length, fmt, ap);
+	va_end(ap);
+	compare(at, stated, made);
+	at->path[length] = '\0';
+}
+
+static void compare_members(struct place *at, const json_t *stated, json_t *made)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(made, key, value) if (at->same || !IS_LISTED(key, judged_parts))
+		compare_below(at, json_object_get(stated, key), value, ".%s", key);
+}
+
+static void compare_elements(struct place *at, const json_t *stated, const json_t *made)
+{
+	size_t n = json_array_size(made);
+
+	derive_holds(at->d, json_array_size(stated) == n,
+		     "%s has %zu entries, but %zu follow from the measures of the run.", at->path,
+		     json_array_size(stated), n);
+	for (size_t i = 0; i < n && i < json_array_size(stated); i++)
+		compare_below(at, json_array_get(stated, i), json_array_get(made, i), "[%zu]", i);
+}
+
+static bool same_kind(const json_t *a, const json_t *b)
+{
+	return json_typeof(a) == json_typeof(b) || (json_is_number(a) && json_is_number(b)) ||
+	       (json_is_boolean(a) && json_is_boolean(b));
+}
+
+static void compare(struct place *at, const json_t *stated, const json_t *made)
+{
+	/* what is not known may be left out; another build may have known fewer figures */
+	if (!stated && (json_is_null(made) || !at->same))
+		return;
+	if (!stated || !same_kind(stated, made)) {
+		derive_holds(at->d, !at->same && (json_is_null(made) || json_is_null(stated)),
+			     "%s is %s, but follows from the measures of the run.", at->path,
+			     stated ? "of another kind" : "missing");
+		return;
+	}
+	if (json_is_object(made))
+		compare_members(at, stated, (json_t *)(uintptr_t)made);
+	else if (json_is_array(made))
+		compare_elements(at, stated, made);
+	else if (json_is_number(made))
+		derive_equal(at->d, json_number_value(stated), json_number_value(made),
+			     "the measures of the run", "%s", at->path);
+	else if (json_is_string(made) && at->same)
+		derive_text(at->d, json_string_value(stated), json_string_value(made),
+			    "the measures of the run", "%s", at->path);
+	else if (!json_is_string(made))
+		derive_holds(at->d, json_typeof(stated) == json_typeof(made),
+			     "%s is not what follows from the measures of the run.", at->path);
+}
+
+static bool is_this_build(const struct run_record *r)
+{
+	const char *build = derive_string(
+		json_object_get(json_object_get(r->result, "environment"), "versions"), "build");
+
+	return build && strcmp(build, build_id) == 0;
+}
+
+static void compare_result(struct audit *a, size_t i, json_t *made)
+{
+	const struct run_record *r = &a->record[i];
+	struct derive figures = derive_begin(a, i, "figures", "measures",
+					     "figures of result.json made again from the measures "
+					     "of the run (measures.bin)");
+	struct derive verdicts = derive_begin(a, i, "verdict", "judgement",
+					      "verdicts, headline, limit and predictions of "
+					      "result.json made again from the measures of the "
+					      "run");
+	struct place at = {.same = is_this_build(r)};
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(made, key, value)
+	{
+		bool of_rules = IS_LISTED(key, judged);
+
+		if (IS_LISTED(key, not_measured) || (of_rules && !at.same) ||
+		    (a->quick && IS_LISTED(key, predicted)))
+			continue;
+		at.d = of_rules ? &verdicts : &figures;
+		compare_below(&at, json_object_get(r->result, key), value, "result.json %s", key);
+	}
+	if (!at.same)
+		derive_unchecked(&verdicts,
+				 "another build of this program wrote them: it is judged by "
+				 "today's rules");
+	else if (a->quick)
+		derive_unchecked(&verdicts,
+				 "limit and predictions are made again by 'audit' without --quick, "
+				 "of at most %d results",
+				 AUDIT_PREDICTED_MOST);
+}
+
+/* The other files of figures. */
+struct files {
+	const struct run_record *r;
+	struct derive d;
+};
+
+static void compare_file(void *arg, const char *name, const json_t *made)
+{
+	struct files *f = arg;
+	struct place at = {.d = &f->d, .same = is_this_build(f->r)};
+	struct err e = {0};
+	json_t *stated = result_folder_json(f->r->folder, name, &e);
+
+	snprintf(at.path, sizeof(at.path), "%s ", name);
+	if (stated)
+		compare(&at, stated, made);
+	else
+		derive_unchecked(&f->d, "'%.60s' cannot be compared", name);
+	json_decref(stated);
+}
+
+/* One result again, as far as it is known. */
+struct again {
+	struct dataset dataset;
+	bool has_dataset;
+	struct result result;
+	struct run_metrics m;
+};
+
+static int judge_again(struct again *g, const struct audit *a, struct run_record *r,
+		       const struct buf *file, const char *path, struct err *e)
+{
+	int rc;
+
+	g->has_dataset = dataset_init(&g->dataset, &r->workload, e) == 0;
+	if (!g->has_dataset && e->code == -ENOMEM)
+		return -ENOMEM;
+	rc = measures_read(&g->result, &r->workload, g->has_dataset ? &g->dataset : NULL,
+			   file->data, file->len, path, e);
+	if (rc == 0)
+		rc = metrics_compute(&g->m, &g->result, e);
+	if (rc == 0)
+		rc = a->quick ? judge_trust(&g->result, &g->m, e)
+			      : judge_result(&g->result, &g->m, e);
+	return rc;
+}
+
+static void again_release(struct again *g)
+{
+	metrics_release(&g->m);
+	measures_release(&g->result);
+	if (g->has_dataset)
+		dataset_release(&g->dataset);
+}
+
+static json_t *compare_again(struct audit *a, size_t i, const struct again *g)
+{
+	json_t *made = result_tree(&g->result, &g->m);
+	struct files f = {.r = &a->record[i]};
+	struct err e = {0};
+
+	compare_result(a, i, made);
+	f.d = derive_begin(a, i, "figures", "files",
+			   "files of DLIO's names made again from the measures of the run");
+	if (sinks_render(&g->result, &g->m, compare_file, &f, &e) < 0)
+		derive_unchecked(&f.d, "%.200s", e.text);
+	return made;
+}
+
+/* Why there is nothing to compare with: of a result that should have measures, it is damage. */
+static void say_no_measures(struct audit *a, size_t i, const struct err *e)
+{
+	const struct run_record *r = &a->record[i];
+	struct derive d;
+
+	if (derive_number(r->result, "schema") >= SCHEMA_OF_MEASURES) {
+		struct finding *f = audit_add(a, i, "figures", AUDIT_FAIL);
+
+		f->damage = true;
+		finding_say(f, "%s.", e->text);
+		finding_advise(f, "Restore the file as the run left it, or repeat the run.");
+		return;
+	}
+	d = derive_begin(a, i, "figures", "measures", "result.json");
+	derive_unchecked(&d, "an earlier version wrote it, which kept no measures of the run");
+}
+
+json_t *derive_again(struct audit *a, size_t i)
+{
+	struct run_record *r = (struct run_record *)(uintptr_t)&a->record[i];
+	AUTO_FREE char *path = path_join(r->folder, MEASURES_FILE);
+	struct again g = {0};
+	struct buf file = {0};
+	struct err e = {0};
+	json_t *made = NULL;
+	int rc = 0;
+
+	if (!r->ours)
+		return NULL;
+	if (!r->has_workload)
+		rc = err_set(&e, ERR_DATA,
+			     "the configuration of '%s' cannot be read: nothing can be judged",
+			     r->folder);
+	if (rc == 0)
+		rc = file_read(path, MEASURES_MOST, &file, &e);
+	if (rc == 0)
+		rc = judge_again(&g, a, r, &file, path, &e);
+	/* without memory for it there is no answer: it would be another one */
+	if (rc == -ENOMEM)
+		out_of_memory_for("%s", path);
+	if (rc == 0)
+		made = compare_again(a, i, &g);
+	else
+		say_no_measures(a, i, &e);
+	again_release(&g);
+	buf_release(&file);
+	return made;
+}

@@ -1,0 +1,1194 @@
+/* The measures of a run as a file. What its structs are made of is said here once, member by
+ * member; how members become bytes is the same for all of them. */
+#include "result/measures.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "codec/columns.h"
+#include "metric/series.h"
+
+static const char first_line[] = "stoker measures 1\n";
+#define MEMORY_TIMES 512
+#define MEMORY_LEAST ((size_t)64 << 20)
+
+/* ---- what the structs are made of ---- */
+
+#define SHAPE struct proc_io
+static const struct member proc_io_members[] = {
+	V(known), V(rchar_bytes), V(read_bytes), V(write_bytes), V(syscr),
+};
+DEFINE_SHAPE(proc_io);
+#undef SHAPE
+
+#define SHAPE struct checkpoint_stat
+static const struct member checkpoint_stat_members[] = {
+	V(files), V(payload_bytes), V(file_bytes), V(part_ns), V(total_ns),
+};
+DEFINE_SHAPE(checkpoint_stat);
+#undef SHAPE
+
+#define SHAPE struct checkpoint_times
+static const struct member checkpoint_times_members[] = {
+	V(number),
+	V(epoch),
+	V(step),
+	V(total_steps),
+	V(done),
+	V(begin_ns),
+	V(end_ns),
+	V(begin_wall_ns),
+	V(end_wall_ns),
+	V(stall_ns),
+	V(wait_ns),
+	V(stage_ns),
+	V(waited_ns),
+	S(stat, checkpoint_stat),
+	S(io_before, proc_io),
+	S(io_after, proc_io),
+	V(disk_known),
+	V(disk_before_bytes),
+	V(disk_after_bytes),
+};
+DEFINE_SHAPE(checkpoint_times);
+#undef SHAPE
+
+#define SHAPE struct step_times
+static const struct member step_times_members[] = {
+	V(ask_ns),         V(got_ns),        V(compute_begin_ns),
+	V(compute_end_ns), V(barrier_in_ns), V(barrier_out_ns),
+	V(share),          V(over_compute),  V(service_us),
+	V(ready_us),       V(late_compute),  V(late_barrier),
+};
+DEFINE_SHAPE(step_times);
+#undef SHAPE
+
+#define SHAPE struct phase
+static const struct member phase_members[] = {
+	V(kind),        V(number),     V(begin_ns), V(end_ns),  V(begin_wall_ns),
+	V(end_wall_ns), V(first_step), V(steps),    V(samples),
+};
+DEFINE_SHAPE(phase);
+#undef SHAPE
+
+#define SHAPE struct order_proof
+static const struct member order_proof_members[] = {
+	V(count),
+	V(sum_a),
+	V(sum_b),
+	V(refused),
+};
+DEFINE_SHAPE(order_proof);
+#undef SHAPE
+
+#define SHAPE struct epoch_split
+static const struct member epoch_split_members[] = {
+	V(wait_ns),
+	V(work_ns),
+	V(batches),
+	V(ready),
+	V(service_ns),
+	V(service_sq),
+	V(delivery_ns),
+	V(waited),
+	V(framework_start_ns),
+	V(framework_step_ns),
+	V(framework_loop_ns),
+	V(framework_late_ns),
+};
+DEFINE_SHAPE(epoch_split);
+#undef SHAPE
+
+#define SHAPE struct requested
+static const struct member requested_members[] = {
+	V(known),
+	V(asked_bytes),
+	V(returned_bytes),
+};
+DEFINE_SHAPE(requested);
+#undef SHAPE
+
+#define SHAPE struct rank_epoch
+static const struct member rank_epoch_members[] = {
+	V(begin_wall_ns),
+	V(train_end_wall_ns),
+	V(end_wall_ns),
+	V(begin_ns),
+	V(train_end_ns),
+	V(end_ns),
+	V(blocks),
+	V(saves),
+	V(loads),
+	V(steps_planned),
+	V(has_eval),
+	S(delivered, order_proof),
+	S(eval_delivered, order_proof),
+	S(rest, order_proof),
+	S(eval_rest, order_proof),
+	V(accounted),
+	V(eval_accounted),
+	S(split, epoch_split),
+	S(eval_split, epoch_split),
+	V(payload_bytes),
+	V(eval_payload_bytes),
+	S(train_requested, requested),
+	S(eval_requested, requested),
+	V(framework_ns),
+	V(eval_framework_ns),
+};
+DEFINE_SHAPE(rank_epoch);
+#undef SHAPE
+
+#define SHAPE struct hist
+static const struct member hist_members[] = {
+	V(total), V(min), V(max), V(sum), V(count),
+};
+DEFINE_SHAPE(hist);
+#undef SHAPE
+
+#define SHAPE struct read_seen
+static const struct member read_seen_members[] = {
+	V(begin_ns),
+	V(end_ns),
+	V(bytes),
+};
+DEFINE_SHAPE(read_seen);
+#undef SHAPE
+
+#define SHAPE struct io_latency
+static const struct member io_latency_members[] = {
+	V(total),
+	V(max_ns),
+	V(count),
+};
+DEFINE_SHAPE(io_latency);
+#undef SHAPE
+
+/* the requests of a log are chunks of their own */
+#define SHAPE struct read_log
+static const struct member read_log_members[] = {
+	V(apart),
+	V(wide),
+	V(n),
+};
+DEFINE_SHAPE(read_log);
+#undef SHAPE
+
+#define SHAPE __typeof__(((struct io_stat *)0)->kind[0])
+static const struct member io_kind_members[] = {
+	V(requests), V(asked_bytes), V(returned_bytes), V(busy_ns), S(latency_ns, hist),
+};
+DEFINE_SHAPE(io_kind);
+#undef SHAPE
+
+#define SHAPE struct io_stat
+static const struct member io_members[] = {
+	S(kind, io_kind),
+	S(reads, read_log),
+	S(opens, read_log),
+	S(sized, io_latency),
+};
+DEFINE_SHAPE(io);
+#undef SHAPE
+
+#define SHAPE struct slow_sample
+static const struct member slow_sample_members[] = {
+	V(sample),
+	V(begin_ns),
+	V(ns),
+};
+DEFINE_SHAPE(slow_sample);
+#undef SHAPE
+
+#define SHAPE struct slow_samples
+static const struct member slow_samples_members[] = {
+	V(least_ns),
+	V(n),
+	S(kept, slow_sample),
+};
+DEFINE_SHAPE(slow_samples);
+#undef SHAPE
+
+#define SHAPE struct service_times
+static const struct member service_times_members[] = {
+	V(n),
+	V(stride),
+	V(seen),
+	V(ns),
+};
+DEFINE_SHAPE(service_times);
+#undef SHAPE
+
+#define SHAPE struct rank_result
+static const struct member rank_members[] = {
+	V(worker_busy_ns),         V(worker_idle_ns),     V(preprocess_ns), V(drain_ns),
+	V(transport_ns),           V(unpack_ns),          V(pin_ns),        V(framework_ns),
+	V(framework_beyond_ns),    V(train_busy_ns),      V(workers),       V(prefetch_batches),
+	S(service, service_times), S(slow, slow_samples), V(sample_ns),     V(lost),
+};
+DEFINE_SHAPE(rank);
+#undef SHAPE
+
+#define SHAPE struct block_counters
+static const struct member block_counters_members[] = {
+	V(known),         V(reads),   V(read_bytes), V(writes),
+	V(written_bytes), V(busy_ms), V(queued_ms),  V(under_way),
+};
+DEFINE_SHAPE(block_counters);
+#undef SHAPE
+
+#define SHAPE struct net_io
+static const struct member net_io_members[] = {
+	V(known),      V(received_bytes),      V(sent_bytes),      V(loopback_bytes),
+	V(rdma_known), V(rdma_received_bytes), V(rdma_sent_bytes),
+};
+DEFINE_SHAPE(net_io);
+#undef SHAPE
+
+#define SHAPE struct fs_client_io
+static const struct member fs_client_io_members[] = {
+	V(known), V(fetched_known), V(returned_bytes), V(fetched_bytes), V(sent_bytes),
+};
+DEFINE_SHAPE(fs_client_io);
+#undef SHAPE
+
+#define SHAPE struct host_io
+static const struct member host_io_members[] = {
+	S(whole, block_counters), S(part, block_counters), S(lower, block_counters),
+	S(net, net_io),           S(client, fs_client_io), S(disks, block_counters),
+};
+DEFINE_SHAPE(host_io);
+#undef SHAPE
+
+#define SHAPE struct memory_pressure
+static const struct member memory_pressure_members[] = {
+	V(stall_ns),
+	V(refault_bytes),
+	V(limit_bytes),
+};
+DEFINE_SHAPE(memory_pressure);
+#undef SHAPE
+
+#define SHAPE struct processor_group
+static const struct member processor_group_members[] = {
+	V(quota),      V(periods),       V(throttled_periods),       V(throttled_ns),       V(id),
+	V(of_threads), V(first_periods), V(first_throttled_periods), V(first_throttled_ns),
+};
+DEFINE_SHAPE(processor_group);
+#undef SHAPE
+
+#define SHAPE struct processors
+static const struct member processors_members[] = {
+	V(wall_ns),       V(waited_ns),   V(ran_ns),
+	V(cpu_ns),        V(busy_ns),     V(steal_ns),
+	V(pressure_ns),   V(involuntary), S(group, processor_group),
+	V(groups),        V(allowed),     V(online),
+	V(nice),          V(idle_class),  V(stopped_ns),
+	V(frozen_ns),     V(stops),       V(freezes),
+	V(frozen_thread),
+};
+DEFINE_SHAPE(processors);
+#undef SHAPE
+
+#define SHAPE struct residency
+static const struct member residency_members[] = {
+	V(known),
+	V(why),
+	V(memory),
+	V(file_system),
+	V(mincore),
+	V(files),
+	V(looked),
+	V(bytes),
+	V(cached_bytes),
+	V(reclaimed_bytes),
+	V(hosts),
+	V(process),
+	V(hosts_cached_bytes),
+};
+DEFINE_SHAPE(residency);
+#undef SHAPE
+
+#define SHAPE struct epoch_usage
+static const struct member usage_members[] = {
+	S(train, proc_io),
+	S(eval, proc_io),
+	S(host_train, host_io),
+	S(host_eval, host_io),
+	V(cpu_ns),
+	V(wall_ns),
+	V(host_cpu_ns),
+	S(memory, memory_pressure),
+	V(memory_process),
+	S(cpu_train, processors),
+	S(cpu_eval, processors),
+	V(cpu_train_process),
+	V(cpu_eval_process),
+	V(cpu_eval_ns),
+	V(evicted),
+	V(evict_ns),
+	S(cache_found, residency),
+	S(cache_start, residency),
+	S(cache_end, residency),
+	S(cache_eval, residency),
+	V(eval_wall_ns),
+	V(order_note),
+	V(order_kept),
+	V(eval_order_note),
+	V(eval_order_kept),
+};
+DEFINE_SHAPE(usage);
+#undef SHAPE
+
+#define SHAPE struct host_facts
+static const struct member host_facts_members[] = {
+	V(hostname), V(kernel), V(processor), V(cpu_count), V(usable_cpus), V(memory_gib),
+};
+DEFINE_SHAPE(host_facts);
+#undef SHAPE
+
+#define SHAPE struct result_process
+static const struct member process_members[] = {
+	V(hostname), V(node),           V(first_rank),      V(ranks),          V(lost),
+	V(own),      V(wall_offset_ns), V(offset_error_ns), V(peak_rss_bytes), S(host, host_facts),
+};
+DEFINE_SHAPE(process);
+#undef SHAPE
+
+#define SHAPE struct barrier_cost
+static const struct member barrier_members[] = {
+	V(count), V(median_s), V(mean_s),    V(max_s), V(way),     V(processes),
+	V(depth), V(messages), V(sockets_s), V(mpi_s), V(library),
+};
+DEFINE_SHAPE(barrier);
+#undef SHAPE
+
+#define SHAPE struct memory_copy
+static const struct member memory_copy_members[] = {V(threads), V(bytes_per_s)};
+DEFINE_SHAPE(memory_copy);
+#undef SHAPE
+
+#define SHAPE struct probe_point
+static const struct member probe_point_members[] = {
+	V(readers), V(seconds), V(samples), V(opens),     V(requests),
+	V(bytes),   V(open_s),  V(read_s),  V(longest_s), V(cpu_s),
+};
+DEFINE_SHAPE(probe_point);
+#undef SHAPE
+
+#define SHAPE struct probe
+static const struct member probe_members[] = {
+	V(asked),   V(done),        V(hung),      V(why),   V(cold),
+	V(evict_s), V(run_readers), V(processes), V(count), V(sized_count),
+};
+DEFINE_SHAPE(probe);
+#undef SHAPE
+
+#define SHAPE struct survey
+static const struct member survey_members[] = {
+	V(named),
+	V(distinct),
+	V(mapped),
+	V(mapped_bytes),
+	V(hole_files),
+	V(hole_bytes),
+	V(compressed_files),
+	V(inline_files),
+	V(twin_files),
+	V(shared_files),
+	V(counted),
+	V(sparse_files),
+	V(samples),
+	V(files),
+	V(bytes),
+	V(files_as_generated),
+	V(zero_files),
+	V(constant_files),
+	V(copied_files),
+	V(other_files),
+	V(failed_files),
+	V(derivable),
+	V(out_of_time),
+	V(first),
+};
+DEFINE_SHAPE(survey);
+#undef SHAPE
+
+#define SHAPE struct presence_result
+static const struct member presence_members[] = {
+	V(how), V(files_found), V(sizes_checked), V(note), S(survey, survey),
+};
+DEFINE_SHAPE(presence);
+#undef SHAPE
+
+#define SHAPE struct block_device
+static const struct member block_device_members[] = {
+	V(name),
+	V(path),
+};
+DEFINE_SHAPE(block_device);
+#undef SHAPE
+
+#define SHAPE struct block_list
+static const struct member block_list_members[] = {
+	V(n),
+	S(device, block_device),
+};
+DEFINE_SHAPE(block_list);
+#undef SHAPE
+
+#define SHAPE struct block_tree
+static const struct member block_tree_members[] = {
+	S(whole, block_list),
+	S(part, block_list),
+	S(lower, block_list),
+	V(loop),
+	V(memory),
+	V(cached),
+	V(unseen),
+};
+DEFINE_SHAPE(block_tree);
+#undef SHAPE
+
+#define SHAPE struct fs_client
+static const struct member fs_client_members[] = {
+	V(kind), V(network), V(uncounted), V(local_server), V(type), V(place), V(name),
+};
+DEFINE_SHAPE(fs_client);
+#undef SHAPE
+
+#define SHAPE struct io_limit
+static const struct member io_limit_members[] = {
+	V(device),
+	V(bytes_per_s),
+	V(reads_per_s),
+};
+DEFINE_SHAPE(io_limit);
+#undef SHAPE
+
+#define SHAPE struct host_io_source
+static const struct member source_members[] = {
+	S(tree, block_tree), S(client, fs_client), S(disks, block_list), V(file_system),
+	V(memory),           V(interfaces),        S(limit, io_limit),
+};
+DEFINE_SHAPE(source);
+#undef SHAPE
+
+#define SHAPE struct checkpoint_totals
+static const struct member totals_members[] = {
+	V(ranks),
+	V(writers),
+	V(files),
+	V(model_bytes),
+	V(optimizer_bytes),
+	V(total_bytes),
+	V(whole_ranks),
+	V(whole_bytes),
+	V(dlio_model_bytes),
+	V(dlio_optimizer_bytes),
+};
+DEFINE_SHAPE(totals);
+#undef SHAPE
+
+#define SHAPE struct series_point
+static const struct member point_members[] = {
+	V(t_ns),           S(disk, block_counters), S(process, proc_io),
+	V(process_cpu_ns), V(cpu_busy_ticks),       V(cpu_all_ticks),
+	V(cached_bytes),   V(dirty_bytes),          V(available_bytes),
+	V(user),
+};
+DEFINE_SHAPE(point);
+#undef SHAPE
+
+#define SHAPE struct probe_log
+static const struct member probe_log_members[] = {
+	V(n),
+	V(apart),
+	V(wide),
+};
+DEFINE_SHAPE(probe_log);
+#undef SHAPE
+
+#define SHAPE struct err
+static const struct member err_members[] = {
+	V(code),
+	V(text),
+};
+DEFINE_SHAPE(err);
+#undef SHAPE
+
+#define SHAPE struct result
+static const struct member result_members[] = {
+	V(status),
+	S(reason, err),
+	V(unwritable),
+	V(begin_wall_ns),
+	V(end_wall_ns),
+	V(begin_ns),
+	V(trained),
+	V(evaluated),
+	V(generated),
+	V(only_evaluated),
+	V(checkpointed),
+	S(checkpoint_totals, totals),
+	V(checkpoint_parameters),
+	V(generation.files),
+	V(generation.skipped),
+	V(generation.bytes),
+	V(generation.wall_ns),
+	V(generation.mean_file_bytes),
+	V(ranks),
+	V(epochs_planned),
+	V(epochs_begun),
+	V(epochs_done),
+	V(steps_per_epoch),
+	V(eval_steps),
+	V(dropped_samples),
+	V(processes),
+	V(nodes),
+	S(host, host_facts),
+	V(memory_bound_bytes),
+	V(peak_rss_bytes),
+	S(presence, presence),
+	V(shuffle_seed),
+	S(barrier, barrier),
+	S(memory_copy, memory_copy),
+	S(probe, probe),
+	V(folder),
+	V(id),
+};
+DEFINE_SHAPE(result);
+#undef SHAPE
+
+/* What of a result is there at all, and what of its dataset was seen. */
+struct holds {
+	bool ranks, save_io, load_io, eval_io, usage, processes, source, checkpoint_source, series,
+		dataset;
+	uint64_t name_total[DATASET_KINDS], seen_files[DATASET_KINDS], seen_bytes[DATASET_KINDS];
+};
+#define SHAPE struct holds
+static const struct member holds_members[] = {
+	V(ranks),      V(save_io),    V(load_io),           V(eval_io), V(usage),
+	V(processes),  V(source),     V(checkpoint_source), V(series),  V(dataset),
+	V(name_total), V(seen_files), V(seen_bytes),
+};
+DEFINE_SHAPE(holds);
+#undef SHAPE
+
+/* ---- what is in it, in the order of the file ---- */
+
+/* Arrays that are told in one chunk. */
+struct pieces {
+	struct piece *v;
+	size_t n, room;
+};
+
+static void add_piece(struct pieces *p, const void *at, size_t n)
+{
+	if (p->n == p->room) {
+		p->room = p->room ? 2 * p->room : 64;
+		p->v = xrealloc(p->v, p->room * sizeof(*p->v));
+	}
+	p->v[p->n++] = (struct piece){at, n};
+}
+
+/* Those of every level, gathered once for writing and, once there is memory for them, for reading.
+ */
+struct levels {
+	struct pieces io, seen, epoch, phase, step, save, load;
+};
+
+static void levels_release(struct levels *l)
+{
+	free(l->io.v);
+	free(l->seen.v);
+	free(l->epoch.v);
+	free(l->phase.v);
+	free(l->step.v);
+	free(l->save.v);
+	free(l->load.v);
+}
+
+static void add_io(struct levels *l, const struct io_stat *io)
+{
+	if (io)
+		add_piece(&l->io, io, 1);
+}
+
+/* The requests of all: two logs each. */
+static void add_logs(struct levels *l)
+{
+	for (size_t i = 0; i < l->io.n; i++) {
+		const struct io_stat *io = l->io.v[i].at;
+
+		add_piece(&l->seen, io->reads.seen, io->reads.n);
+		add_piece(&l->seen, io->opens.seen, io->opens.n);
+	}
+}
+
+static void add_all_io(struct levels *l, const struct result *r)
+{
+	for (uint32_t k = 0; r->rank && k < r->ranks_here; k++) {
+		add_io(l, &r->rank[k].train_io);
+		add_io(l, r->rank[k].save_io);
+		add_io(l, r->rank[k].load_io);
+	}
+	add_io(l, r->eval_io);
+}
+
+static void add_epochs(struct levels *l, const struct result *r)
+{
+	for (uint32_t k = 0; r->rank && k < r->ranks_here; k++)
+		add_piece(&l->epoch, r->rank[k].epoch, r->rank[k].epoch ? r->epochs_begun : 0);
+}
+
+#define EACH_EPOCH(l, ep)                                                                          \
+	for (size_t p_ = 0; p_ < (l)->epoch.n; p_++)                                               \
+		for (const struct rank_epoch *ep = (l)->epoch.v[p_].at,                            \
+					     *end_ = ep + (l)->epoch.v[p_].n;                      \
+		     ep < end_; ep++)
+
+static void add_phases(struct levels *l)
+{
+	EACH_EPOCH(l, ep)
+	{
+		add_piece(&l->phase, ep->block, ep->block ? ep->blocks : 0);
+		add_piece(&l->phase, &ep->eval, ep->has_eval);
+		add_piece(&l->save, ep->save, ep->saves);
+		add_piece(&l->load, ep->load, ep->loads);
+	}
+}
+
+static void add_steps(struct levels *l)
+{
+	for (size_t p = 0; p < l->phase.n; p++) {
+		const struct phase *phase = l->phase.v[p].at;
+
+		for (size_t i = 0; i < l->phase.v[p].n; i++)
+			add_piece(&l->step, phase[i].step, phase[i].step ? phase[i].steps : 0);
+	}
+}
+
+/* ---- writing ---- */
+
+static void put_one(struct buf *b, const char *name, const struct shape *shape, const void *at,
+		    size_t n)
+{
+	columns_put(b, name, shape, &(struct piece){at, n}, 1);
+}
+
+static void put_pieces(struct buf *b, const char *name, const struct shape *shape,
+		       const struct pieces *p)
+{
+	columns_put(b, name, shape, p->v, p->n);
+}
+
+/* Keys and values in turn. */
+static void put_pairs(struct buf *b, const char *name, const struct sysinfo_pair *pair, size_t n)
+{
+	const char **text = xcalloc(2 * n + 1, sizeof(*text));
+
+	for (size_t i = 0; i < n; i++) {
+		text[2 * i] = pair[i].key;
+		text[2 * i + 1] = pair[i].value;
+	}
+	columns_put_texts(b, name, text, 2 * n);
+	free(text);
+}
+
+static void put_epoch_pairs(struct buf *b, const char *of, uint32_t i,
+			    const struct sysinfo_pair *pair, size_t n)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s.%u", of, i);
+	if (n)
+		put_pairs(b, name, pair, n);
+}
+
+static void put_list(struct buf *b, const char *name, const struct str_list *l)
+{
+	columns_put_texts(b, name, (const char *const *)l->v, l->n);
+}
+
+static void put_processes(struct buf *b, const struct result *r)
+{
+	char of[48];
+
+	put_one(b, "processes", &shape_process, r->process, r->process ? r->processes : 0);
+	for (uint32_t p = 0; r->process && p < r->processes; p++) {
+		const struct result_process *one = &r->process[p];
+
+		put_epoch_pairs(b, "process_cpuinfo", p, one->host.cpuinfo,
+				one->host.cpuinfo_count);
+		put_epoch_pairs(b, "process_hostmeminfo", p, one->host.meminfo,
+				one->host.meminfo_count);
+		snprintf(of, sizeof(of), "process_meminfo.%u", p);
+		for (uint32_t i = 0; one->meminfo && i < r->epochs_begun; i++)
+			put_epoch_pairs(b, of, i, one->meminfo[i].pairs, one->meminfo[i].count);
+	}
+}
+
+/* Of each point the two logs of its requests. */
+static void put_probe(struct buf *b, const struct probe *p)
+{
+	uint32_t n = probe_points(p);
+	struct pieces points = {0}, logs = {0}, seen = {0};
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct probe_point *at = probe_point_at(p, i);
+
+		add_piece(&points, at, 1);
+		add_piece(&logs, &at->reads, 1);
+		add_piece(&logs, &at->open_log, 1);
+		add_piece(&seen, at->reads.seen, at->reads.n);
+		add_piece(&seen, at->open_log.seen, at->open_log.n);
+	}
+	put_pieces(b, "probe_points", &shape_probe_point, &points);
+	put_pieces(b, "probe_logs", &shape_probe_log, &logs);
+	put_pieces(b, "probe_seen", &shape_read_seen, &seen);
+	free(points.v);
+	free(logs.v);
+	free(seen.v);
+}
+
+static void put_series(struct buf *b, const struct series *s)
+{
+	size_t n;
+	const struct series_point *point = series_points(s, &n);
+
+	if (!s)
+		return;
+	put_one(b, "series_devices", &shape_block_list, series_devices(s), 1);
+	put_one(b, "series", &shape_point, point, n);
+}
+
+static struct holds holds_of(const struct result *r)
+{
+	const struct rank_result *first = r->rank && r->ranks_here ? r->rank : NULL;
+	struct holds h = {.ranks = first != NULL,
+			  .save_io = first && first->save_io,
+			  .load_io = first && first->load_io,
+			  .eval_io = r->eval_io != NULL,
+			  .usage = r->usage != NULL,
+			  .processes = r->process != NULL,
+			  .source = r->host_source != NULL,
+			  .checkpoint_source = r->checkpoint_source != NULL,
+			  .series = r->series != NULL,
+			  .dataset = r->dataset != NULL};
+
+	for (int k = 0; r->dataset && k < DATASET_KINDS; k++) {
+		h.name_total[k] = r->dataset->name_total[k];
+		h.seen_files[k] = r->dataset->seen_files[k];
+		h.seen_bytes[k] = r->dataset->seen_bytes[k];
+	}
+	return h;
+}
+
+void measures_put(const struct result *r, struct buf *out)
+{
+	const struct holds holds = holds_of(r);
+	struct levels l = {0};
+
+	add_all_io(&l, r);
+	add_logs(&l);
+	add_epochs(&l, r);
+	add_phases(&l);
+	add_steps(&l);
+	buf_puts(out, first_line);
+	put_one(out, "holds", &shape_holds, &holds, 1);
+	put_one(out, "result", &shape_result, r, 1);
+	put_list(out, "warnings", &r->workload->warnings);
+	put_list(out, "notes", &r->workload->notes);
+	put_pairs(out, "cpuinfo", r->host.cpuinfo, r->host.cpuinfo_count);
+	put_pairs(out, "meminfo", r->host.meminfo, r->host.meminfo_count);
+	put_pairs(out, "system", r->system.pair, r->system.pairs);
+	put_one(out, "source", &shape_source, r->host_source, r->host_source != NULL);
+	put_one(out, "checkpoint_source", &shape_source, r->checkpoint_source,
+		r->checkpoint_source != NULL);
+	put_one(out, "ranks", &shape_rank, r->rank, r->rank ? r->ranks_here : 0);
+	put_pieces(out, "io", &shape_io, &l.io);
+	put_pieces(out, "seen", &shape_read_seen, &l.seen);
+	put_pieces(out, "epochs", &shape_rank_epoch, &l.epoch);
+	put_pieces(out, "phases", &shape_phase, &l.phase);
+	put_pieces(out, "steps", &shape_step_times, &l.step);
+	put_pieces(out, "saves", &shape_checkpoint_times, &l.save);
+	put_pieces(out, "loads", &shape_checkpoint_times, &l.load);
+	put_one(out, "usage", &shape_usage, r->usage, r->usage ? r->epochs_begun : 0);
+	for (uint32_t i = 0; r->usage && i < r->epochs_begun; i++)
+		put_epoch_pairs(out, "epoch_meminfo", i, r->usage[i].meminfo,
+				r->usage[i].meminfo_count);
+	put_processes(out, r);
+	put_probe(out, &r->probe);
+	put_series(out, r->series);
+	columns_put_texts(out, "end", (const char *const[]){"end"}, 1);
+	levels_release(&l);
+}
+
+/* ---- reading ---- */
+
+struct loading {
+	struct columns_in in;
+	struct result *r;
+	const struct dataset *dataset; /* NULL: none */
+	struct err *e;
+	int rc; /* the first failure; what follows does nothing */
+};
+
+static void get_pieces(struct loading *x, const char *name, const struct shape *shape,
+		       const struct pieces *p)
+{
+	if (x->rc == 0)
+		x->rc = columns_get(&x->in, name, shape, p->v, p->n, x->e);
+}
+
+static void get_one(struct loading *x, const char *name, const struct shape *shape, void *at,
+		    size_t n)
+{
+	if (x->rc == 0)
+		x->rc = columns_get(&x->in, name, shape, &(struct piece){at, n}, 1, x->e);
+}
+
+static void *room(struct loading *x, size_t n, size_t size)
+{
+	void *p = x->rc == 0 ? columns_room(&x->in, n, size, x->e) : NULL;
+
+	if (!p && x->rc == 0)
+		x->rc = x->e->code;
+	return p;
+}
+
+static void demand(struct loading *x, bool holds, const char *what)
+{
+	if (x->rc == 0 && !holds)
+		x->rc = err_set(x->e, -EINVAL, "'%s' is damaged: %s cannot be", x->in.name, what);
+}
+
+struct pair_list {
+	struct sysinfo_pair *pair;
+	size_t n;
+	bool value; /* comes next */
+};
+
+static void take_pair(void *arg, const char *text)
+{
+	struct pair_list *l = arg;
+
+	if (l->value)
+		l->pair[l->n++].value = xstrdup(text);
+	else
+		l->pair[l->n].key = xstrdup(text);
+	l->value = !l->value;
+}
+
+static void get_pairs(struct loading *x, const char *name, struct sysinfo_pair **out, size_t *count)
+{
+	size_t n = columns_count(&x->in, name) / 2;
+	struct pair_list l = {0};
+
+	if (n == 0)
+		return;
+	l.pair = room(x, n + 1, sizeof(*l.pair));
+	if (!l.pair)
+		return;
+	x->rc = columns_get_texts(&x->in, name, take_pair, &l, x->e);
+	if (l.value) /* a key without its value */
+		free(l.pair[l.n].key);
+	*out = l.pair;
+	*count = l.n;
+}
+
+static void get_epoch_pairs(struct loading *x, const char *of, uint32_t i,
+			    struct sysinfo_pair **out, size_t *count)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s.%u", of, i);
+	get_pairs(x, name, out, count);
+}
+
+static void take_text(void *arg, const char *text)
+{
+	str_list_add(arg, xstrdup(text));
+}
+
+static void get_list(struct loading *x, const char *name, struct str_list *l)
+{
+	str_list_release(l);
+	if (x->rc == 0)
+		x->rc = columns_get_texts(&x->in, name, take_text, l, x->e);
+}
+
+static struct host_io_source *get_source(struct loading *x, bool there, const char *name)
+{
+	struct host_io_source *s = there ? room(x, 1, sizeof(*s)) : NULL;
+
+	if (!s)
+		return NULL;
+	get_one(x, name, &shape_source, s, 1);
+	demand(x,
+	       s->tree.whole.n <= BLOCK_DEVICES_MAX && s->tree.part.n <= BLOCK_DEVICES_MAX &&
+		       s->tree.lower.n <= BLOCK_DEVICES_MAX && s->disks.n <= BLOCK_DEVICES_MAX &&
+		       s->client.kind <= FS_CLIENT_LUSTRE,
+	       "its storage path");
+	return s;
+}
+
+static void get_ranks(struct loading *x, const struct holds *h)
+{
+	struct result *r = x->r;
+	uint64_t samples = x->dataset ? dataset_samples(x->dataset, DATASET_TRAIN) : UINT64_MAX;
+
+	demand(x, columns_count(&x->in, "ranks") == r->ranks && r->ranks > 0,
+	       "the number of ranks");
+	r->rank = room(x, r->ranks, sizeof(*r->rank));
+	if (!r->rank)
+		return;
+	r->ranks_here = r->ranks;
+	get_one(x, "ranks", &shape_rank, r->rank, r->ranks);
+	for (uint32_t k = 0; x->rc == 0 && k < r->ranks; k++) {
+		struct rank_result *one = &r->rank[k];
+
+		one->epoch = room(x, r->epochs_begun, sizeof(*one->epoch));
+		if (h->save_io)
+			one->save_io = room(x, 1, sizeof(*one->save_io));
+		if (h->load_io)
+			one->load_io = room(x, 1, sizeof(*one->load_io));
+		demand(x, one->service.n <= SERVICE_KEPT && one->slow.n <= SLOW_SAMPLES_KEPT,
+		       "a rank's samples");
+		for (uint32_t i = 0; x->rc == 0 && i < one->slow.n; i++)
+			demand(x, one->slow.kept[i].sample < samples, "a sample");
+	}
+}
+
+static void get_io(struct loading *x, struct levels *l)
+{
+	add_all_io(l, x->r);
+	get_pieces(x, "io", &shape_io, &l->io);
+	for (size_t i = 0; i < l->io.n; i++) {
+		const struct io_stat *io = l->io.v[i].at;
+
+		demand(x, io->reads.n <= READ_LOG_KEPT && io->opens.n <= READ_LOG_KEPT,
+		       "a log of requests");
+	}
+	if (x->rc == 0)
+		add_logs(l);
+	get_pieces(x, "seen", &shape_read_seen, &l->seen);
+}
+
+static void get_epochs(struct loading *x, struct levels *l)
+{
+	add_epochs(l, x->r);
+	get_pieces(x, "epochs", &shape_rank_epoch, &l->epoch);
+	for (size_t p = 0; p < l->epoch.n; p++)
+		for (size_t i = 0; x->rc == 0 && i < l->epoch.v[p].n; i++) {
+			struct rank_epoch *ep =
+				(struct rank_epoch *)(uintptr_t)l->epoch.v[p].at + i;
+
+			ep->block = room(x, ep->blocks, sizeof(*ep->block));
+			ep->save = room(x, ep->saves, sizeof(*ep->save));
+			ep->load = room(x, ep->loads, sizeof(*ep->load));
+			ep->block_capacity = ep->block ? ep->blocks : 0;
+			ep->save_capacity = ep->saves;
+		}
+	if (x->rc < 0)
+		return;
+	add_phases(l);
+	get_pieces(x, "phases", &shape_phase, &l->phase);
+	get_pieces(x, "saves", &shape_checkpoint_times, &l->save);
+	get_pieces(x, "loads", &shape_checkpoint_times, &l->load);
+	for (size_t p = 0; p < l->phase.n; p++)
+		for (size_t i = 0; x->rc == 0 && i < l->phase.v[p].n; i++) {
+			struct phase *one = (struct phase *)(uintptr_t)l->phase.v[p].at + i;
+
+			demand(x, one->kind <= PHASE_EVAL, "the kind of a phase");
+			one->step = room(x, one->steps, sizeof(*one->step));
+			one->capacity = one->steps;
+		}
+	if (x->rc == 0)
+		add_steps(l);
+	get_pieces(x, "steps", &shape_step_times, &l->step);
+}
+
+static void get_usage(struct loading *x)
+{
+	struct result *r = x->r;
+	uint32_t processes = r->processes ? r->processes : 1;
+
+	r->usage = room(x, r->epochs_begun, sizeof(*r->usage));
+	if (!r->usage)
+		return;
+	get_one(x, "usage", &shape_usage, r->usage, r->epochs_begun);
+	for (uint32_t i = 0; x->rc == 0 && i < r->epochs_begun; i++) {
+		struct epoch_usage *u = &r->usage[i];
+
+		get_epoch_pairs(x, "epoch_meminfo", i, &u->meminfo, &u->meminfo_count);
+		demand(x,
+		       u->order_kept <= ORDER_UNKNOWN && u->eval_order_kept <= ORDER_UNKNOWN &&
+			       u->cpu_train_process < processes &&
+			       u->cpu_eval_process < processes && u->memory_process < processes &&
+			       u->cache_start.process < processes &&
+			       u->cache_end.process < processes &&
+			       u->cache_found.process < processes &&
+			       u->cache_eval.process < processes &&
+			       u->cpu_train.groups <= PROCESSOR_GROUPS_MAX &&
+			       u->cpu_eval.groups <= PROCESSOR_GROUPS_MAX,
+		       "what is counted of an epoch");
+	}
+}
+
+static void get_processes(struct loading *x)
+{
+	struct result *r = x->r;
+	char of[48];
+
+	demand(x, columns_count(&x->in, "processes") == r->processes, "the number of processes");
+	r->process = room(x, r->processes, sizeof(*r->process));
+	get_one(x, "processes", &shape_process, r->process, r->processes);
+	for (uint32_t p = 0; x->rc == 0 && p < r->processes; p++) {
+		struct result_process *one = &r->process[p];
+
+		demand(x,
+		       one->node < r->nodes && one->first_rank <= r->ranks &&
+			       one->ranks <= r->ranks - one->first_rank,
+		       "the host or the ranks of a process");
+		get_epoch_pairs(x, "process_cpuinfo", p, &one->host.cpuinfo,
+				&one->host.cpuinfo_count);
+		get_epoch_pairs(x, "process_hostmeminfo", p, &one->host.meminfo,
+				&one->host.meminfo_count);
+		one->meminfo = room(x, r->epochs_begun, sizeof(*one->meminfo));
+		snprintf(of, sizeof(of), "process_meminfo.%u", p);
+		for (uint32_t i = 0; one->meminfo && i < r->epochs_begun; i++)
+			get_epoch_pairs(x, of, i, &one->meminfo[i].pairs, &one->meminfo[i].count);
+	}
+}
+
+static void get_log(struct loading *x, struct probe_log *l, struct pieces *seen)
+{
+	l->seen = room(x, l->n, sizeof(*l->seen));
+	add_piece(seen, l->seen, l->seen ? l->n : 0);
+}
+
+static void get_probe(struct loading *x)
+{
+	struct probe *p = &x->r->probe;
+	struct pieces points = {0}, logs = {0}, seen = {0};
+	uint32_t n;
+
+	p->hung = false;
+	n = x->rc == 0 ? probe_points(p) : 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct probe_point *at = probe_point_at(p, i);
+
+		add_piece(&points, at, 1);
+		add_piece(&logs, &at->reads, 1);
+		add_piece(&logs, &at->open_log, 1);
+	}
+	get_pieces(x, "probe_points", &shape_probe_point, &points);
+	get_pieces(x, "probe_logs", &shape_probe_log, &logs);
+	for (size_t i = 0; i < logs.n; i++)
+		get_log(x, (struct probe_log *)(uintptr_t)logs.v[i].at, &seen);
+	get_pieces(x, "probe_seen", &shape_read_seen, &seen);
+	free(points.v);
+	free(logs.v);
+	free(seen.v);
+}
+
+static void get_series(struct loading *x)
+{
+	size_t n = columns_count(&x->in, "series");
+	struct block_list *devices = room(x, 1, sizeof(*devices));
+	struct series_point *point = room(x, n, sizeof(*point));
+
+	if (devices && point) {
+		get_one(x, "series_devices", &shape_block_list, devices, 1);
+		get_one(x, "series", &shape_point, point, n);
+		demand(x, devices->n <= BLOCK_DEVICES_MAX, "the devices of its curves");
+	}
+	if (devices && point && x->rc == 0)
+		x->r->series = series_of(devices, point, n);
+	else
+		free(point);
+	free(devices);
+}
+
+static void get_result(struct loading *x, struct workload *w, struct dataset *d)
+{
+	struct result *r = x->r;
+	struct holds h = {0};
+	struct levels l = {0};
+
+	if (columns_count(&x->in, "end") != 1)
+		x->rc = err_set(x->e, -EINVAL, "'%s' is damaged: its end is missing", x->in.name);
+	get_one(x, "holds", &shape_holds, &h, 1);
+	get_one(x, "result", &shape_result, r, 1);
+	demand(x,
+	       r->status <= RUN_FAILED && r->barrier.way <= BARRIER_MPI &&
+		       r->presence.how <= PRESENCE_ASSUMED && r->epochs_done <= r->epochs_begun &&
+		       r->epochs_begun <= r->epochs_planned,
+	       "its status, its epochs or its barrier");
+	demand(x, r->probe.count <= PROBE_POINTS_MAX && r->probe.sized_count <= PROBE_SIZED_MAX,
+	       "the number of points of its probe");
+	if (x->rc < 0)
+		r->probe = (struct probe){0};
+	get_list(x, "warnings", &w->warnings);
+	get_list(x, "notes", &w->notes);
+	get_pairs(x, "cpuinfo", &r->host.cpuinfo, &r->host.cpuinfo_count);
+	get_pairs(x, "meminfo", &r->host.meminfo, &r->host.meminfo_count);
+	get_pairs(x, "system", &r->system.pair, &r->system.pairs);
+	r->host_source = get_source(x, h.source, "source");
+	r->checkpoint_source = get_source(x, h.checkpoint_source, "checkpoint_source");
+	if (h.ranks)
+		get_ranks(x, &h);
+	if (h.eval_io)
+		r->eval_io = room(x, 1, sizeof(*r->eval_io));
+	if (x->rc == 0) {
+		get_io(x, &l);
+		get_epochs(x, &l);
+	}
+	if (h.usage)
+		get_usage(x);
+	if (h.processes)
+		get_processes(x);
+	get_probe(x);
+	if (h.series)
+		get_series(x);
+	levels_release(&l);
+	if (x->rc == 0 && h.dataset && d &&
+	    memcmp(h.name_total, d->name_total, sizeof(h.name_total)) != 0)
+		x->rc = dataset_set_name_total(d, h.name_total, x->e);
+	for (int k = 0; h.dataset && d && k < DATASET_KINDS; k++) {
+		d->seen_files[k] = h.seen_files[k];
+		d->seen_bytes[k] = h.seen_bytes[k];
+	}
+	r->dataset = h.dataset ? d : NULL;
+}
+
+int measures_read(struct result *r, struct workload *w, struct dataset *d, const char *data,
+		  size_t n, const char *name, struct err *e)
+{
+	size_t head = sizeof(first_line) - 1;
+	struct loading x = {.r = r, .dataset = d, .e = e};
+
+	*r = (struct result){.workload = w};
+	if (n < head || memcmp(data, first_line, head) != 0)
+		return err_set(e, -EINVAL,
+			       "'%s' does not begin as the measures of a run do: it is damaged, or "
+			       "of a later version",
+			       name);
+	x.rc = columns_open(&x.in, data + head, n - head, name, MEMORY_LEAST + MEMORY_TIMES * n, e);
+	if (x.rc == 0)
+		get_result(&x, w, d);
+	return x.rc;
+}
+
+void measures_release(struct result *r)
+{
+	/* no more was made */
+	r->epochs_planned = r->epochs_begun;
+	result_release(r);
+}

@@ -1,0 +1,262 @@
+#pragma once
+/* How many accelerators a storage feeds: runs of one workload with growing numbers of them, each a
+ * run of the program itself with its result folder; and how fast it takes checkpoints.
+ * docs/capacity.md. */
+#include <jansson.h>
+
+#include "readback/knee.h"
+#include "result/judgement.h"
+#include "study/runner.h"
+#include "workload/workload.h"
+
+#define CAPACITY_NAME "capacity.json"
+
+/* ---- hosts ---- */
+
+/* A host, and how many processes it has where every process of the list has the same ranks. */
+struct spread_host {
+	const char *name;
+	uint32_t processes;
+};
+
+uint32_t spread_processes(const struct spread_host *host, size_t hosts);
+/* Appends "--hosts", LIST, "-n", N for the run. As the list says where the processes can have as
+ * many each; else the hosts get what is left in turn, and every process the most that divides what
+ * each host has. Hosts without an accelerator are left out. */
+void spread_put(const struct spread_host *host, size_t hosts, uint32_t accelerators,
+		struct str_list *command);
+
+/* ---- the search ---- */
+
+struct capacity_options {
+	struct runner_base base;
+	const char *name;               /* of the workload, for people */
+	const char *folder;             /* of results */
+	uint32_t max;                   /* accelerators, or writers */
+	double time_s;                  /* of the training of one point, at most */
+	double target;                  /* percent */
+	const struct spread_host *host; /* that the accelerators are spread over, with ssh; */
+	size_t hosts;                   /* 0: this one, without it */
+	const struct str_list *ssh;     /* words that 'stoker run' needs for that */
+	bool keep_data;                 /* what was generated for the search stays */
+	const struct stop_flag *stop;
+};
+
+/* One run of a point, as its result says. NaN: not known. */
+struct capacity_run {
+	uint32_t accelerators;
+	unsigned repeat; /* from 1: folder "ACCELERATORS/REPEAT" */
+	uint64_t steps;  /* of a rank that were asked for */
+	bool full;       /* it cannot be longer: time, or data */
+	bool outdated;   /* the storage has changed since */
+	bool client;     /* the client limited it, and AU misses the target */
+	double au, error, blocks, step_s;
+	double disturbed; /* points of AU lost for want of a processor; half of it is in `error` */
+	double whole_au;
+	/* read in the time that is measured, not before it; bytes that requests returned */
+	double samples_per_s, bytes_per_s;
+	/* Share of the processors, 0 to 1: with any program, of the host that had it hardest; with
+	 * this run, of all its hosts. */
+	double client_busy, run_busy;
+	double cached_share; /* of the bytes, from the page cache */
+	double seconds;      /* wall time of the process */
+	char storage[16];    /* measured.storage */
+	enum cause cause;    /* limit */
+	char text[1024];     /* the same in sentences */
+	char failed[64];     /* a verdict that fails, other than the length of the run; "" */
+};
+
+enum capacity_event_kind {
+	CAPACITY_GENERATE, /* data is being generated: `bytes` */
+	CAPACITY_RUN,      /* a run begins: seconds it is expected to take, NaN */
+	CAPACITY_TICK,     /* ten times a second meanwhile: seconds since it began */
+	CAPACITY_FOUND,    /* a run was already there */
+	CAPACITY_DONE,     /* a run ended */
+	CAPACITY_CHANGED,  /* the storage is another than at first: the search begins again */
+};
+
+struct capacity_event {
+	enum capacity_event_kind kind;
+	uint32_t accelerators;
+	unsigned repeat;
+	double seconds, expected_s, bytes;
+	const struct capacity_run *run; /* of FOUND and DONE */
+};
+typedef void (*capacity_event_fn)(void *arg, const struct capacity_event *event);
+
+struct capacity {
+	const struct capacity_options *o;
+	struct capacity_run *run; /* in the order in which they were made */
+	size_t runs;
+	struct knee knee; /* of those that are not outdated */
+	bool complete;
+	bool changed; /* the storage changed; AU of one number before and after */
+	uint32_t changed_at;
+	double changed_from, changed_to;
+	char stopped_by[ERR_TEXT_MAX];   /* why it ends below `max` without a knee: too few files,
+					    ...; "" */
+	double need_samples, need_bytes; /* of one accelerator at 100 %; NaN */
+	char data[1024];                 /* where the samples are */
+	bool made_data;
+	double seconds; /* of all runs */
+	capacity_event_fn tell;
+	void *arg;
+};
+
+/* Searches, or goes on with a search of the same settings in o->folder. Each run ends in its folder
+ * before the next begins, so that a killed search loses one run. ERR_CANCELED once the stop is set:
+ * what is known is in `c`. ERR_USAGE: the folder has another search; the workload has no AU.
+ * Release in any case. */
+int capacity_find(struct capacity *c, const struct workload *w, const struct capacity_options *o,
+		  capacity_event_fn tell, void *arg, struct err *e);
+void capacity_release(struct capacity *c);
+
+/* The run that tells best why more accelerators miss the target: the longest of the smallest number
+ * that does; NULL: none does. */
+const struct capacity_run *capacity_limited(const struct capacity *c);
+/* The longest run of a number; NULL. */
+const struct capacity_run *capacity_longest(const struct capacity *c, uint32_t accelerators);
+
+/* "17 accelerators (95 %: 16 to 18)", "at least 24 accelerators", "no accelerator". Appended. */
+void capacity_put_answer(const struct capacity *c, struct buf *out);
+/* The answer, what the storage delivered, what limits, and the curve. */
+void capacity_text(const struct capacity *c, struct buf *out);
+json_t *capacity_json(const struct capacity *c);
+/* One line of the curve, for progress. */
+void capacity_put_run(const struct capacity_run *r, struct buf *out);
+
+/* ---- checkpoints ---- */
+
+/* One number of writers. NaN: not known. */
+struct writers_point {
+	uint32_t writers;
+	double bytes;                 /* of a checkpoint, all writers */
+	double write_s, read_s;       /* of one checkpoint, the slowest writer; mean */
+	double write_rate, read_rate; /* bytes/s */
+	double read_cached;           /* share of the bytes that the page cache gave back */
+	double seconds;
+};
+
+/* How fast a storage takes and gives back checkpoints: runs of checkpoints alone with 1, 2, 4, ...
+ * writers, until more of them bring nothing. */
+struct writers {
+	struct writers_point point[32];
+	size_t points;
+	bool complete;
+	char stopped_by[ERR_TEXT_MAX]; /* why more writers could not be measured; "" */
+};
+
+/* As capacity_find; o->max is the largest number of writers. The checkpoints are synced, and lie in
+ * a folder of their own below checkpoint.checkpoint_folder, which is removed after each run. */
+int writers_find(struct writers *x, const struct workload *w, const struct capacity_options *o,
+		 capacity_event_fn tell, void *arg, struct err *e);
+void writers_text(const struct writers *x, const struct capacity_options *o, struct buf *out);
+json_t *writers_json(const struct writers *x, const struct capacity_options *o);
+
+/* ---- what both searches share ---- */
+
+/* The folder of a search: of one search at a time, and of those with the same settings alone, so
+ * that no other search's runs are taken or replaced. */
+struct search_folder {
+	char key[SHA256_HEX]; /* of the settings; for capacity.json */
+	struct file_lock lock;
+};
+
+/* Makes the folder and locks it. `of`: what is searched. ERR_USAGE when it has another search, one
+ * that is running, or results of anything else. Ends with file_unlock in any case. */
+int search_folder_open(struct search_folder *f, const struct capacity_options *o, const char *of,
+		       struct err *e);
+/* Writes `answer`, which it takes, as capacity.json. */
+int search_folder_save(const struct search_folder *f, const struct capacity_options *o,
+		       json_t *answer, struct err *e);
+/* The row of a run with so many accelerators and these overrides beyond the user's. */
+void search_row(const struct capacity_options *o, uint32_t accelerators, unsigned repeat,
+		uint64_t steps, const struct str_list *keys, struct runner_row *row);
+extern const char search_mark[], search_log[];
+/* Whether a failure only means that this machine has too little for so many. */
+bool search_lacks_resources(const struct err *why);
+
+/* ---- its data ---- */
+
+/* Where the samples of a search come from, and how many steps of a run they are enough for: a
+ * dataset that is there, one that is generated for the search and grows with it, or one that each
+ * run makes in its own memory. */
+
+enum samples_kind {
+	SAMPLES_GIVEN, /* files that are there */
+	SAMPLES_OWN,   /* files generated for the search */
+	SAMPLES_RUN,   /* of each run: its store keeps nothing, or there are no files */
+};
+
+struct samples {
+	enum samples_kind kind;
+	char *folder;   /* of the dataset */
+	char *above;    /* the nearest folder above it, or itself, that was there before; NULL */
+	uint64_t files; /* SAMPLES_OWN: that the next run has; SAMPLES_RUN: that it generates */
+	uint64_t made;  /* SAMPLES_OWN: that an earlier or this search began to generate; 0: none */
+	bool whole;     /* SAMPLES_OWN: it has generated them all */
+	double given;   /* SAMPLES_GIVEN: samples */
+	double file_bytes;
+	uint64_t per_file, batch;
+	uint32_t workers; /* of a rank */
+	uint64_t ahead;   /* batches */
+	bool evicts;      /* it is read cold unless the user says otherwise */
+};
+
+/* How a point is run: 0 steps: all of each epoch. */
+struct samples_plan {
+	uint64_t steps; /* of a rank, all epochs; as many as can be had, at most `want` */
+	uint64_t epochs;
+	uint64_t measured; /* of them, without those that each epoch's start leaves out */
+	bool all;          /* more cannot be had */
+};
+
+/* ERR_USAGE when the workload cannot be searched: it does not train, or computes in no time. */
+int samples_init(struct samples *s, const struct workload *w, struct err *e);
+void samples_release(struct samples *s);
+/* Plans `measured` steps of `accelerators`, beyond those that the start leaves out. `keys` gets
+ * what the run has to be told. -ENODATA, with the sentence: there are too few files for this number
+ * of accelerators, and no more can be had; -ENOMEM: this machine has too little memory; *most gets
+ * how many it is enough for. Generates nothing: what is planned depends on the numbers asked for so
+ * far alone. */
+int samples_plan(struct samples *s, const struct capacity *c, uint32_t accelerators,
+		 uint64_t measured, struct samples_plan *plan, struct str_list *keys,
+		 uint32_t *most, struct err *e);
+/* Generates the files that were planned, where they are not there. */
+int samples_make(struct samples *s, const struct capacity *c, struct err *e);
+/* Removes what was generated, unless it is to be kept. */
+int samples_clean(const struct samples *s, const struct capacity *c, struct err *e);
+
+/* ---- its next point ---- */
+
+/* Which number of accelerators is measured next: doubling, then between the numbers that meet the
+ * target and those that miss it, then again near the knee. A pure function of what was measured, so
+ * that a search which was killed goes the same way again. */
+
+/* Runs of one number, at most. */
+#define SEARCH_RUNS_MOST 3
+/* Of the two numbers at the knee. */
+#define SEARCH_RUNS_KNEE 2
+
+struct search_step {
+	bool done;
+	uint32_t accelerators;
+	bool longer; /* as long as may be: it is near the knee, or was not decided */
+};
+
+/* What a search may measure. */
+struct search_bounds {
+	double target;  /* percent */
+	uint32_t most;  /* numbers above are not measured */
+	uint32_t whole; /* from SEARCH_WHOLE_FROM times that on only its multiples; 0: any */
+};
+#define SEARCH_WHOLE_FROM 50
+
+/* The next step after `run`s, in the order in which they were made. A client that limits ends the
+ * way upwards like a storage. */
+struct search_step search_next(const struct knee_run *run, size_t runs,
+			       const struct search_bounds *b);
+/* `accelerators`, or the next number below it that may be measured. */
+uint32_t search_number(const struct search_bounds *b, uint32_t accelerators);
+/* The distance of the two numbers at the knee at which a search ends: 1, or 2 %. */
+uint32_t search_resolution(uint32_t accelerators);

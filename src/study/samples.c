@@ -1,0 +1,498 @@
+#include "study/capacity.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/file_in.h"
+#include "os/file_system.h"
+#include "base/remove_tree.h"
+#include "os/sysinfo.h"
+#include "base/transfer.h"
+#include "conf/override.h"
+#include "dataset/dataset.h"
+#include "dataset/manifest.h"
+#include "loader/loader.h"
+#include "readback/result_folder.h"
+#include "result/json_out.h"
+#include "run/foresee.h"
+#include "workload/key.h"
+
+#define MARK_NAME "stoker_capacity.json"
+#define MANIFEST_MOST (1u << 20)
+#define EPOCHS_MOST 16
+#define ACCELERATORS_FIRST 4    /* that the first files are enough for */
+static const double ROOM = 0.8; /* of the free space, or memory, that a dataset may take */
+static const double GENERATE_S = 24 * 3600;
+
+static bool has_files(const struct workload *w)
+{
+	return workload_base_store(w)->flags & STORE_HAS_FILES &&
+	       !(workload_format(w)->flags & FORMAT_NO_IO);
+}
+
+/* 1: it is, or is not there. */
+static int folder_is_empty(const char *path, struct err *e)
+{
+	DIR *d = WITH_MEMORY(opendir(path));
+	struct dirent *entry;
+	int more, empty = 1;
+
+	if (!d)
+		return errno == ENOENT ? 1 : err_sys(e, errno, "cannot read '%s'", path);
+	while (empty && (more = folder_next(d, &entry)) > 0)
+		empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+	closedir(d);
+	return empty;
+}
+
+/* As run --repeat begins its runs (cli/repeat.c). */
+static bool can_evict(const struct workload *w)
+{
+	struct file_system fs;
+
+	return has_files(w) && !(workload_base_store(w)->flags & STORE_IS_UNCACHED) &&
+	       !(file_system_of_path(w->dataset.data_folder, &fs) && fs.memory);
+}
+
+/* Somebody has generated another dataset where a search had left its mark. */
+static bool is_replaced(const struct samples *s, uint64_t files)
+{
+	AUTO_FREE char *path = path_join(s->folder, MANIFEST_NAME);
+	struct manifest m = {.found = false};
+	struct buf text = {0};
+	struct err e;
+	bool other = file_read(path, MANIFEST_MOST, &text, &e) >= 0 &&
+		     manifest_parse(text.data, text.len, path, &m, &e) == 0 &&
+		     m.files[DATASET_TRAIN] != files;
+
+	buf_release(&text);
+	return other;
+}
+
+/* Files that an earlier search left there. */
+static bool find_own(struct samples *s)
+{
+	json_t *mark = result_folder_json(s->folder, MARK_NAME, NULL);
+	const json_t *files = json_object_get(mark, "files");
+	bool own = json_is_integer(files) && json_integer_value(files) > 0 &&
+		   !is_replaced(s, (uint64_t)json_integer_value(files));
+
+	if (own) {
+		const char *above = json_string_value(json_object_get(mark, "folder_before"));
+
+		s->made = (uint64_t)json_integer_value(files);
+		free(s->above);
+		s->above = above ? xstrdup(above) : NULL;
+	}
+	json_decref(mark);
+	return own;
+}
+
+/* Nothing of somebody else's is ever mixed with generated files, or removed with them. */
+static int find_kind(struct samples *s, const struct workload *w, struct err *e)
+{
+	AUTO_FREE char *train = path_join(s->folder, dataset_kind_folder[DATASET_TRAIN]);
+	int rc;
+
+	s->kind = has_files(w) ? SAMPLES_OWN : SAMPLES_RUN;
+	if (s->kind == SAMPLES_RUN || find_own(s))
+		return 0;
+	if (file_is_dir(train)) {
+		s->kind = SAMPLES_GIVEN;
+		return 0;
+	}
+	rc = folder_is_empty(s->folder, e);
+	if (rc != 0)
+		return rc < 0 ? rc : 0;
+	return err_set(e, ERR_USAGE,
+		       "capacity: '%s' has files, but no training data ('%s'): name the folder of "
+		       "a dataset (--data), or a new or empty one (dataset.data_folder), where "
+		       "data is then generated",
+		       s->folder, train);
+}
+
+int samples_init(struct samples *s, const struct workload *w, struct err *e)
+{
+	const struct loader_ops *loader = loader_find(w->reader.data_loader);
+	struct dataset d = {0};
+	int rc;
+
+	*s = (struct samples){0};
+	if (!w->workflow.train)
+		return err_set(e, ERR_USAGE,
+			       "capacity: this workload does not train (workflow.train is off), "
+			       "so there is no AU to search by");
+	if (!(time_dist_mean(&w->train.computation_time) > 0))
+		return err_set(
+			e, ERR_USAGE,
+			"capacity: train.computation_time is 0, and an accelerator that "
+			"computes in no time takes whatever it gets: set the time of a step");
+	if (!loader)
+		return err_set(e, ERR_ABSENT, "reader.data_loader: '%s' is not supported",
+			       w->reader.data_loader);
+	rc = dataset_init_typical(&d, w, e);
+	if (rc < 0)
+		return rc;
+	loader->window(w, &s->workers, &s->ahead);
+	s->folder = xstrdup(d.folder);
+	s->above = path_nearest(s->folder, &(struct stat){0});
+	s->per_file = d.samples_per_file;
+	s->batch = (uint64_t)w->reader.batch_size;
+	s->file_bytes = dataset_mean_file_bytes(&d, DATASET_TRAIN, NULL);
+	s->evicts = can_evict(w) && !workload_is_set(w, "storage.page_cache") &&
+		    w->storage.page_cache == PAGE_CACHE_KEEP;
+	s->given = (double)dataset_samples(&d, DATASET_TRAIN);
+	dataset_release(&d);
+	return find_kind(s, w, e);
+}
+
+void samples_release(struct samples *s)
+{
+	free(s->folder);
+	free(s->above);
+	*s = (struct samples){0};
+}
+
+static void put_workflow(struct str_list *keys)
+{
+	override_put(keys, "workflow.evaluation", "false");
+	override_put(keys, "workflow.checkpoint", "false");
+}
+
+static uint64_t turn_of(const struct samples *s)
+{
+	return s->workers ? s->workers : 1;
+}
+
+/* Steps of an epoch that are not measured: see steady_au.h. */
+static uint64_t left_out(const struct samples *s)
+{
+	return 1 + s->ahead + turn_of(s) - 1;
+}
+
+/* ---- how many files ---- */
+
+/* A reader of files with many samples needs one for itself. */
+static uint64_t files_for(const struct samples *s, uint32_t accelerators, uint64_t steps)
+{
+	double samples = (double)accelerators * (double)s->batch * (double)steps;
+	double files = ceil(samples / (double)s->per_file);
+	double least = s->per_file > 1 ? (double)accelerators * (double)turn_of(s) : 1;
+
+	return (uint64_t)fmin(1e15, fmax(files, least));
+}
+
+static uint64_t most_files(const struct samples *s)
+{
+	double room;
+
+	if (!(s->file_bytes > 0))
+		return UINT64_MAX / 4;
+	if (s->kind == SAMPLES_RUN) {
+		room = (double)host_available_bytes();
+	} else {
+		struct statvfs v;
+		AUTO_FREE char *near = path_nearest(s->folder, &(struct stat){0});
+
+		if (!near || statvfs(near, &v) < 0)
+			return UINT64_MAX / 4;
+		room = (double)v.f_bavail * (double)v.f_frsize + (double)s->made * s->file_bytes;
+	}
+	return (uint64_t)(ROOM * room / s->file_bytes);
+}
+
+/* ---- steps that files are enough for ---- */
+
+static int load(const struct capacity *c, uint32_t accelerators, const struct str_list *keys,
+		struct workload *w, struct err *e)
+{
+	struct str_list all = {0};
+	struct workload_request req = {.workload = c->o->base.workload,
+				       .config_dir = c->o->base.config_dir,
+				       .ranks = accelerators};
+	int rc;
+
+	for (size_t i = 0; i < c->o->base.override_count; i++)
+		str_list_add(&all, xstrdup(c->o->base.overrides[i]));
+	str_list_copy(&all, keys);
+	req.overrides = (const char *const *)all.v;
+	req.override_count = all.n;
+	rc = workload_load(w, &req, e);
+	str_list_release(&all);
+	return rc;
+}
+
+static int foresee(const struct capacity *c, uint32_t accelerators, const struct str_list *keys,
+		   bool memory, struct run_foresight *f, struct err *e)
+{
+	struct workload w = {0};
+	struct dataset d = {0};
+	int rc = load(c, accelerators, keys, &w, e);
+
+	*f = (struct run_foresight){0};
+	if (rc == 0)
+		rc = dataset_init_typical(&d, &w, e);
+	if (rc == 0)
+		rc = run_foresee(&w, &d, accelerators, memory, f, e);
+	dataset_release(&d);
+	workload_release(&w);
+	return rc;
+}
+
+/* Of an epoch of a rank; 0: not one. */
+static uint64_t steps_of_epoch(const struct capacity *c, uint32_t accelerators,
+			       const struct str_list *keys, struct err *e)
+{
+	struct str_list more = {0};
+	struct run_foresight f;
+	int rc;
+
+	str_list_copy(&more, keys);
+	override_put(&more, "train.total_training_steps", "-1");
+	rc = foresee(c, accelerators, &more, false, &f, e);
+	str_list_release(&more);
+	return rc == 0 ? f.steps : 0;
+}
+
+/* -ENOMEM when this machine has too little memory for the point; *most: the accelerators that it
+ * has enough for. Of several hosts each states it for itself. */
+static int check_memory(const struct capacity *c, uint32_t accelerators,
+			const struct samples_plan *plan, const struct str_list *keys,
+			uint32_t *most, struct err *e)
+{
+	struct str_list all = {0};
+	struct run_foresight f;
+	struct err same;
+	uint32_t low = 0, high = accelerators;
+	int rc = 0;
+
+	str_list_copy(&all, keys);
+	override_put(&all, "train.epochs", "%llu", (unsigned long long)plan->epochs);
+	override_put(&all, "train.total_training_steps", "%llu", (unsigned long long)plan->steps);
+	if (c->o->hosts == 0 && foresee(c, high, &all, true, &f, e) == -ENOMEM) {
+		while (high - low > 1) {
+			uint32_t half = low + (high - low) / 2;
+
+			if (foresee(c, half, &all, true, &f, &same) == -ENOMEM)
+				high = half;
+			else
+				low = half;
+		}
+		*most = low;
+		rc = -ENOMEM;
+	}
+	str_list_release(&all);
+	return rc;
+}
+
+static int too_few(const struct samples *s, uint64_t of_epoch, uint32_t accelerators,
+		   uint32_t *most, const struct err *why, struct err *e)
+{
+	uint64_t least = left_out(s) + turn_of(s);
+	double samples =
+		s->kind == SAMPLES_GIVEN ? s->given : (double)s->files * (double)s->per_file;
+
+	*most = (uint32_t)fmin(accelerators - 1, samples / ((double)s->batch * (double)least));
+	if (of_epoch == 0 && why->text[0] && *most == 0)
+		return err_set(e, -ENODATA, "%.900s", why->text);
+	return err_set(e, -ENODATA,
+		       "%.0f samples are %llu steps of %u accelerators, and a point needs at least "
+		       "%llu, as %llu batches are read ahead: more files are needed",
+		       samples, (unsigned long long)of_epoch, accelerators,
+		       (unsigned long long)least, (unsigned long long)s->ahead);
+}
+
+static void plan_epochs(const struct samples *s, uint64_t of_epoch, uint64_t measured,
+			struct samples_plan *plan)
+{
+	uint64_t out = left_out(s);
+	uint64_t of_one = (of_epoch - out) / turn_of(s) * turn_of(s);
+	uint64_t epochs = (measured + of_one - 1) / of_one;
+
+	*plan = (struct samples_plan){.epochs = epochs < EPOCHS_MOST ? epochs : EPOCHS_MOST,
+				      .all = epochs > EPOCHS_MOST};
+	plan->measured = plan->epochs > 1 ? plan->epochs * of_one : measured;
+	plan->steps = plan->epochs > 1 ? plan->epochs * of_epoch : out + measured;
+}
+
+/* ---- generation ---- */
+
+static int write_mark(const struct samples *s, struct err *e)
+{
+	json_t *mark = json_object();
+
+	json_put_mark(mark);
+	json_put_text(mark, "note", "this dataset was generated by 'stoker capacity'");
+	json_put_int(mark, "files", s->files);
+	json_put_text(mark, "folder_before", s->above);
+	return json_write(mark, s->folder, MARK_NAME, e);
+}
+
+/* The folder was empty before, so that all of it is this. */
+static int remove_made(const struct samples *s, struct err *e)
+{
+	AUTO_FREE char *manifest = path_join(s->folder, MANIFEST_NAME);
+	int rc = remove_tree(manifest, e);
+
+	for (int k = 0; rc == 0 && k < DATASET_KINDS; k++) {
+		AUTO_FREE char *folder = path_join(s->folder, dataset_kind_folder[k]);
+
+		rc = remove_tree(folder, e);
+	}
+	return rc;
+}
+
+struct generating {
+	const struct capacity *c;
+	struct capacity_event event;
+};
+
+static void tick(void *arg, double seconds)
+{
+	struct generating *g = arg;
+
+	g->event.kind = CAPACITY_TICK;
+	g->event.seconds = seconds;
+	if (g->c->tell)
+		g->c->tell(g->c->arg, &g->event);
+}
+
+static int generate(const struct samples *s, const struct capacity *c, struct err *e)
+{
+	AUTO_FREE char *log = path_join(c->o->folder, "generate.log");
+	struct generating g = {.c = c,
+			       .event = {.kind = CAPACITY_GENERATE,
+					 .bytes = (double)s->files * s->file_bytes,
+					 .expected_s = NAN}};
+	const struct runner_child child = {.log = log,
+					   .kept = log,
+					   .limit_s = GENERATE_S,
+					   .stop = c->o->stop,
+					   .tick = tick,
+					   .arg = &g};
+	char *one[] = {(char *)(uintptr_t) "-n", (char *)(uintptr_t) "1"};
+	const struct str_list places = {.v = one, .n = 2};
+	struct str_list keys = {0}, command = {0};
+	double seconds;
+	int rc;
+
+	if (c->tell)
+		c->tell(c->arg, &g.event);
+	put_workflow(&keys);
+	override_put(&keys, "dataset.num_files_train", "%llu", (unsigned long long)s->files);
+	override_put(&keys, "dataset.num_files_eval", "0");
+	runner_command(&c->o->base, "generate", &places, &keys, &command);
+	unlink(log);
+	rc = runner_child(&command, &child, &seconds, e);
+	str_list_release(&keys);
+	str_list_release(&command);
+	if (rc < 0 && rc != ERR_CANCELED)
+		err_wrap(e, "generating %llu files", (unsigned long long)s->files);
+	return rc;
+}
+
+int samples_make(struct samples *s, const struct capacity *c, struct err *e)
+{
+	int rc = 0;
+
+	if (s->kind != SAMPLES_OWN || (s->whole && s->made == s->files))
+		return 0;
+	/* another number of files are other names */
+	if (s->made && s->made != s->files)
+		rc = remove_made(s, e);
+	if (rc == 0)
+		rc = file_mkdirs(s->folder, e);
+	s->made = s->files;
+	if (rc == 0)
+		rc = write_mark(s, e);
+	if (rc == 0)
+		rc = file_mkdirs(c->o->folder, e);
+	if (rc == 0)
+		rc = generate(s, c, e);
+	s->whole = rc == 0;
+	return rc;
+}
+
+static uint64_t u64_least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* More than the first ones double, so that generation takes at most as long again. */
+static void plan_files(struct samples *s, uint32_t accelerators, uint64_t steps)
+{
+	uint64_t most = most_files(s), want = files_for(s, accelerators, steps);
+
+	if (s->kind == SAMPLES_RUN) {
+		s->files = u64_least(want, most);
+		return;
+	}
+	if (accelerators < ACCELERATORS_FIRST)
+		want = files_for(s, ACCELERATORS_FIRST, steps);
+	if (s->files >= want)
+		return;
+	if (s->files && want < 2 * s->files)
+		want = 2 * s->files;
+	want = u64_least(want, most);
+	s->files = want > s->files ? want : s->files;
+}
+
+static void put_keys(const struct samples *s, struct str_list *keys)
+{
+	put_workflow(keys);
+	override_put(keys, "workflow.train", "true");
+	override_put(keys, "workflow.generate_data", s->kind == SAMPLES_RUN ? "true" : "false");
+	override_put(keys, "dataset.keep_files", "true");
+	if (s->evicts)
+		override_put(keys, "storage.page_cache", "cold_epochs");
+	if (s->kind == SAMPLES_GIVEN)
+		return;
+	override_put(keys, "dataset.num_files_train", "%llu", (unsigned long long)s->files);
+	override_put(keys, "dataset.num_files_eval", "0");
+}
+
+int samples_plan(struct samples *s, const struct capacity *c, uint32_t accelerators,
+		 uint64_t measured, struct samples_plan *plan, struct str_list *keys,
+		 uint32_t *most, struct err *e)
+{
+	uint64_t turn = turn_of(s), of_epoch;
+	struct str_list one = {0};
+	struct err why = {0};
+
+	measured = (measured + turn - 1) / turn * turn;
+	if (s->kind != SAMPLES_GIVEN)
+		plan_files(s, accelerators, left_out(s) + measured);
+	put_keys(s, keys);
+	str_list_copy(&one, keys);
+	override_put(&one, "train.epochs", "1");
+	of_epoch = steps_of_epoch(c, accelerators, &one, &why);
+	str_list_release(&one);
+	if (of_epoch < left_out(s) + turn)
+		return too_few(s, of_epoch, accelerators, most, &why, e);
+	plan_epochs(s, of_epoch, measured, plan);
+	return check_memory(c, accelerators, plan, keys, most, e);
+}
+
+int samples_clean(const struct samples *s, const struct capacity *c, struct err *e)
+{
+	AUTO_FREE char *mark = path_join(s->folder, MARK_NAME);
+	int rc = 0;
+
+	if (s->kind != SAMPLES_OWN || c->o->keep_data || !s->made)
+		return 0;
+	rc = remove_made(s, e);
+	if (rc == 0)
+		rc = remove_tree(mark, e);
+	/* not empty: somebody else's files */
+	if (rc == 0)
+		remove_empty_folders(s->folder, s->above);
+	return rc;
+}

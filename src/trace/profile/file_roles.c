@@ -1,0 +1,466 @@
+/* What the files of a job are to it, and the groups that they form.
+ *
+ * Files of one extension in one folder are one group; so are those of sibling folders (a folder a
+ * class), unless the folders are named as parts of a dataset (train, val). A group that is read and
+ * never written is a dataset when its extension is that of a format of datasets, when it has many
+ * files, or when most bytes come from it; one that the job wrote itself, when nothing else is. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/alloc.h"
+#include "base/compare.h"
+#include "base/str.h"
+#include "trace/profile/profile_parts.h"
+#include "workload/backend.h"
+
+#define FEW_WRITTEN 20             /* times as many bytes are read of a file: it is read */
+#define CHECKPOINT_BYTES (1 << 20) /* a new file of so many is one */
+#define DATASET_FILES 8            /* so many alike that are read are one */
+#define MAPPED_BYTES (1 << 20)     /* a mapped file, of which reads are not seen */
+#define MADE_OTHERS 10 /* times the bytes of others are read of a dataset made by the job */
+#define MAIN_SHARE 0.5 /* of the bytes read, for a group of few files */
+
+static const char *const system_folders[] = {"/usr/",  "/lib/", "/lib64/", "/etc/",
+					     "/proc/", "/sys/", "/dev/",   "/bin/",
+					     "/sbin/", "/run/", "/opt/",   NULL};
+static const char *const code_parts[] = {"/site-packages/", "/dist-packages/", "/__pycache__/",
+					 "/.git/",          "/conda/",         "/nltk_data/",
+					 "/.cache/",        "/matplotlib/",    NULL};
+static const char *const code_extensions[] = {"py",   "pyc",  "pyo",   "so",  "cfg", "ini", "sh",
+					      "toml", "yaml", "yml",   "pyi", "mo",  "ttf", "pem",
+					      "crt",  "whl",  "cubin", "ptx", NULL};
+/* beside the names of the formats of checkpoints */
+static const char *const checkpoint_extensions[] = {"pt",       "pth",  "ckpt",  "weights", "pkl",
+						    "metadata", "gguf", "index", "onnx",    NULL};
+static const char *const log_extensions[] = {"log",   "txt",  "out",      "err", "json",
+					     "jsonl", "html", "tfevents", "pfw", NULL};
+static const char *const evaluation_words[] = {"val",        "valid", "validation", "eval",
+					       "evaluation", "test",  "dev",        NULL};
+static const char *const training_words[] = {"train", "training", NULL};
+
+/* of files that are renamed when they are whole */
+static const char *const temporary_extensions[] = {"tmp",     "temp",       "part",
+						   "partial", "incomplete", NULL};
+
+static bool among(const char *word, const char *const *list)
+{
+	for (; *list; list++)
+		if (strcasecmp(word, *list) == 0)
+			return true;
+	return false;
+}
+
+/* "npz" of "/a/b.npz", in lower case; "" when there is none. libx.so.6 has so. */
+static void extension_of(const char *name, char *out, size_t size)
+{
+	const char *base = base_of(name), *dot;
+	size_t n;
+
+	dot = strrchr(base, '.');
+	out[0] = '\0';
+	if (strstr(base, ".so.")) {
+		memcpy(out, "so", 3);
+		return;
+	}
+	if (strstr(base, ".tfevents.")) {
+		memcpy(out, "tfevents", 9);
+		return;
+	}
+	if (!dot || dot == base || strlen(dot + 1) >= size)
+		return;
+	n = strlen(dot + 1);
+	for (size_t i = 0; i <= n; i++)
+		out[i] = (char)(dot[1 + i] >= 'A' && dot[1 + i] <= 'Z' ? dot[1 + i] + 32
+								       : dot[1 + i]);
+}
+
+/* That of the name which the file will have: "pt" of "/a/b.pt.tmp". */
+static void lasting_extension_of(const char *name, const char *extension, char *out, size_t size)
+{
+	char *lasting = xstrndup(name, strlen(name) - strlen(extension));
+
+	if (among(extension, temporary_extensions)) {
+		lasting[strlen(lasting) - 1] = '\0'; /* the dot */
+		extension_of(lasting, out, size);
+	} else {
+		snprintf(out, size, "%s", extension);
+	}
+	free(lasting);
+}
+
+const struct format_facts *profile_format_of(const char *extension)
+{
+	if (!extension[0])
+		return NULL;
+	for (size_t i = 0; format_facts_table[i]; i++) {
+		const struct format_facts *f = format_facts_table[i];
+
+		if (strcasecmp(f->extension, extension) == 0 ||
+		    (f->other_extensions && among(extension, f->other_extensions)))
+			return f;
+	}
+	return NULL;
+}
+
+bool profile_is_checkpoint_name(const char *extension)
+{
+	for (size_t i = 0; checkpoint_facts_table[i]; i++)
+		if (strcasecmp(checkpoint_facts_table[i]->name, extension) == 0)
+			return true;
+	return among(extension, checkpoint_extensions);
+}
+
+static bool is_code(const char *name, const char *extension)
+{
+	for (size_t i = 0; system_folders[i]; i++)
+		if (str_starts(name, system_folders[i]) && !str_starts(name, "/dev/shm/"))
+			return true;
+	for (size_t i = 0; code_parts[i]; i++)
+		if (strstr(name, code_parts[i]))
+			return true;
+	return among(extension, code_extensions);
+}
+
+/* What a file is by itself; FILE_DATASET: it may be one. */
+static enum file_role role_of(const struct job_file *f, const char *extension)
+{
+	const struct job_counts *c = &f->counts;
+	bool read = c->bytes_read > 0 || c->reads > 0 || c->maps > 0;
+	bool written = c->bytes_written > 0 || c->writes > 0;
+
+	/* Darshan books messages of a pipe to a file whose descriptor had its number before */
+	if (written && c->bytes_read / FEW_WRITTEN > c->bytes_written)
+		written = false;
+	if (f->kind != JOB_FILE_REGULAR)
+		return FILE_OTHER;
+	if (is_code(f->name, extension))
+		return FILE_CODE;
+	if (written) {
+		if (read && c->bytes_read > c->bytes_written / 2 &&
+		    !profile_is_checkpoint_name(extension))
+			return FILE_CACHE;
+		if (among(extension, log_extensions))
+			return FILE_LOG;
+		if (profile_is_checkpoint_name(extension) || c->bytes_written >= CHECKPOINT_BYTES)
+			return FILE_CHECKPOINT;
+		return FILE_LOG;
+	}
+	return read ? FILE_DATASET : FILE_OTHER;
+}
+
+/* ---- groups ---- */
+
+struct place {
+	uint32_t folder, extension; /* texts of a->names */
+	uint8_t role;
+	uint32_t group;
+};
+
+static uint32_t folder_of(struct profile *a, const char *name)
+{
+	const char *slash = strrchr(name, '/');
+	char *folder =
+		slash ? xstrndup(name, slash == name ? 1 : (size_t)(slash - name)) : xstrdup("");
+	size_t i = texts_add(&a->names, folder);
+
+	free(folder);
+	return (uint32_t)i;
+}
+
+static bool is_part(const char *folder)
+{
+	const char *base = base_of(folder);
+
+	return among(base, evaluation_words) || among(base, training_words);
+}
+
+static int by_place(const void *x, const void *y)
+{
+	const struct place *a = x, *b = y;
+
+	return ORDER(a->role, b->role) ?: ORDER(a->extension, b->extension) ?:
+	       ORDER(a->folder, b->folder);
+}
+
+/* Sibling folders with files of one extension become their parent, from the deepest on: the
+ * folders of classes. `place` has one entry a folder, extension and role. */
+static void merge_siblings(struct profile *a, struct place *place, size_t n)
+{
+	bool again = true;
+
+	/* each pass shortens folders; as many as the deepest has parts, in practice one or two */
+	for (int pass = 0; again && pass < 8; pass++) {
+		uint32_t *parent = xcalloc(n + 1, sizeof(*parent));
+		uint32_t *children = NULL;
+		size_t room;
+
+		again = false;
+		for (size_t i = 0; i < n; i++)
+			parent[i] = folder_of(a, a->names.v[place[i].folder]);
+		room = a->names.n;
+		children = xcalloc(room, sizeof(*children));
+		for (size_t i = 0, end; i < n; i = end) {
+			for (end = i; end < n && place[end].role == place[i].role &&
+				      place[end].extension == place[i].extension;
+			     end++)
+				if (end == i || place[end].folder != place[end - 1].folder)
+					children[parent[end]]++;
+			for (size_t k = i; k < end; k++) {
+				const char *folder = a->names.v[place[k].folder];
+				const char *up = a->names.v[parent[k]];
+
+				if (children[parent[k]] >= 2 && strlen(up) > 1 &&
+				    !is_part(folder)) {
+					place[k].folder = parent[k];
+					again = true;
+				}
+			}
+			for (size_t k = i; k < end; k++)
+				children[parent[k]] = 0;
+		}
+		free(children);
+		free(parent);
+		qsort(place, n, sizeof(*place), by_place);
+	}
+}
+
+static void add(int64_t *sum, int64_t v)
+{
+	if (v < 0)
+		return;
+	if (*sum < 0)
+		*sum = 0;
+	if (__builtin_add_overflow(*sum, v, sum))
+		*sum = INT64_MAX;
+}
+
+static void count_file(struct file_group *g, const struct job_file *f)
+{
+	g->files++;
+	g->regular = g->regular || f->kind == JOB_FILE_REGULAR;
+	if (f->size >= 0) {
+		g->sized++;
+		add(&g->bytes, f->size);
+	}
+	add(&g->opens, f->counts.opens);
+	add(&g->maps, f->counts.maps);
+	add(&g->reads, f->counts.reads);
+	add(&g->writes, f->counts.writes);
+	add(&g->bytes_read, f->counts.bytes_read);
+	add(&g->bytes_written, f->counts.bytes_written);
+}
+
+/* A copy of the places of files, one for each different one, merged; then looked up again. */
+struct keyed {
+	struct place key; /* as files have it */
+	struct place now; /* after merging; its `group` */
+};
+
+static int by_key(const void *x, const void *y)
+{
+	return by_place(&((const struct keyed *)x)->key, &((const struct keyed *)y)->key);
+}
+
+static void make_groups(struct profile *a, struct place *of, size_t n)
+{
+	struct place *place = xcalloc(n + 1, sizeof(*place));
+	size_t places = 0;
+	struct keyed *keyed;
+
+	memcpy(place, of, n * sizeof(*place));
+	qsort(place, n, sizeof(*place), by_place);
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || by_place(&place[i], &place[places - 1]) != 0)
+			place[places++] = place[i];
+	keyed = xcalloc(places + 1, sizeof(*keyed));
+	for (size_t i = 0; i < places; i++) {
+		keyed[i].key = place[i];
+		place[i].group = (uint32_t)i; /* which it was */
+	}
+	merge_siblings(a, place, places);
+	a->group = xcalloc(places + 1, sizeof(*a->group));
+	for (size_t i = 0; i < places; i++) {
+		if (i == 0 || by_place(&place[i], &place[i - 1]) != 0)
+			a->group[a->groups++] = (struct file_group){
+				.role = place[i].role,
+				.folder = a->names.v[place[i].folder],
+				.extension = a->names.v[place[i].extension],
+				.opens = -1,
+				.reads = -1,
+				.writes = -1,
+				.bytes_read = -1,
+				.bytes_written = -1,
+			};
+		keyed[place[i].group].now.group = (uint32_t)(a->groups - 1);
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct keyed key = {.key = of[i]};
+		const struct keyed *k = bsearch(&key, keyed, places, sizeof(*keyed), by_key);
+
+		if (!k) /* each has one */
+			continue;
+		a->group_of[i] = k->now.group;
+		count_file(&a->group[a->group_of[i]], &a->job->file[i]);
+	}
+	free(keyed);
+	free(place);
+}
+
+/* ---- which groups are datasets ---- */
+
+/* Files that are mapped, and nothing else is a dataset: the largest group. */
+static void choose_mapped(struct profile *a)
+{
+	struct file_group *best = NULL;
+
+	for (size_t g = 0; g < a->groups; g++) {
+		struct file_group *v = &a->group[g];
+
+		if (v->role == FILE_DATASET)
+			return;
+		if (v->role == FILE_OTHER && v->regular && v->maps > 0 &&
+		    v->bytes >= MAPPED_BYTES && (!best || v->bytes > best->bytes))
+			best = v;
+	}
+	if (best)
+		best->role = FILE_DATASET;
+}
+
+/* Files that the job made itself, as a script does that generates or unpacks its dataset when it is
+ * not there: where hardly anything else was read, those from which most bytes came. */
+static void choose_made(struct profile *a)
+{
+	struct file_group *best = NULL;
+	int64_t others = 0;
+
+	for (size_t g = 0; g < a->groups; g++) {
+		struct file_group *v = &a->group[g];
+
+		if (v->role == FILE_DATASET)
+			add(&others, v->bytes_read);
+		if (v->role == FILE_CACHE &&
+		    (profile_format_of(v->extension) || v->files >= DATASET_FILES) &&
+		    (!best || v->bytes_read > best->bytes_read))
+			best = v;
+	}
+	if (!best || others > best->bytes_read / MADE_OTHERS)
+		return;
+	for (size_t g = 0; g < a->groups; g++)
+		if (a->group[g].role == FILE_DATASET)
+			a->group[g].role = FILE_OTHER;
+	best->role = FILE_DATASET;
+}
+
+static void choose_datasets(struct profile *a)
+{
+	int64_t all = 0;
+
+	for (size_t g = 0; g < a->groups; g++)
+		if (a->group[g].role == FILE_DATASET)
+			add(&all, a->group[g].bytes_read);
+	for (size_t g = 0; g < a->groups; g++) {
+		struct file_group *v = &a->group[g];
+		double share =
+			all > 0 && v->bytes_read > 0 ? (double)v->bytes_read / (double)all : 0;
+
+		if (v->role != FILE_DATASET)
+			continue;
+		if (profile_format_of(v->extension) && !among(v->extension, log_extensions))
+			continue;
+		if (v->files < DATASET_FILES && share < MAIN_SHARE)
+			v->role = FILE_OTHER;
+		else if (share < 0.01 && all > 0)
+			v->role = FILE_OTHER;
+		else if (profile_is_checkpoint_name(v->extension) && share < MAIN_SHARE)
+			v->role = FILE_CHECKPOINT;
+	}
+	choose_made(a);
+	choose_mapped(a);
+}
+
+static int by_importance(const void *x, const void *y)
+{
+	const struct file_group *a = *(const struct file_group *const *)x;
+	const struct file_group *b = *(const struct file_group *const *)y;
+	/* as they are printed */
+	static const int rank[FILE_ROLES] = {
+		[FILE_DATASET] = 0, [FILE_EVALUATION] = 1, [FILE_CHECKPOINT] = 2, [FILE_CACHE] = 3,
+		[FILE_LOG] = 4,     [FILE_OTHER] = 5,      [FILE_CODE] = 6};
+	double p, q;
+
+	if (rank[a->role] != rank[b->role])
+		return rank[a->role] - rank[b->role];
+	p = (double)a->bytes_read + (double)a->bytes_written;
+	q = (double)b->bytes_read + (double)b->bytes_written;
+	if (q != p)
+		return ORDER(q, p);
+	if (strcmp(a->folder, b->folder) != 0)
+		return strcmp(a->folder, b->folder);
+	return strcmp(a->extension, b->extension);
+}
+
+void profile_sort_groups(struct profile *a)
+{
+	struct file_group **at = xcalloc(a->groups + 1, sizeof(*at)),
+			  *sorted = xcalloc(a->groups + 1, sizeof(*sorted));
+	uint32_t *now = xcalloc(a->groups + 1, sizeof(*now));
+
+	for (size_t g = 0; g < a->groups; g++)
+		at[g] = &a->group[g];
+	qsort(at, a->groups, sizeof(struct file_group *), by_importance);
+	for (size_t g = 0; g < a->groups; g++) {
+		sorted[g] = *at[g];
+		now[at[g] - a->group] = (uint32_t)g;
+	}
+	for (size_t i = 0; i < a->job->files; i++) {
+		a->group_of[i] = now[a->group_of[i]];
+		a->role[i] = (uint8_t)sorted[a->group_of[i]].role;
+	}
+	free(a->group);
+	a->group = sorted;
+	free(now);
+	free(at);
+}
+
+bool profile_is_evaluation_name(const char *name)
+{
+	const char *p = name;
+
+	while (*p) {
+		size_t n = strcspn(p, "/_-.0123456789");
+
+		for (const char *const *w = evaluation_words; *w; w++)
+			if (strlen(*w) == n && strncasecmp(p, *w, n) == 0)
+				return true;
+		p += n + (p[n] != '\0');
+	}
+	return false;
+}
+
+void profile_roles(struct profile *a)
+{
+	const struct job *job = a->job;
+	struct place *of = xcalloc(job->files + 1, sizeof(*of));
+
+	a->role = xcalloc(job->files + 1, sizeof(*a->role));
+	a->group_of = xcalloc(job->files + 1, sizeof(*a->group_of));
+	for (size_t i = 0; i < job->files; i++) {
+		char extension[32] = "", lasting[32] = "";
+
+		if (job->file[i].kind == JOB_FILE_REGULAR) {
+			extension_of(job->file[i].name, extension, sizeof(extension));
+			lasting_extension_of(job->file[i].name, extension, lasting,
+					     sizeof(lasting));
+		}
+		of[i].role = (uint8_t)role_of(&job->file[i], lasting);
+		of[i].folder = folder_of(
+			a, job->file[i].kind == JOB_FILE_REGULAR ? job->file[i].name : "");
+		of[i].extension = (uint32_t)texts_add(&a->names, extension);
+	}
+	make_groups(a, of, job->files);
+	free(of);
+	choose_datasets(a);
+	profile_sort_groups(a);
+}

@@ -1,0 +1,175 @@
+/* What the job's time went into, as far as its log shows it: reading, decoding, waiting for data,
+ * checkpoints; whether reads came from the page cache; and what limited the job. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/compare.h"
+#include "base/str.h"
+#include "trace/profile/profile_parts.h"
+
+#define CACHED_BYTES_S 2e9 /* more a second in read calls of one thread: not from a device */
+#define CACHED_CALL_S 50e-6
+#define MOSTLY 0.5 /* of the time of training */
+#define A_LITTLE 0.1
+#define HOT 3.0 /* times faster than the first epoch */
+
+/* Median of the times in which a reader is neither reading a sample nor waiting for a batch. */
+static double say_decode(struct profile *a)
+{
+	double *gap = xcalloc(a->visits + 1, sizeof(*gap)), decode = 0;
+	uint32_t *last = job_numbers(a->readers);
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->visits; i++) {
+		const struct visit *v = &a->visit[i];
+
+		if (last[v->reader] != JOB_NONE) {
+			const struct visit *before = &a->visit[last[v->reader]];
+
+			if (before->batch == v->batch && v->batch != JOB_NONE &&
+			    before->epoch == v->epoch && v->begin_ns > before->end_ns)
+				gap[n++] = (double)(v->begin_ns - before->end_ns) / 1e9;
+		}
+		last[v->reader] = (uint32_t)i;
+	}
+	if (n > 2) {
+		qsort(gap, n, sizeof(*gap), values_compare);
+		decode = gap[n / 2];
+		profile_inferred(a, PROFILE_DECODE, decode, FACT(JOB_BETWEEN_SAMPLES), 0, 0);
+	}
+	free(last);
+	free(gap);
+	return decode;
+}
+
+static void say_cache(struct profile *a)
+{
+	double s[2] = {0}, bytes[2] = {0}, rate[2];
+	char text[2][64];
+	struct profile_value *f;
+
+	for (size_t i = 0; i < a->visits; i++) {
+		const struct visit *v = &a->visit[i];
+
+		if (a->sample[v->sample].evaluation)
+			continue;
+		s[v->epoch > 0] += (double)v->read_ns / 1e9;
+		bytes[v->epoch > 0] += (double)v->bytes;
+	}
+	if (s[0] <= 0 || bytes[0] <= 0)
+		return;
+	for (int i = 0; i < 2; i++)
+		rate[i] = s[i] > 0 ? bytes[i] / s[i] : 0;
+	f = profile_inferred(a, PROFILE_CACHE, 0, FACT(JOB_RATES_IN_READS), 0, 0);
+	if (rate[1] > 0)
+		f->text = profile_text(
+			a, "%s: %s/s in read calls in the first epoch, %s/s later",
+			rate[1] > HOT * rate[0] ? "later epochs are read from the page cache"
+			: rate[0] > CACHED_BYTES_S
+				? "the data was in the page cache: the job tells nothing of the "
+				  "storage"
+				: "no sign of it",
+			str_bytes(rate[0], text[0], sizeof(text[0])),
+			str_bytes(rate[1], text[1], sizeof(text[1])));
+	else
+		f->text = profile_text(
+			a, "%s: %s/s in read calls",
+			rate[0] > CACHED_BYTES_S
+				? "the data was in the page cache: the job tells nothing of the "
+				  "storage"
+				: "not known from one epoch",
+			str_bytes(rate[0], text[0], sizeof(text[0])));
+}
+
+/* The share of the training's time in which the trainer waited for a batch, at least whether that
+ * is little; negative: not known. */
+static double waiting(struct profile *a)
+{
+	double waited = 0, all = 0, compute, step;
+
+	if (!profile_has(a, PROFILE_STEP))
+		return -1;
+	step = a->value[PROFILE_STEP].number;
+	compute = profile_has(a, PROFILE_COMPUTE) ? a->value[PROFILE_COMPUTE].number : -1;
+	if (a->steps > 0) {
+		for (size_t i = 1; i < a->steps; i++) {
+			const struct step *s = &a->step[i], *last = s - 1;
+			double late;
+
+			if (s->evaluation || s->rank != last->rank || s->epoch != last->epoch ||
+			    last->evaluation)
+				continue;
+			all += (double)(s->taken_ns - last->taken_ns) / 1e9;
+			if (s->ready_ns == JOB_UNKNOWN || s->ready_ns <= last->taken_ns)
+				continue;
+			/* it was ready so long after the trainer would have asked */
+			late = (double)(s->ready_ns - last->taken_ns) / 1e9 -
+			       (compute > 0 ? compute : 0);
+			if (late > 0)
+				waited += late;
+		}
+		if (all <= 0)
+			return -1;
+		profile_inferred(a, PROFILE_WAITING, fmin(1, waited / all),
+				 FACT(JOB_COMPUTED_TO_READY), 0, 0);
+		if (compute < 0)
+			a->value[PROFILE_WAITING].at_most = true;
+		return compute < 0 && waited > A_LITTLE * all ? -1 : waited / all;
+	}
+	if (profile_has(a, PROFILE_WORKERS) && a->value[PROFILE_WORKERS].number == 0 &&
+	    compute > 0 && step > 0) {
+		waited = fmax(0, 1 - compute / step);
+		profile_inferred(a, PROFILE_WAITING, waited, FACT(JOB_NOT_COMPUTATION), 0, 0);
+		return waited;
+	}
+	return -1;
+}
+
+void profile_limit(struct profile *a)
+{
+	double read = 0, decode, waits, span = 0;
+	bool workers;
+	const char *busy;
+
+	if (a->visits == 0 || !(a->job->sees & JOB_SEES_TIMES))
+		return;
+	say_cache(a);
+	if (!a->trains)
+		return;
+	decode = say_decode(a);
+	waits = waiting(a);
+	for (size_t i = 0; i < a->visits; i++) {
+		read += (double)a->visit[i].read_ns / 1e9;
+		span += (double)(a->visit[i].end_ns - a->visit[i].begin_ns) / 1e9;
+	}
+	read /= (double)a->visits;
+	span /= (double)a->visits;
+	workers = profile_has(a, PROFILE_WORKERS) && a->value[PROFILE_WORKERS].number > 0;
+	/* what a reader is busy with */
+	busy = read >= 0.5 * (span + decode)
+		       ? "storage (readers spend most of their time in read calls)"
+		       : "decode (readers spend most of their time outside of read calls)";
+	if (waits > MOSTLY)
+		profile_inferred(a, PROFILE_LIMIT, 0,
+				 workers ? FACT(JOB_WAITED_MOST) : FACT(JOB_TRAINER_READS_MOST), 0,
+				 0)
+			->text = busy;
+	else if (waits > A_LITTLE)
+		profile_inferred(a, PROFILE_LIMIT, 0, FACT(JOB_SHARES_OF_TIME), 0, 0)->text =
+			profile_text(a, "compute; for %.0f %% of the time %s", 100 * waits, busy);
+	else if (waits >= 0)
+		profile_inferred(a, PROFILE_LIMIT, 0, FACT(JOB_WAITED_LITTLE), 0, 0)->text =
+			"compute";
+	else if (profile_has(a, PROFILE_COMPUTE) && workers)
+		profile_inferred(a, PROFILE_LIMIT, 0, FACT(JOB_READERS_WAITED), 0, 0)->text =
+			"compute";
+	else if (workers && a->value[PROFILE_COMPUTE].how == HOW_UNKNOWN &&
+		 a->value[PROFILE_COMPUTE].rule.reason == REASON_JOB_WAITED_FOR_DATA)
+		profile_inferred(a, PROFILE_LIMIT, 0, FACT(JOB_READERS_NEVER_WAITED), 0, 0)->text =
+			busy;
+	else if (workers)
+		profile_unknown(a, PROFILE_LIMIT, FACT(JOB_WAIT_NOT_SHOWN));
+	else
+		profile_unknown(a, PROFILE_LIMIT, FACT(JOB_TRAINER_BETWEEN_SAMPLES));
+}

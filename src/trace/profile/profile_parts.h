@@ -1,0 +1,169 @@
+#pragma once
+/* The subjects of a profile, in the order in which profile_make goes through them. Each fills its
+ * values and its part of the tables from what those before it have found. Private to this folder.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "trace/profile/profile.h"
+
+/* The role of each file, and the groups. */
+void profile_roles(struct profile *a);
+/* Groups in the order in which they are printed, and the roles of files as their groups have them;
+ * after a group's role changed. */
+void profile_sort_groups(struct profile *a);
+/* Leaves the samples of which `keep` is true, and their visits. */
+void profile_keep_samples(struct profile *a, const bool *keep);
+/* Which generation of workers, counted over all ranks, is the first of each rank, and of all how
+ * many there are behind them. */
+size_t *profile_rounds(const struct profile *a);
+/* Whether a part of the name is one that parts of datasets for evaluation have: val, test. */
+bool profile_is_evaluation_name(const char *name);
+
+/* Whether an extension is one of checkpoints, and of hardly anything else. */
+bool profile_is_checkpoint_name(const char *extension);
+
+/* The framework. */
+void profile_framework(struct profile *a);
+
+/* The format of a file that is still at hand, by its first bytes: of those here, or another's name;
+ * NULL. */
+const char *profile_format_now(const char *name);
+
+struct format_facts;
+/* The format of files with this extension; NULL. */
+const struct format_facts *profile_format_of(const char *extension);
+/* Visits and samples; `reader` of a visit is the thread until profile_crew. */
+void profile_visits(struct profile *a);
+/* Trainers, readers, generations of workers. */
+void profile_crew(struct profile *a);
+/* Threads that read for different purposes, by their names: `left_out` of those that only look, and
+ * `round` of each crew of threads, the one that reads most first. Of ranks without worker processes
+ * and with THREAD_KINDS_MAX kinds of names at most. Within profile_crew. */
+#define THREAD_KINDS_MAX 16
+void profile_thread_kinds(struct profile *a);
+/* Passes over the samples: parts of the dataset, epochs, evaluations, order of samples. */
+void profile_epochs(struct profile *a);
+/* Format, files, samples and their sizes. After profile_epochs. */
+void profile_dataset(struct profile *a);
+/* Whether readers keep files open between samples. After profile_dataset. */
+void profile_kept_open(struct profile *a);
+void profile_order(struct profile *a);
+/* Batches, steps, prefetch, computation. After profile_epochs. */
+void profile_batches(struct profile *a);
+/* Computation where the application marked it: instead of what was inferred. After
+ * profile_batches. */
+void profile_marks(struct profile *a);
+/* Checkpoints. After profile_batches. */
+void profile_saves(struct profile *a);
+/* Of a log that has only counters: in place of what goes by requests. After profile_dataset. */
+void profile_counters(struct profile *a);
+/* Decoding, page cache, waiting, what limited the job. After profile_saves. */
+void profile_limit(struct profile *a);
+
+/* ---- observations of one value ---- */
+
+/* Observations of one value of a job, and what most of them say. Zeroed structs are empty; whoever
+ * has one frees its array. */
+struct values {
+	double *v;
+	size_t n, room;
+};
+
+void values_add(struct values *s, double v);
+/* Sorts them; 0 of none. */
+double values_median(struct values *s);
+/* 0 of none. */
+double values_mean(const struct values *s);
+/* How many lie within 10 % of `v`. */
+uint64_t values_near(const struct values *s, double v);
+/* For qsort, of doubles. */
+int values_compare(const void *x, const void *y);
+
+/* Counts of small numbers: how often each came. */
+#define COUNTS_MAX 65536
+struct counts {
+	uint32_t *of; /* COUNTS_MAX + 1; the last: longer ones */
+	uint64_t all;
+};
+
+void counts_add(struct counts *c, size_t n);
+/* The most frequent number, the least of equals, and how often it came; 0 of none. */
+uint32_t counts_mode(const struct counts *c, uint64_t *agree);
+
+/* ---- messages over pipes ---- */
+
+/* Messages over the pipes between a trainer and its workers: Python's connections, which send four
+ * bytes of length and then the message. Index pipes bring a batch's indices to a worker, result
+ * pipes its batches to the trainer. */
+struct message {
+	uint32_t pipe;           /* its file */
+	uint32_t thread, writer; /* that read and wrote it; JOB_NONE */
+	int64_t ready_ns;        /* its first bytes were written; JOB_UNKNOWN */
+	int64_t asked_ns;        /* the reader began to wait for it, or to read it */
+	int64_t begin_ns;        /* it was there and is being read */
+	int64_t taken_ns;        /* it and what it refers to (sockets, shared memory) was taken */
+	uint64_t position;       /* in the stream of the pipe */
+	bool waited;             /* asked_ns is the begin of a wait */
+	bool fetched;            /* something that it refers to was taken */
+};
+
+struct messages {
+	struct message *v; /* by pipe, then in their order */
+	size_t n, room;
+};
+
+/* Pipes that hold anything but such messages have none. */
+void messages_find(struct messages *m, const struct job *job);
+void messages_release(struct messages *m);
+/* Those of one pipe: the first, and how many. */
+const struct message *messages_of(const struct messages *m, uint32_t pipe, size_t *n);
+
+/* ---- batches while they are found ---- */
+
+/* Batches of a job while they are found: by the messages of pipes, or by gaps between samples.
+ * Private to profile_batches. */
+#define BATCH_MAX COUNTS_MAX
+
+struct batches {
+	struct profile *a;
+	struct messages messages;
+	uint32_t *index_pipe; /* of each reader; JOB_NONE */
+	size_t *begin;   /* of each reader in `visit`; readers + 1. Of threads: the first has all */
+	uint32_t *visit; /* by reader, in their order */
+	bool threads;    /* some readers are threads that share batches */
+	bool unread;     /* batches came for which nothing was read, */
+	bool many_in_file; /* from the begin on: files hold several samples */
+	uint32_t begins;   /* epochs that workers were told to begin; 0: not known */
+	uint32_t batch, eval_batch;
+	double threshold_s, eval_threshold_s; /* between short and long gaps; 0: none */
+};
+
+static inline bool has_workers(const struct profile *a)
+{
+	return profile_has(a, PROFILE_WORKERS) && a->value[PROFILE_WORKERS].number > 0;
+}
+
+/* The part of a name behind its last slash. */
+static inline const char *base_of(const char *name)
+{
+	const char *base = strrchr(name, '/');
+
+	return base ? base + 1 : name;
+}
+
+static inline bool is_eval(const struct profile *a, const struct visit *v)
+{
+	return a->sample[v->sample].evaluation;
+}
+
+/* Batches, steps, prefetch and computation from what workers and the trainer tell each other. False
+ * when the pipes show no batch: nothing was set. */
+bool batches_by_pipes(struct batches *b);
+/* The same from the gaps in which readers wait; says why what cannot be told. */
+void batches_by_gaps(struct batches *b);
+/* How long starting a worker takes the trainer, and a worker before its first sample: in
+ * job_starts.c. After batches_by_pipes. */
+void batches_starts(struct batches *b);

@@ -1,0 +1,556 @@
+/* Rings are read a chunk at a time; a heap of chunks gives the events in order. */
+#include "trace/recording/ring_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/compare.h"
+#include "base/file_in.h"
+#include "base/path.h"
+#include "base/str.h"
+
+#define STEP 4096 /* chunks begin at multiples of it */
+
+/* A chunk, and where its reading is. */
+struct cursor {
+	uint64_t at; /* of its events in the file */
+	uint32_t used, next, ring;
+	bool begun, ended;
+	int64_t tid, last_ns, last_end;
+	uint64_t last_serial;
+	uint8_t *data;
+	char *name; /* the last one, for front coding */
+	size_t name_len;
+	int64_t key; /* begin of the next event, never less than before */
+	struct ring_event event;
+};
+
+struct ring_merge {
+	char *folder;
+	struct cursor *cursor;
+	size_t cursors, room;
+	uint32_t *heap;
+	size_t n;
+	bool first_taken;
+	char text[2][RING_PATH_MAX + 1];
+};
+
+/* ---- the folder ---- */
+
+bool ring_folder(const char *path)
+{
+	AUTO_FREE char *name = path_join(path, RING_JOB_NAME);
+	struct stat st;
+
+	return lstat(name, &st) == 0;
+}
+
+int ring_folder_check(const char *path, struct err *e)
+{
+	static const char any[] = "stoker recording ";
+	AUTO_FREE char *name = path_join(path, RING_JOB_NAME);
+	char text[sizeof(RING_JOB_MAGIC) + 8] = {0};
+	int fd = file_open(name, NULL, e);
+	ssize_t n;
+
+	if (fd < 0)
+		return e ? e->code : -EIO;
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	close(fd);
+	if (n > 0 && str_starts(text, RING_JOB_MAGIC))
+		return 0;
+	text[strcspn(text, "\n")] = '\0';
+	if (n > 0 && str_starts(text, any))
+		return err_set(e, ERR_DATA,
+			       "%s: a recording of version %s; this program reads version %.1s: "
+			       "use the program that made it, or record again",
+			       path, text + strlen(any), &RING_JOB_MAGIC[strlen(any)]);
+	return err_set(e, ERR_DATA, "%s: its file '" RING_JOB_NAME "' is not that of a recording",
+		       path);
+}
+
+static int open_ring(const char *folder, const char *name, struct stat *st)
+{
+	char *path = path_join(folder, name);
+	int fd = file_open(path, st, NULL);
+
+	free(path);
+	return fd;
+}
+
+static bool sane(int64_t ns)
+{
+	return ns > INT64_MIN / 4 && ns < INT64_MAX / 4;
+}
+
+static bool read_head(int fd, struct ring_head *h)
+{
+	return pread(fd, h, sizeof(*h), 0) == (ssize_t)sizeof(*h) &&
+	       memcmp(h->magic, RING_MAGIC, sizeof(h->magic)) == 0 && h->head_bytes == RING_PAGE &&
+	       sane(h->start_ns) && sane(h->start_real_ns) && sane(h->end_ns);
+}
+
+static void add_cursor(struct ring_files *f, uint32_t ring, uint64_t at, const struct ring_chunk *c,
+		       uint32_t used)
+{
+	struct ring_merge *m = f->merge;
+
+	if (m->cursors == m->room) {
+		m->room = m->room ? 2 * m->room : 64;
+		m->cursor = xrealloc(m->cursor, m->room * sizeof(*m->cursor));
+	}
+	m->cursor[m->cursors++] = (struct cursor){
+		.at = at + sizeof(*c),
+		.used = used,
+		.ring = ring,
+		.tid = c->tid,
+		.last_ns = c->base_ns,
+	};
+}
+
+static void add_counts(struct ring_counts *to, const struct ring_counts *c)
+{
+	to->rchar += c->rchar;
+	to->wchar += c->wchar;
+	to->excluded_calls += c->excluded_calls;
+	to->excluded_read += c->excluded_read;
+	to->excluded_written += c->excluded_written;
+	to->cut_off += c->cut_off;
+}
+
+static void find_chunks(struct ring_files *f, uint32_t ring, int fd, uint64_t size)
+{
+	uint64_t at = RING_PAGE;
+
+	while (at + sizeof(struct ring_chunk) <= size) {
+		struct ring_chunk c;
+		uint64_t there, used;
+		off_t data;
+
+		if (pread(fd, &c, sizeof(c), (off_t)at) != (ssize_t)sizeof(c))
+			return;
+		if (c.magic != RING_CHUNK_MAGIC || c.bytes < STEP || c.bytes % STEP ||
+		    c.bytes > RING_CHUNK_MOST || !sane(c.base_ns)) {
+			/* one that was made and not begun, or damage: the next is looked for */
+			f->damaged += c.magic != 0;
+			data = lseek(fd, (off_t)(at + STEP), SEEK_DATA);
+			if (data < 0 || (uint64_t)data < at + STEP)
+				return;
+			at = (uint64_t)data / STEP * STEP;
+			continue;
+		}
+		there = size - at - sizeof(c);
+		used = c.used <= c.bytes - sizeof(c) ? c.used : c.bytes - sizeof(c);
+		if (used > there || used < c.used) {
+			f->damaged++;
+			used = used < there ? used : there;
+		}
+		add_counts(&f->ring[ring].counts, &c.counts);
+		f->event_bytes += used;
+		if (used > 0)
+			add_cursor(f, ring, at, &c, (uint32_t)used);
+		at += c.bytes;
+	}
+}
+
+static bool read_end(const char *folder, const char *name, struct ring_files *f)
+{
+	struct stat st;
+	int fd = open_ring(folder, name, &st);
+	struct ring_end e;
+	size_t room = 0;
+
+	if (fd < 0)
+		return false;
+	f->bytes += (uint64_t)st.st_blocks * 512;
+	for (off_t at = 0; f->ends < RINGS_MAX; at += (off_t)sizeof(e)) {
+		if (pread(fd, &e, sizeof(e), at) != (ssize_t)sizeof(e) ||
+		    memcmp(e.magic, RING_END_MAGIC, sizeof(e.magic)) != 0)
+			break;
+		if (f->ends >= room) {
+			room = f->ends + 64;
+			f->end = xrealloc(f->end, room * sizeof(e));
+		}
+		f->end[f->ends++] = e;
+	}
+	close(fd);
+	return true;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct ring_info *x = a, *y = b;
+	int64_t p = x->head.start_real_ns, q = y->head.start_real_ns;
+
+	if (x->head.host == y->head.host) {
+		p = x->head.start_ns;
+		q = y->head.start_ns;
+	}
+	return p != q ? ORDER(p, q) : strcmp(x->name, y->name);
+}
+
+/* Hosts have clocks of their own: each is tied to the time of day once, at its first process. */
+static void tie_clocks(struct ring_files *f)
+{
+	int64_t first = f->rings ? f->ring[0].head.start_real_ns : 0;
+
+	for (size_t i = 0; i < f->rings; i++)
+		if (f->ring[i].head.start_real_ns < first)
+			first = f->ring[i].head.start_real_ns;
+	for (size_t i = 0; i < f->rings; i++) {
+		struct ring_info *r = &f->ring[i];
+
+		r->shift_ns = r->head.start_real_ns - first - r->head.start_ns;
+		for (size_t k = 0; k < i && k < 64; k++)
+			if (f->ring[k].head.host == r->head.host) {
+				r->shift_ns = f->ring[k].shift_ns;
+				break;
+			}
+	}
+	f->start_s = first / NS_PER_S;
+}
+
+static int list_folder(struct ring_files *f, const char *path, struct err *e)
+{
+	DIR *d = opendir(path);
+	struct dirent *entry;
+	size_t room = 0;
+
+	if (!d)
+		return err_sys(e, errno, "%s: cannot be read", path);
+	while ((entry = readdir(d))) {
+		struct ring_info r = {0};
+		struct stat st;
+		int fd;
+
+		if (str_ends(entry->d_name, ".end")) {
+			f->unread += !read_end(path, entry->d_name, f);
+			continue;
+		}
+		if (!str_ends(entry->d_name, ".ring") || strlen(entry->d_name) >= sizeof(r.name))
+			continue;
+		fd = open_ring(path, entry->d_name, &st);
+		if (fd < 0 || !read_head(fd, &r.head) || f->rings == RINGS_MAX) {
+			f->unread++;
+			if (fd >= 0)
+				close(fd);
+			continue;
+		}
+		close(fd);
+		f->bytes += (uint64_t)st.st_blocks * 512;
+		memcpy(r.name, entry->d_name, strlen(entry->d_name) + 1); /* it fits: see above */
+		if (f->rings == room) {
+			room = room ? 2 * room : 16;
+			f->ring = xrealloc(f->ring, room * sizeof(*f->ring));
+		}
+		f->ring[f->rings++] = r;
+	}
+	closedir(d);
+	return 0;
+}
+
+/* ---- events ---- */
+
+static bool take(const struct cursor *c, uint32_t *at, uint64_t *out)
+{
+	unsigned shift = 0;
+
+	for (*out = 0; *at < c->used && shift < 64; shift += 7) {
+		uint8_t b = c->data[(*at)++];
+
+		*out |= (uint64_t)(b & 0x7f) << shift;
+		if (!(b & 0x80))
+			return true;
+	}
+	return false;
+}
+
+static int64_t unzigzag(uint64_t v)
+{
+	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+}
+
+static bool take_signed(const struct cursor *c, uint32_t *at, int64_t *out)
+{
+	uint64_t v;
+
+	if (!take(c, at, &v))
+		return false;
+	*out = unzigzag(v);
+	return true;
+}
+
+static bool take_name(struct cursor *c, uint32_t *at)
+{
+	uint64_t same, more;
+
+	if (!take(c, at, &same) || !take(c, at, &more) || same > c->name_len ||
+	    more > c->used - *at || same + more > RING_PATH_MAX)
+		return false;
+	if (!c->name)
+		c->name = xcalloc(1, RING_PATH_MAX + 1);
+	memcpy(c->name + same, c->data + *at, more);
+	c->name_len = same + more;
+	c->name[c->name_len] = '\0';
+	*at += (uint32_t)more;
+	return true;
+}
+
+static bool take_fields(struct ring_merge *m, struct cursor *c, uint32_t *at, uint8_t head,
+			struct ring_event *v, const char *fields)
+{
+	size_t n = 0, names = 0;
+
+	for (const char *f = fields; *f; f++) {
+		uint64_t u = 0;
+		int64_t i = 0;
+
+		switch (*f) {
+		case 's':
+			if (head & RING_SAME)
+				v->serial = c->last_serial;
+			else if (take(c, at, &u))
+				v->serial = u;
+			else
+				return false;
+			break;
+		case 'a':
+			if (!take(c, at, &u) || u > INT64_MAX)
+				return false;
+			v->asked = (int64_t)u;
+			break;
+		case 'r':
+			if (head & RING_FULL)
+				v->result = v->asked;
+			else if (!take_signed(c, at, &v->result))
+				return false;
+			break;
+		case 'o':
+			if (!take_signed(c, at, &i))
+				return false;
+			v->offset = (int64_t)((uint64_t)c->last_end + (uint64_t)i);
+			break;
+		case 'p':
+			if (names == 2 || !take_name(c, at))
+				return false;
+			memcpy(m->text[names], c->name, c->name_len + 1);
+			v->name[names] = m->text[names];
+			names++;
+			break;
+		case 'i':
+			if (!take_signed(c, at, &v->v[n++]))
+				return false;
+			break;
+		default:
+			if (!take(c, at, &u))
+				return false;
+			v->v[n++] = (int64_t)u;
+			break;
+		}
+	}
+	return true;
+}
+
+/* Decodes the event at the cursor into m->text and c->event. */
+static bool decode(struct ring_merge *m, struct cursor *c)
+{
+	struct ring_event v = {.ring = c->ring, .tid = c->tid, .name = {"", ""}};
+	uint32_t at = c->next;
+	const char *fields;
+	uint64_t duration;
+	int64_t gap;
+	uint8_t head;
+
+	if (at >= c->used)
+		return false;
+	head = c->data[at++];
+	fields = ring_fields(head & RING_KIND);
+	if (!fields || !take_signed(c, &at, &gap) || !take(c, &at, &duration) ||
+	    duration > INT64_MAX / 4 || !take_fields(m, c, &at, head, &v, fields))
+		return false;
+	v.kind = head & RING_KIND;
+	if (__builtin_add_overflow(c->last_ns, gap, &v.begin_ns) ||
+	    __builtin_add_overflow(v.begin_ns, (int64_t)duration, &v.end_ns) || !sane(v.begin_ns) ||
+	    !sane(v.end_ns))
+		return false;
+	c->last_ns = v.end_ns;
+	if (v.kind == RING_THREAD) {
+		if (!sane(v.v[1]))
+			return false;
+		c->tid = v.v[0];
+		c->last_ns = v.v[1];
+		c->last_serial = 0;
+		c->last_end = 0;
+		c->name_len = 0;
+	}
+	if (strchr(fields, 's'))
+		c->last_serial = v.serial;
+	if (strchr(fields, 'o') &&
+	    __builtin_add_overflow(v.offset, v.result > 0 ? v.result : 0, &c->last_end))
+		return false;
+	c->next = at;
+	c->event = v;
+	return true;
+}
+
+static void end_cursor(struct cursor *c)
+{
+	free(c->data);
+	free(c->name);
+	c->data = NULL;
+	c->name = NULL;
+	c->ended = true;
+}
+
+static bool load(struct ring_files *f, struct cursor *c)
+{
+	int fd = open_ring(f->merge->folder, f->ring[c->ring].name, NULL);
+	ssize_t n = -1;
+
+	c->begun = true;
+	if (fd < 0)
+		return false;
+	c->data = xmalloc(c->used);
+	n = pread(fd, c->data, c->used, (off_t)c->at);
+	close(fd);
+	if (n < 0)
+		n = 0;
+	f->damaged += (uint32_t)n < c->used;
+	c->used = (uint32_t)n;
+	return n > 0;
+}
+
+/* ---- the heap: the cursor with the least key is first ---- */
+
+static bool less(const struct ring_merge *m, uint32_t a, uint32_t b)
+{
+	const struct cursor *x = &m->cursor[a], *y = &m->cursor[b];
+
+	return x->key != y->key ? x->key < y->key : a < b;
+}
+
+static void sink(struct ring_merge *m, size_t i)
+{
+	for (;;) {
+		size_t least = i, l = 2 * i + 1;
+		uint32_t swap;
+
+		if (l < m->n && less(m, m->heap[l], m->heap[least]))
+			least = l;
+		if (l + 1 < m->n && less(m, m->heap[l + 1], m->heap[least]))
+			least = l + 1;
+		if (least == i)
+			return;
+		swap = m->heap[i];
+		m->heap[i] = m->heap[least];
+		m->heap[least] = swap;
+		i = least;
+	}
+}
+
+/* The begin of the event after, without taking it: its key. */
+static bool peek(struct ring_files *f, struct cursor *c)
+{
+	uint32_t at = c->next + 1;
+	int64_t gap, key;
+
+	if (c->next >= c->used)
+		return false;
+	if (!take_signed(c, &at, &gap) || __builtin_add_overflow(c->last_ns, gap, &key) ||
+	    __builtin_add_overflow(key, f->ring[c->ring].shift_ns, &key)) {
+		f->damaged++;
+		return false;
+	}
+	if (key > c->key)
+		c->key = key;
+	return true;
+}
+
+bool ring_files_next(struct ring_files *f, struct ring_event *out)
+{
+	struct ring_merge *m = f->merge;
+
+	while (m->n > 0) {
+		struct cursor *c = &m->cursor[m->heap[0]];
+		bool there = true, given = false;
+
+		if (!c->begun) {
+			there = load(f, c) && peek(f, c);
+		} else if (!decode(m, c)) {
+			f->damaged++;
+			there = false;
+		} else {
+			int64_t shift = f->ring[c->ring].shift_ns;
+
+			*out = c->event;
+			out->begin_ns += shift;
+			out->end_ns += shift;
+			given = true;
+			there = peek(f, c);
+		}
+		if (!there) {
+			end_cursor(c);
+			m->heap[0] = m->heap[--m->n];
+		}
+		sink(m, 0);
+		if (given)
+			return true;
+	}
+	return false;
+}
+
+int ring_files_open(struct ring_files *f, const char *path, struct err *e)
+{
+	struct ring_merge *m;
+	int rc;
+
+	*f = (struct ring_files){0};
+	f->merge = m = xcalloc(1, sizeof(*m));
+	m->folder = xstrdup(path);
+	rc = list_folder(f, path, e);
+	if (rc < 0)
+		return rc;
+	if (f->rings)
+		qsort(f->ring, f->rings, sizeof(*f->ring), by_start);
+	tie_clocks(f);
+	for (size_t i = 0; i < f->rings; i++) {
+		struct stat st;
+		int fd = open_ring(path, f->ring[i].name, &st);
+
+		if (fd < 0)
+			continue;
+		find_chunks(f, (uint32_t)i, fd, (uint64_t)st.st_size);
+		close(fd);
+	}
+	m->heap = xcalloc(m->cursors + 1, sizeof(*m->heap));
+	for (size_t i = 0; i < m->cursors; i++) {
+		m->cursor[i].key = m->cursor[i].last_ns + f->ring[m->cursor[i].ring].shift_ns;
+		m->heap[m->n++] = (uint32_t)i;
+	}
+	for (size_t i = m->n; i-- > 0;)
+		sink(m, i);
+	return 0;
+}
+
+void ring_files_close(struct ring_files *f)
+{
+	if (f->merge) {
+		for (size_t i = 0; i < f->merge->cursors; i++)
+			end_cursor(&f->merge->cursor[i]);
+		free(f->merge->cursor);
+		free(f->merge->heap);
+		free(f->merge->folder);
+		free(f->merge);
+	}
+	free(f->ring);
+	free(f->end);
+	*f = (struct ring_files){0};
+}

@@ -1,0 +1,272 @@
+/* Which reader a log is for. */
+#include "trace/trace_reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/file_in.h"
+
+/* The beginning of `n` bytes that may be gzip; what is unpacked goes to `out`. */
+static size_t unpacked(const unsigned char *in, size_t n, unsigned char *out, size_t room)
+{
+	z_stream z = {0};
+	size_t got;
+
+	if (n < 2 || in[0] != 0x1f || in[1] != 0x8b) {
+		memcpy(out, in, n < room ? n : room);
+		return n < room ? n : room;
+	}
+	if (inflateInit2(&z, 15 + 16) != Z_OK)
+		return 0;
+	z.next_in = (unsigned char *)(uintptr_t)in;
+	z.avail_in = (uInt)n;
+	z.next_out = out;
+	z.avail_out = (uInt)room;
+	(void)inflate(&z, Z_SYNC_FLUSH);
+	got = room - z.avail_out;
+	inflateEnd(&z);
+	return got;
+}
+
+static const struct trace_reader *reader_of(const char *path, struct err *e)
+{
+	unsigned char raw[TRACE_HEAD], head[TRACE_HEAD];
+	struct stat st;
+	bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+	ssize_t got = 0;
+
+	if (!folder) {
+		int fd = file_open(path, NULL, e);
+
+		if (fd < 0)
+			return NULL;
+		got = pread(fd, raw, sizeof(raw), 0);
+		close(fd);
+		if (got < 0) {
+			err_sys(e, errno, "%s: cannot be read", path);
+			return NULL;
+		}
+	}
+	got = (ssize_t)unpacked(raw, (size_t)got, head, sizeof(head));
+	for (size_t i = 0; trace_reader_table[i]; i++)
+		if (trace_reader_table[i]->recognize(path, folder, head, (size_t)got))
+			return trace_reader_table[i];
+	{
+		struct buf known = {0};
+
+		for (size_t i = 0; trace_reader_table[i]; i++)
+			buf_printf(&known, "%s%s", i ? ", " : "", trace_reader_table[i]->people);
+		err_set(e, ERR_DATA, "%s: no log of a job that is known here (%s)", path,
+			known.len ? known.data : "none");
+		buf_release(&known);
+	}
+	return NULL;
+}
+
+int job_read(struct job *job, const char *const *paths, size_t n, struct err *e)
+{
+	const struct trace_reader *reader = NULL;
+	int rc;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct trace_reader *r = reader_of(paths[i], e);
+
+		if (!r)
+			return e->code;
+		if (reader && r != reader)
+			return err_set(e, ERR_USAGE,
+				       "%s is a log of another kind (%s) than %s (%s): the logs of "
+				       "one job are of one kind",
+				       paths[i], r->people, paths[0], reader->people);
+		reader = r;
+	}
+	rc = reader ? reader->read(job, paths, n, e) : err_set(e, ERR_USAGE, "no log was named");
+	return rc < 0 ? rc : job_finish(job, e);
+}
+
+/* ---- lines ---- */
+
+/* Lines of plain and gzip files in pieces. */
+
+#define QUICK (64U << 10) /* longer lines are looked through for long strings */
+
+void trace_lines_open(struct trace_lines *l, const char *path, size_t piece)
+{
+	*l = (struct trace_lines){.path = path, .piece = piece};
+	l->in = xmalloc(piece);
+}
+
+void trace_lines_close(struct trace_lines *l)
+{
+	if (l->gzip)
+		inflateEnd(&l->z);
+	free(l->in);
+	free(l->out);
+	buf_release(&l->text);
+	*l = (struct trace_lines){0};
+}
+
+/* Reads the next piece of the file into `in`. The bytes, 0 at the end. */
+static ssize_t read_piece(struct trace_lines *l, struct err *e)
+{
+	int fd = file_open(l->path, NULL, e);
+	ssize_t got;
+
+	if (fd < 0)
+		return fd;
+	do
+		got = pread(fd, l->in, l->piece, l->at);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		got = err_sys(e, errno, "%s: cannot be read", l->path);
+	close(fd);
+	if (got > 0)
+		l->at += got;
+	return got;
+}
+
+/* More unpacked bytes in `out`; several gzip members follow each other (as `cat` makes them). */
+static int unpack(struct trace_lines *l, struct err *e)
+{
+	l->used = 0;
+	l->z.next_out = l->out;
+	l->z.avail_out = (uInt)l->piece;
+	while (l->z.avail_out == l->piece) {
+		int rc;
+
+		if (l->z.avail_in == 0) {
+			ssize_t got = read_piece(l, e);
+
+			if (got < 0)
+				return (int)got;
+			if (got == 0) {
+				/* a member that is not at its end was cut */
+				l->damaged = l->damaged || l->z.total_in > 0;
+				l->ended = true;
+				break;
+			}
+			l->z.next_in = l->in;
+			l->z.avail_in = (uInt)got;
+		}
+		rc = inflate(&l->z, Z_NO_FLUSH);
+		if (rc == Z_STREAM_END) {
+			inflateReset(&l->z);
+			l->z.total_in = 0;
+		} else if (rc != Z_OK && rc != Z_BUF_ERROR) {
+			l->damaged = l->ended = true;
+			break;
+		}
+	}
+	l->have = l->piece - l->z.avail_out;
+	return 0;
+}
+
+static int refill(struct trace_lines *l, struct err *e)
+{
+	ssize_t got;
+
+	if (l->gzip)
+		return unpack(l, e);
+	got = read_piece(l, e);
+	if (got < 0)
+		return (int)got;
+	l->used = 0;
+	l->have = (size_t)got;
+	l->ended = got == 0;
+	if (l->began)
+		return 0;
+	l->began = true;
+	if (got < 2 || l->in[0] != 0x1f || l->in[1] != 0x8b || inflateInit2(&l->z, 15 + 16) != Z_OK)
+		return 0;
+	l->gzip = true;
+	l->out = xmalloc(l->piece);
+	l->z.next_in = l->in;
+	l->z.avail_in = (uInt)got;
+	return unpack(l, e);
+}
+
+/* Leaves out what exceeds TRACE_STRING of each quoted string of a long line. */
+static void shorten(struct buf *text)
+{
+	size_t to = 0, inside = 0;
+	bool quoted = false, escaped = false;
+
+	for (size_t i = 0; i < text->len; i++) {
+		char c = text->data[i];
+
+		if (quoted && ++inside > TRACE_STRING && (c != '"' || escaped)) {
+			if (inside == TRACE_STRING + 1 && escaped) {
+				to--; /* half an escape is left out whole */
+				escaped = false;
+				continue;
+			}
+			escaped = c == '\\' && !escaped;
+			continue;
+		}
+		if (c == '"' && !escaped) {
+			quoted = !quoted;
+			inside = 0;
+		}
+		escaped = c == '\\' && !escaped;
+		text->data[to++] = c;
+	}
+	if (quoted && inside > TRACE_STRING && escaped)
+		text->data[to++] = '\\'; /* what it escapes is not here yet */
+	text->len = to;
+	text->data[to] = '\0';
+}
+
+int trace_lines_next(struct trace_lines *l, struct err *e)
+{
+	size_t looked = QUICK;
+	bool any = false;
+
+	buf_reset(&l->text);
+	l->whole = true;
+	for (;;) {
+		const unsigned char *from, *end;
+		size_t n;
+
+		if (l->used == l->have) {
+			int rc = l->ended ? 0 : refill(l, e);
+
+			if (rc < 0)
+				return rc;
+			if (l->used == l->have && l->ended) {
+				l->whole = false;
+				l->line += any;
+				return any;
+			}
+			continue;
+		}
+		from = (l->gzip ? l->out : l->in) + l->used;
+		n = l->have - l->used;
+		end = memchr(from, '\n', n);
+		if (end)
+			n = (size_t)(end - from);
+		any = true;
+		if (l->text.len < TRACE_LINE)
+			buf_append(&l->text, from, n);
+		else
+			l->whole = false;
+		l->used += n + (end != NULL);
+		if (l->text.len > looked) {
+			/* the quotes of a string that is not at its end are had again with its
+			 * rest: a string is cut once, and stays open */
+			shorten(&l->text);
+			looked = l->text.len + QUICK;
+		}
+		if (!end)
+			continue;
+		for (char *nul = l->text.data;
+		     (nul = memchr(nul, 0, l->text.len - (size_t)(nul - l->text.data)));)
+			*nul = ' ';
+		l->line++;
+		return 1;
+	}
+}

@@ -1,0 +1,604 @@
+/* From visits to the order of a sampler. */
+#include "trace/workload/workload_of.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/compare.h"
+#include "workload/recorded_file.h"
+
+struct named {
+	const char *name;
+	uint32_t file;
+};
+
+/* The files of a part of the dataset by name, and where its samples are. */
+struct part {
+	bool evaluation;
+	struct named *file;
+	size_t files;
+	size_t samples;
+	uint32_t *number; /* of each sample of the profile; UINT32_MAX: of the other part */
+	size_t per_file;  /* 0: differs from file to file */
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+	int c = strcmp(x->name, y->name);
+
+	return c ? c : ORDER(x->file, y->file);
+}
+
+/* A sample's number: its file's times the samples of each, and its place among them. The samples of
+ * the profile are by file and offset. */
+static void number_samples(const struct profile *a, struct part *p)
+{
+	uint32_t *place = xcalloc(a->job->files + 1, sizeof(*place));
+	uint32_t *in_file = xcalloc(a->job->files + 1, sizeof(*in_file));
+
+	for (size_t i = 0; i < p->files; i++)
+		place[p->file[i].file] = (uint32_t)i;
+	for (size_t i = 0; i < a->samples; i++)
+		if (a->sample[i].evaluation == p->evaluation)
+			in_file[a->sample[i].file]++;
+	p->per_file = p->files ? in_file[p->file[0].file] : 0;
+	for (size_t i = 0; i < p->files; i++)
+		if (in_file[p->file[i].file] != p->per_file)
+			p->per_file = 0;
+	memset(in_file, 0, (a->job->files + 1) * sizeof(*in_file));
+	for (size_t i = 0; i < a->samples; i++) {
+		uint32_t file = a->sample[i].file;
+
+		p->number[i] = UINT32_MAX;
+		if (a->sample[i].evaluation != p->evaluation)
+			continue;
+		p->number[i] = (uint32_t)(place[file] * p->per_file + in_file[file]++);
+		p->samples++;
+	}
+	free(place);
+	free(in_file);
+}
+
+/* A file counts as one of the part if a sample of it does. */
+static void part_make(const struct profile *a, bool evaluation, struct part *p)
+{
+	uint8_t *taken = xcalloc(a->job->files + 1, 1);
+
+	*p = (struct part){.evaluation = evaluation,
+			   .file = xcalloc(a->job->files + 1, sizeof(*p->file)),
+			   .number = xcalloc(a->samples + 1, sizeof(*p->number))};
+	for (size_t i = 0; i < a->samples; i++) {
+		uint32_t file = a->sample[i].file;
+
+		if (a->sample[i].evaluation != evaluation || taken[file])
+			continue;
+		taken[file] = 1;
+		p->file[p->files++] = (struct named){a->job->file[file].name, file};
+	}
+	qsort(p->file, p->files, sizeof(*p->file), by_name);
+	number_samples(a, p);
+	free(taken);
+}
+
+static void part_release(struct part *p)
+{
+	free(p->file);
+	free(p->number);
+	*p = (struct part){0};
+}
+
+static bool sizes_known(const struct profile *a, const struct part *p)
+{
+	for (size_t i = 0; i < p->files; i++)
+		if (a->job->file[p->file[i].file].size < 0)
+			return false;
+	return p->files > 0 && a->companions == 0;
+}
+
+/* ---- order ---- */
+
+struct placed { /* a visit in the order of the sampler */
+	uint32_t rank, epoch;
+	uint32_t batch;  /* of the reader in the epoch, from 0 */
+	uint32_t number; /* of the worker in its round */
+	size_t visit;
+};
+
+static int by_place(const void *a, const void *b)
+{
+	const struct placed *x = a, *y = b;
+
+	return ORDER(x->epoch, y->epoch) ?: ORDER(x->rank, y->rank) ?: ORDER(x->batch, y->batch) ?:
+	       ORDER(x->number, y->number) ?: ORDER(x->visit, y->visit);
+}
+
+static bool is_of(const struct profile *a, const struct part *p, const struct visit *v)
+{
+	return a->sample[v->sample].evaluation == p->evaluation && !a->reader[v->reader].left_out &&
+	       a->reader[v->reader].rank < a->trainers;
+}
+
+/* Whether the order can be told: a worker beside others needs batches. */
+static const char *no_order(const struct profile *a, const struct part *p)
+{
+	size_t n = 0;
+
+	if (a->stream)
+		return "the log does not tell the samples of a stream apart";
+	for (size_t i = 0; i < a->visits; i++) {
+		const struct visit *v = &a->visit[i];
+
+		if (!is_of(a, p, v))
+			continue;
+		n++;
+		if (v->batch == JOB_NONE && a->reader[v->reader].worker)
+			return "the batches of the workers are not known";
+	}
+	if (n == 0)
+		return "the log has no visits of samples";
+	return p->per_file == 0 ? "files have different numbers of samples" : NULL;
+}
+
+/* Batches of each reader are counted anew in each epoch: `first` is that of its first visit there.
+ */
+static size_t place_visits(const struct profile *a, const struct part *p, struct placed *out,
+			   uint32_t *epochs)
+{
+	uint32_t *epoch = xcalloc(a->readers + 1, sizeof(*epoch));
+	uint32_t *first = xcalloc(a->readers + 1, sizeof(*first));
+	size_t n = 0;
+
+	*epochs = 0;
+	for (size_t i = 0; i < a->readers; i++)
+		epoch[i] = UINT32_MAX;
+	for (size_t i = 0; i < a->visits; i++) {
+		const struct visit *v = &a->visit[i];
+		/* threads share batches, and read in the order of the sampler */
+		bool thread = a->reader[v->reader].thread != JOB_NONE;
+		uint32_t batch = v->batch == JOB_NONE || thread ? 0 : v->batch;
+
+		if (!is_of(a, p, v))
+			continue;
+		if (epoch[v->reader] != v->epoch) {
+			epoch[v->reader] = v->epoch;
+			first[v->reader] = batch;
+		}
+		if (v->epoch >= *epochs)
+			*epochs = v->epoch + 1;
+		out[n++] = (struct placed){
+			.rank = a->reader[v->reader].rank,
+			.epoch = v->epoch,
+			.batch = batch >= first[v->reader] ? batch - first[v->reader] : batch,
+			.number = thread ? 0 : a->reader[v->reader].number,
+			.visit = i};
+	}
+	free(epoch);
+	free(first);
+	qsort(out, n, sizeof(*out), by_place);
+	return n;
+}
+
+/* The lists of all epochs and ranks, which point into `sample`. */
+static void list_visits(const struct profile *a, const struct part *p, const struct placed *placed,
+			size_t n, uint32_t *sample, struct recorded_visits *lists)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct recorded_visits *l =
+			&lists[(size_t)placed[i].epoch * a->trainers + placed[i].rank];
+
+		sample[i] = p->number[a->visit[placed[i].visit].sample];
+		if (l->n++ == 0)
+			l->sample = &sample[i];
+	}
+}
+
+/* Visits of a job that ended within its last epoch: what the epoch would have had is not known, and
+ * every epoch needs as many. The lists of the last epoch get samples that were not visited, up to
+ * what the first has; they have `room` behind them. */
+static void fill_up_last(const struct profile *a, const struct part *p, uint32_t epochs,
+			 uint32_t *room, struct recorded_visits *lists)
+{
+	uint8_t *seen = xcalloc(p->files * p->per_file + 1, 1);
+	struct recorded_visits *last = lists + (size_t)(epochs - 1) * a->trainers;
+	uint64_t next = 0, samples = p->files * p->per_file;
+
+	for (size_t r = 0; r < a->trainers; r++)
+		for (uint64_t i = 0; i < last[r].n; i++)
+			seen[last[r].sample[i]] = 1;
+	for (size_t r = 0; r < a->trainers; r++) {
+		uint32_t *to = room;
+
+		if (last[r].n >= lists[r].n)
+			continue;
+		if (last[r].n > 0)
+			memcpy(to, last[r].sample, last[r].n * sizeof(*to));
+		last[r].sample = to;
+		for (; last[r].n < lists[r].n; last[r].n++) {
+			while (next < samples && seen[next])
+				next++;
+			to[last[r].n] = (uint32_t)(next < samples ? next++ : 0);
+		}
+		room += last[r].n;
+	}
+	free(seen);
+}
+
+/* ---- both ---- */
+
+bool recorded_of_cut(const struct profile *a)
+{
+	double batch = profile_has(a, PROFILE_BATCH) ? a->value[PROFILE_BATCH].number : 1;
+	uint32_t last = 0;
+	size_t n = 0, first = 0;
+
+	for (size_t i = 0; i < a->visits; i++)
+		if (!a->sample[a->visit[i].sample].evaluation && a->visit[i].epoch > last)
+			last = a->visit[i].epoch;
+	for (size_t i = 0; i < a->visits; i++) {
+		if (a->sample[a->visit[i].sample].evaluation)
+			continue;
+		n += a->visit[i].epoch == last;
+		first += a->visit[i].epoch == 0;
+	}
+	return last > 0 && !a->stream &&
+	       (double)n + batch * (double)(a->trainers ? a->trainers : 1) <= (double)first;
+}
+
+void recorded_of_look(const struct profile *a, struct recorded_has *has)
+{
+	struct part p;
+
+	part_make(a, false, &p);
+	*has = (struct recorded_has){.sizes = sizes_known(a, &p)};
+	if (p.files == 0)
+		has->no_sizes = "no dataset was found";
+	else if (a->companions > 0)
+		has->no_sizes = "a sample has several files";
+	else if (!has->sizes)
+		has->no_sizes = "the log does not have the size of every file";
+	has->no_order = no_order(a, &p);
+	has->order = !has->no_order;
+	has->requests = p.per_file > 0 && !sample_requests_unknown(a);
+	part_release(&p);
+}
+
+/* What of a part goes into the file; arrays are the caller's to free. */
+struct made {
+	uint64_t *bytes;
+	uint32_t *sample;
+	struct recorded_visits *lists;
+	struct recorded_requests *requests;
+};
+
+static int make_order(const struct profile *a, const struct part *p, uint64_t most,
+		      struct recorded_part *out, struct made *m, struct err *e)
+{
+	struct placed *placed = try_calloc(a->visits + 1, sizeof(*placed), "the order", e);
+	uint32_t epochs = 0;
+	size_t n;
+
+	if (!placed)
+		return -ENOMEM;
+	n = place_visits(a, p, placed, &epochs);
+	/* twice: the last epoch may become as long as the first */
+	m->sample = try_calloc(2 * n + 1, sizeof(*m->sample), "the order", e);
+	m->lists = try_calloc((size_t)epochs * a->trainers + 1, sizeof(*m->lists), "the order", e);
+	if (m->sample && m->lists) {
+		list_visits(a, p, placed, n, m->sample, m->lists);
+		if (!p->evaluation && recorded_of_cut(a))
+			fill_up_last(a, p, epochs, m->sample + n, m->lists);
+		out->epochs = most && epochs > most ? most : epochs;
+		out->visits = m->lists;
+	}
+	free(placed);
+	return m->sample && m->lists ? 0 : -ENOMEM;
+}
+
+/* Lists of files and samples by their numbers. */
+static int make_requests(const struct profile *a, const struct part *p,
+			 const struct sample_requests *of, struct recorded_part *out,
+			 struct made *m, struct err *e)
+{
+	uint64_t each = p->per_file + 1;
+
+	m->requests = try_calloc(p->files * each + 1, sizeof(*m->requests), "the requests", e);
+	if (!m->requests)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->files; i++)
+		m->requests[i * each] = of->opening[p->file[i].file];
+	for (size_t i = 0; i < a->samples; i++)
+		if (p->number[i] != UINT32_MAX)
+			m->requests[p->number[i] / p->per_file * each + 1 +
+				    p->number[i] % p->per_file] = of->sample[i];
+	out->samples_per_file = p->per_file;
+	out->requests = m->requests;
+	return 0;
+}
+
+/* `requests`: NULL where they are not wanted. */
+static int make_part(const struct profile *a, const struct part *p, uint64_t epochs,
+		     const struct sample_requests *requests, struct recorded_part *out,
+		     struct made *m, struct err *e)
+{
+	bool order = !no_order(a, p);
+
+	*out = (struct recorded_part){.files = p->files,
+				      .samples_per_file = order && p->per_file ? p->per_file : 1};
+	if (sizes_known(a, p)) {
+		m->bytes = try_calloc(p->files + 1, sizeof(*m->bytes), "the sizes", e);
+		if (!m->bytes)
+			return -ENOMEM;
+		for (size_t i = 0; i < p->files; i++)
+			m->bytes[i] = (uint64_t)a->job->file[p->file[i].file].size;
+		out->bytes = m->bytes;
+	}
+	if (requests && p->per_file > 0 && make_requests(a, p, requests, out, m, e) < 0)
+		return -ENOMEM;
+	return order ? make_order(a, p, epochs, out, m, e) : 0;
+}
+
+int recorded_of_write(const struct profile *a, const char *path, uint64_t epochs, bool requests,
+		      struct err *e)
+{
+	struct recorded r = {.ranks = a->trainers ? (uint32_t)a->trainers : 1};
+	struct made made[RECORDED_PARTS] = {0};
+	struct sample_requests of = {0};
+	int rc = 0;
+
+	requests = requests && !sample_requests_unknown(a);
+	if (requests)
+		rc = sample_requests_make(a, &of, e);
+
+	for (int k = 0; k < RECORDED_PARTS && rc == 0; k++) {
+		struct part p;
+
+		part_make(a, k == RECORDED_EVAL, &p);
+		rc = make_part(a, &p, k == RECORDED_TRAIN ? epochs : 0, requests ? &of : NULL,
+			       &r.part[k], &made[k], e);
+		part_release(&p);
+	}
+	if (rc == 0)
+		rc = recorded_write(path, &r, e);
+	for (int k = 0; k < RECORDED_PARTS; k++) {
+		free(made[k].bytes);
+		free(made[k].sample);
+		free(made[k].lists);
+		free(made[k].requests);
+	}
+	sample_requests_release(&of);
+	return rc;
+}
+
+/* ---- requests of samples ---- */
+
+/* Requests of samples. Every visit of a sample is taken to make the same requests; one of them is
+ * kept. Where readers keep files open, the first visit of a file has those of its opening, too:
+ * what it has in front of what other visits of the sample have. */
+
+/* The requests of all visits, one list behind the other. */
+struct of_visits {
+	unsigned char *bytes;
+	struct recorded_requests *list; /* of each visit */
+	bool *opens;                    /* the visit opened its file */
+};
+
+const char *sample_requests_unknown(const struct profile *a)
+{
+	if (!(a->job->sees & JOB_SEES_REQUESTS) || a->visits == 0)
+		return "the log has no requests";
+	if (!(a->job->sees & JOB_SEES_OFFSETS))
+		return "the log does not have the places of requests";
+	return NULL;
+}
+
+/* ---- which visit a request belongs to ---- */
+
+struct walk {
+	const struct profile *a;
+	uint32_t *of_process, *of_thread; /* the reader; JOB_NONE */
+	size_t *next, *end;               /* of each reader: its place in `visit`, and the end */
+	uint32_t *visit;                  /* by reader, in their order */
+};
+
+static void walk_begin(struct walk *w, const struct profile *a)
+{
+	*w = (struct walk){
+		.a = a,
+		.of_process = xcalloc(a->job->processes + 1, sizeof(*w->of_process)),
+		.of_thread = xcalloc(a->job->threads + 1, sizeof(*w->of_thread)),
+		.next = xcalloc(a->readers + 2, sizeof(*w->next)),
+		.end = xcalloc(a->readers + 2, sizeof(*w->end)),
+		.visit = xcalloc(a->visits + 1, sizeof(*w->visit)),
+	};
+	for (size_t i = 0; i < a->job->processes; i++)
+		w->of_process[i] = JOB_NONE;
+	for (size_t i = 0; i < a->job->threads; i++)
+		w->of_thread[i] = JOB_NONE;
+	for (size_t i = 0; i < a->readers; i++) {
+		if (a->reader[i].thread == JOB_NONE)
+			w->of_process[a->reader[i].process] = (uint32_t)i;
+		else
+			w->of_thread[a->reader[i].thread] = (uint32_t)i;
+	}
+	for (size_t i = 0; i < a->visits; i++)
+		w->end[a->visit[i].reader + 1]++;
+	for (size_t i = 0; i < a->readers; i++) {
+		w->end[i + 1] += w->end[i];
+		w->next[i] = w->end[i];
+	}
+	for (size_t i = 0; i < a->visits; i++)
+		w->visit[w->next[a->visit[i].reader]++] = (uint32_t)i;
+	for (size_t i = 0; i < a->readers; i++) {
+		w->next[i] = w->end[i];
+		w->end[i] = w->end[i + 1];
+	}
+}
+
+static void walk_end(struct walk *w)
+{
+	free(w->of_process);
+	free(w->of_thread);
+	free(w->next);
+	free(w->end);
+	free(w->visit);
+}
+
+/* The visit in which an event of the dataset is; JOB_NONE. Events come in their order. */
+static uint32_t visit_of(struct walk *w, const struct job_event *v)
+{
+	const struct profile *a = w->a;
+	uint32_t r = w->of_thread[v->thread], at;
+
+	if (r == JOB_NONE)
+		r = w->of_process[a->job->thread[v->thread].process];
+	if (r == JOB_NONE || w->next[r] == w->end[r])
+		return JOB_NONE;
+	while (w->next[r] + 1 < w->end[r] &&
+	       a->visit[w->visit[w->next[r] + 1]].begin_ns <= v->begin_ns)
+		w->next[r]++;
+	at = w->visit[w->next[r]];
+	if (v->begin_ns < a->visit[at].begin_ns || v->begin_ns > a->visit[at].end_ns ||
+	    a->sample[a->visit[at].sample].file != v->file)
+		return JOB_NONE;
+	return at;
+}
+
+static bool is_data_read(const struct profile *a, const struct job_event *v)
+{
+	return v->kind == JOB_READ && v->result > 0 && v->result <= UINT32_MAX &&
+	       v->offset != JOB_UNKNOWN && v->offset >= 0 && v->file != JOB_NONE &&
+	       (a->role[v->file] == FILE_DATASET || a->role[v->file] == FILE_EVALUATION);
+}
+
+static int gather(const struct profile *a, struct of_visits *out, struct err *e)
+{
+	size_t all = 0;
+	unsigned char *to;
+	struct walk w;
+
+	out->list = xcalloc(a->visits + 1, sizeof(*out->list));
+	out->opens = xcalloc(a->visits + 1, sizeof(*out->opens));
+	walk_begin(&w, a);
+	for (size_t i = 0; i < a->job->events; i++) {
+		const struct job_event *v = &a->job->event[i];
+		bool opens = v->kind == JOB_OPEN && v->file != JOB_NONE && v->result >= 0;
+		uint32_t at;
+
+		if (!opens && !is_data_read(a, v))
+			continue;
+		at = visit_of(&w, v);
+		if (at == JOB_NONE)
+			continue;
+		out->opens[at] |= opens;
+		out->list[at].n += !opens;
+		all += !opens;
+	}
+	walk_end(&w);
+	to = out->bytes = try_calloc(all + 1, RECORDED_REQUEST_BYTES, "the requests", e);
+	if (!to)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->visits; i++) {
+		out->list[i].at = to;
+		to += (size_t)out->list[i].n * RECORDED_REQUEST_BYTES;
+		out->list[i].n = 0;
+	}
+	walk_begin(&w, a);
+	for (size_t i = 0; i < a->job->events; i++) {
+		const struct job_event *v = &a->job->event[i];
+		uint32_t at = is_data_read(a, v) ? visit_of(&w, v) : JOB_NONE;
+
+		if (at != JOB_NONE)
+			recorded_request_put(out->bytes + (out->list[at].at - out->bytes) +
+						     (size_t)out->list[at].n++ *
+							     RECORDED_REQUEST_BYTES,
+					     (uint64_t)v->offset, (uint32_t)v->result);
+	}
+	walk_end(&w);
+	return 0;
+}
+
+/* ---- what belongs to the opening ---- */
+
+static size_t bytes_of(const struct recorded_requests *l)
+{
+	return (size_t)l->n * RECORDED_REQUEST_BYTES;
+}
+
+static bool ends_with(const struct recorded_requests *l, const struct recorded_requests *end)
+{
+	return end->n > 0 && l->n >= end->n &&
+	       memcmp(l->at + bytes_of(l) - bytes_of(end), end->at, bytes_of(end)) == 0;
+}
+
+/* `l` without its first n requests. */
+static struct recorded_requests behind(const struct recorded_requests *l, uint32_t n)
+{
+	return (struct recorded_requests){l->n - n, l->at + (size_t)n * RECORDED_REQUEST_BYTES};
+}
+
+/* Visits that found their file open tell the requests of their samples; the others' then those of
+ * opening, and these those of samples that were never found open. */
+static void part_openings(const struct profile *a, const struct of_visits *v,
+			  struct sample_requests *out)
+{
+	const struct recorded_requests *any = NULL;
+
+	for (size_t i = 0; i < a->visits; i++) {
+		struct recorded_requests *l = &out->sample[a->visit[i].sample];
+
+		if (!v->opens[i] && l->n == 0)
+			*l = v->list[i];
+	}
+	for (size_t i = 0; i < a->visits; i++) {
+		const struct recorded_requests *l = &out->sample[a->visit[i].sample];
+		struct recorded_requests *o = &out->opening[a->sample[a->visit[i].sample].file];
+
+		if (!v->opens[i] || o->n > 0 || !ends_with(&v->list[i], l))
+			continue;
+		*o = v->list[i];
+		o->n -= l->n;
+		any = any ? any : o;
+	}
+	for (size_t i = 0; i < a->visits; i++) {
+		struct recorded_requests *l = &out->sample[a->visit[i].sample];
+		struct recorded_requests *o = &out->opening[a->sample[a->visit[i].sample].file];
+
+		if (l->n > 0 || v->list[i].n == 0)
+			continue;
+		if (o->n == 0 && any && v->list[i].n > any->n)
+			*o = (struct recorded_requests){any->n, v->list[i].at};
+		*l = behind(&v->list[i], v->list[i].n > o->n ? o->n : 0);
+	}
+}
+
+int sample_requests_make(const struct profile *a, struct sample_requests *out, struct err *e)
+{
+	struct of_visits v = {0};
+	int rc;
+
+	*out = (struct sample_requests){
+		.sample = xcalloc(a->samples + 1, sizeof(*out->sample)),
+		.opening = xcalloc(a->job->files + 1, sizeof(*out->opening)),
+	};
+	rc = gather(a, &v, e);
+	out->bytes = v.bytes;
+	if (rc == 0 && profile_has(a, PROFILE_KEPT_OPEN))
+		part_openings(a, &v, out);
+	else if (rc == 0)
+		for (size_t i = 0; i < a->visits; i++)
+			if (out->sample[a->visit[i].sample].n == 0)
+				out->sample[a->visit[i].sample] = v.list[i];
+	free(v.list);
+	free(v.opens);
+	return rc;
+}
+
+void sample_requests_release(struct sample_requests *s)
+{
+	free(s->sample);
+	free(s->opening);
+	free(s->bytes);
+}

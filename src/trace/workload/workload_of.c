@@ -1,0 +1,561 @@
+/* The profile's values as keys of a workload, each with how it is known. */
+#include "trace/workload/workload_of.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file_out.h"
+#include "base/say.h"
+#include "base/str.h"
+#include "conf/node.h"
+#include "trace/profile/profile_parts.h"
+#include "workload/framework_costs.h"
+#include "workload/workload.h"
+
+#define WHOLE 0.9           /* of a file: it was read as a whole */
+#define START_S 0.0005      /* more than the framework's own time, for starting workers */
+#define PREPROCESS_S 0.0005 /* more than the library's own time, for a worker's wait */
+
+static const char *known(const struct profile_value *f)
+{
+	static const char *const words[] = {"", "seen", "inferred", "assumed", ""};
+
+	return f->in_log > 0 ? "seen in the log, which is incomplete" : words[f->how];
+}
+
+/* "  key: value   # how" */
+static void put(struct buf *out, const char *key, const char *how, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+static void put(struct buf *out, const char *key, const char *how, const char *fmt, ...)
+{
+	size_t begin = out->len;
+	va_list ap;
+
+	buf_printf(out, "  %s: ", key);
+	va_start(ap, fmt);
+	buf_vprintf(out, fmt, ap);
+	va_end(ap);
+	if (how && how[0]) {
+		while (out->len - begin < 40)
+			buf_putc(out, ' ');
+		buf_printf(out, " # %s", how);
+	}
+	buf_putc(out, '\n');
+}
+
+/* A text of any characters. */
+static void put_text(struct buf *out, const char *key, const char *text)
+{
+	struct node *map = node_new(NODE_MAP, (struct node_mark){0});
+	struct buf line = {0};
+
+	node_set(map, key, node_new_str(text, (struct node_mark){0}));
+	yaml_emit(map, &line);
+	buf_printf(out, "  %s", line.data);
+	buf_release(&line);
+	node_free(map);
+}
+
+static bool counted(const struct profile *a, enum profile_key f)
+{
+	return profile_has(a, f) || a->value[f].in_log > 0;
+}
+
+/* Of an incomplete log, as many as it has. */
+static double number_of(const struct profile *a, enum profile_key f, double otherwise)
+{
+	return profile_has(a, f) ? a->value[f].number
+	       : counted(a, f)   ? a->value[f].in_log
+				 : otherwise;
+}
+
+static const char *why_not(const struct profile_value *v, char *out, unsigned size)
+{
+	const struct fact unsaid = FACT(JOB_NOT_SHOWN);
+
+	return words_of(v->rule.reason ? &v->rule : &unsaid, WORDS_SHORT, out, size);
+}
+
+static const char *yes(bool v)
+{
+	return v ? "True" : "False";
+}
+
+/* ---- the dataset ---- */
+
+/* The format of the job's files, or of ours the one that is read most alike. */
+static const struct format_facts *format_for(const struct profile *a, bool *same)
+{
+	const struct format_facts *f = a->value[PROFILE_FORMAT].text
+					       ? profile_format_of(a->value[PROFILE_FORMAT].text)
+					       : NULL;
+
+	*same = f != NULL;
+	for (size_t i = 0; format_facts_table[i] && !f; i++) {
+		const struct format_facts *v = format_facts_table[i];
+
+		if (a->stream      ? v->flags & FORMAT_STREAM
+		    : a->container ? v->kept_open > 0
+				   : v->flags & FORMAT_RAW_ARRAY)
+			f = v;
+	}
+	return f;
+}
+
+static void put_dataset(const struct profile *a, const char *recorded,
+			const struct recorded_has *has, struct buf *out)
+{
+	bool same, sizes = recorded && has->sizes && !a->container;
+	const struct format_facts *f = format_for(a, &same);
+	double per_file = number_of(a, PROFILE_SAMPLES_PER_FILE, 1);
+	/* a file of ours for the files of a sample */
+	double files = number_of(a, a->companions > 0 ? PROFILE_SAMPLES : PROFILE_FILES, 1);
+	const struct profile_value *size = &a->value[PROFILE_SAMPLE_BYTES];
+
+	buf_puts(out, "\ndataset:\n");
+	put(out, "format",
+	    same ? known(&a->value[PROFILE_FORMAT])
+		 : "assumed: the format here that is read most alike",
+	    "%s", f ? f->name : "");
+	put(out, "num_files_train", known(&a->value[PROFILE_FILES]), "%.0f", files);
+	if (a->container) {
+		put(out, "num_samples_per_file", known(&a->value[PROFILE_SAMPLES_PER_FILE]), "%.0f",
+		    per_file);
+	} else if (a->stream && has->requests) {
+		put(out, "num_samples_per_file",
+		    "assumed: a file is read from its begin to its end", "1");
+	} else if (a->stream) {
+		double bytes = number_of(a, PROFILE_DATA_BYTES, 0) / fmax(files, 1);
+
+		put(out, "num_samples_per_file",
+		    "assumed, for samples of about 100 KB: not identifiable", "%.0f",
+		    fmax(1, round(bytes / 100e3)));
+		put(out, "record_length_bytes", "assumed, of the size of the files", "%.0f",
+		    bytes / fmax(1, round(bytes / 100e3)));
+	}
+	if (profile_has(a, PROFILE_SAMPLE_BYTES) && !sizes) {
+		bool whole = !a->container;
+
+		put(out, whole ? "file_bytes" : "record_length_bytes", known(size), "%.0f",
+		    size->number);
+		if (size->stdev > 0.001 * size->number)
+			put(out, "record_length_bytes_stdev", known(size), "%.0f", size->stdev);
+	}
+	if (counted(a, PROFILE_EVAL_FILES))
+		put(out, "num_files_eval", known(&a->value[PROFILE_EVAL_FILES]), "%.0f",
+		    number_of(a, PROFILE_EVAL_FILES, 0));
+	if (sizes)
+		put(out, "sizes", "seen: the size of each file, in recorded_file", "recorded");
+	if (recorded)
+		put_text(out, "recorded_file", recorded);
+	put(out, "data_folder", "or --data on the command line", "data");
+}
+
+/* Whether a library reads the job's files that our reader of the format is known to be like: it
+ * reads whole files, or opens one for each sample. */
+static bool reads_as_framework(const struct profile *a)
+{
+	double read = 0, stored = 0;
+	bool same;
+
+	format_for(a, &same);
+	if (!same || a->container || a->stream || profile_has(a, PROFILE_KEPT_OPEN))
+		return false;
+	for (size_t i = 0; i < a->samples; i++) {
+		int64_t size = a->job->file[a->sample[i].file].size;
+
+		if (size > 0) {
+			read += (double)a->sample[i].bytes;
+			stored += (double)size;
+		}
+	}
+	return read >= WHOLE * stored;
+}
+
+/* What of the job goes into the file beside the workload. */
+static void look(const struct profile *a, struct recorded_has *has)
+{
+	recorded_of_look(a, has);
+	has->requests = has->requests && !reads_as_framework(a);
+}
+
+/* ---- the loader ---- */
+
+/* What starting workers takes beyond the framework's own. */
+static void put_starts(const struct profile *a, const struct framework_costs *costs,
+		       struct buf *out)
+{
+	static const struct {
+		enum profile_key value;
+		enum cost_row row;
+		const char *key;
+	} all[] = {{PROFILE_WORKER_START, COST_START_WORKER, "worker_start_time"},
+		   {PROFILE_WORKER_INIT, COST_BEGIN_WORKER, "worker_init_time"}};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		double own = costs ? costs_of(costs, all[i].row)->fixed : 0;
+		double more =
+			profile_has(a, all[i].value) ? a->value[all[i].value].number - own : 0;
+
+		if (more > START_S)
+			put(out, all[i].key,
+			    own > 0 ? "inferred: what the framework does not take" : "inferred",
+			    "%.6g", more);
+	}
+}
+
+/* Samples of a step where batches differ; 0: not known. */
+static double mean_batch(const struct profile *a)
+{
+	double steps = number_of(a, PROFILE_STEPS, 0) * fmax(1, number_of(a, PROFILE_RANKS, 1));
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->visits; i++)
+		n += !a->sample[a->visit[i].sample].evaluation &&
+		     !a->reader[a->visit[i].reader].left_out;
+	return profile_has(a, PROFILE_STEPS) && steps > 0 && !a->stream ? round((double)n / steps)
+									: 0;
+}
+
+/* Samples of the last batch of an epoch, where it is smaller than the others; 0: none, or it is not
+ * known. Runs have whole batches. */
+static double short_batch(const struct profile *a)
+{
+	double batch = number_of(a, PROFILE_BATCH, 0), ranks = number_of(a, PROFILE_RANKS, 0);
+	double samples = number_of(a, PROFILE_SAMPLES, 0), epochs = number_of(a, PROFILE_EPOCHS, 0);
+	double of_rank, steps = number_of(a, PROFILE_STEPS, 0);
+
+	if (!(batch > 1 && ranks >= 1 && epochs >= 1) || a->stream || a->replacement)
+		return 0;
+	of_rank = ceil(samples / ranks);
+	return steps == epochs * ceil(of_rank / batch) ? fmod(of_rank, batch) : 0;
+}
+
+static void put_reader(const struct profile *a, const char *recorded,
+		       const struct recorded_has *has, const struct framework_costs *costs,
+		       struct buf *out)
+{
+	const struct profile_value *order = &a->value[PROFILE_ORDER];
+	bool shuffled = !profile_has(a, PROFILE_ORDER) || a->order > JOB_ORDER_NEARLY_SAME;
+	double workers = number_of(a, PROFILE_WORKERS, 0);
+
+	buf_puts(out, "\nreader:\n");
+	if (a->stream && has->requests)
+		put(out, "batch_size", "assumed: a step here is a file", "1");
+	else if (profile_has(a, PROFILE_BATCH))
+		put(out, "batch_size", known(&a->value[PROFILE_BATCH]), "%.0f",
+		    a->value[PROFILE_BATCH].number);
+	else if (mean_batch(a) >= 1)
+		put(out, "batch_size", "assumed: batches differ; samples of a step in the mean",
+		    "%.0f", mean_batch(a));
+	else
+		buf_puts(out, "  # batch_size is not identifiable: reader.batch_size=N\n");
+	if (short_batch(a) > 0)
+		buf_printf(out,
+			   "  # The last batch of an epoch, of %.0f, is left out: a run has whole "
+			   "batches.\n",
+			   short_batch(a));
+	if (profile_has(a, PROFILE_EVAL_BATCH))
+		put(out, "batch_size_eval", known(&a->value[PROFILE_EVAL_BATCH]), "%.0f",
+		    a->value[PROFILE_EVAL_BATCH].number);
+	else if (counted(a, PROFILE_EVALUATIONS) && profile_has(a, PROFILE_BATCH))
+		put(out, "batch_size_eval", "assumed: that of training", "%.0f",
+		    a->value[PROFILE_BATCH].number);
+	if (profile_has(a, PROFILE_WORKERS))
+		put(out, "read_threads", known(&a->value[PROFILE_WORKERS]), "%.0f", workers);
+	else
+		put(out, "read_threads", "assumed", "1");
+	if (a->stream && has->requests && workers > 0)
+		put(out, "prefetch_size", "assumed: a file of each worker", "%.0f", workers);
+	else if (profile_has(a, PROFILE_PREFETCH))
+		put(out, "prefetch_size", known(&a->value[PROFILE_PREFETCH]), "%.0f",
+		    a->value[PROFILE_PREFETCH].number);
+	else if (workers > 0)
+		put(out, "prefetch_size", "assumed: two batches a worker", "%.0f", 2 * workers);
+	put(out, "file_shuffle", profile_has(a, PROFILE_ORDER) ? known(order) : "assumed", "%s",
+	    shuffled ? "seed" : "off");
+	put(out, "sample_shuffle", profile_has(a, PROFILE_ORDER) ? known(order) : "assumed", "%s",
+	    shuffled ? "seed" : "off");
+	if (profile_has(a, PROFILE_SHUFFLE_WINDOW))
+		put(out, "shuffle_size", known(&a->value[PROFILE_SHUFFLE_WINDOW]), "%.0f",
+		    a->value[PROFILE_SHUFFLE_WINDOW].number);
+	if (recorded && has->order)
+		put(out, "order", "seen: the order of each epoch", "recorded");
+	else if (number_of(a, PROFILE_RANKS, 1) > 1)
+		put(out, "order", "assumed: DistributedSampler", "distributed");
+	if (recorded && has->requests)
+		put(out, "access", "seen: the requests for each sample", "recorded");
+	if (profile_has(a, PROFILE_KEPT_OPEN))
+		put(out, "read_type", "inferred: files stay open", "memory");
+	if (profile_has(a, PROFILE_PERSISTENT))
+		put(out, "persistent_workers", known(&a->value[PROFILE_PERSISTENT]), "%s",
+		    yes(a->value[PROFILE_PERSISTENT].number != 0));
+	else if (workers > 0)
+		put(out, "persistent_workers", "assumed", "False");
+	put_starts(a, costs, out);
+}
+
+/* ---- the training ---- */
+
+/* The framework's part of what the log shows as computation, which a run with its costs adds. */
+static double framework_s(const struct profile *a, const struct framework_costs *costs)
+{
+	double batch = number_of(a, PROFILE_BATCH, 1);
+	double bytes = batch * number_of(a, PROFILE_SAMPLE_BYTES, 0);
+	bool alone = number_of(a, PROFILE_WORKERS, 0) == 0;
+	const struct cost_law *law;
+
+	if (!costs || a->steps > 0) /* pipes show where taking a batch ends */
+		return 0;
+	law = costs_of(costs, alone ? COST_INLINE : COST_HAND_OVER);
+	return cost_law_s(law, batch, bytes) +
+	       cost_after_wait_s(law, bytes, number_of(a, PROFILE_STEP, 0));
+}
+
+/* Steps of the job for each file of a stream, which is a step of the workload; 1 of others. */
+static double steps_of_file(const struct profile *a, const struct recorded_has *has)
+{
+	double files = number_of(a, PROFILE_FILES, 0) * number_of(a, PROFILE_EPOCHS, 1) /
+		       fmax(1, number_of(a, PROFILE_RANKS, 1));
+	double steps = number_of(a, PROFILE_STEPS, 0);
+
+	return a->stream && has->requests && files > 0 && steps > 0 ? steps / files : 1;
+}
+
+static void put_training(const struct profile *a, const struct recorded_has *has,
+			 const struct framework_costs *costs, struct buf *out)
+{
+	double each = steps_of_file(a, has);
+	char why[256];
+	const struct profile_value *compute = &a->value[PROFILE_COMPUTE];
+	bool same = profile_has(a, PROFILE_ORDER) &&
+		    (a->order == JOB_ORDER_NEARLY_SAME || a->order == JOB_ORDER_RANDOM_SAME);
+
+	buf_puts(out, "\ntrain:\n");
+	if (counted(a, PROFILE_EPOCHS))
+		put(out, "epochs", known(&a->value[PROFILE_EPOCHS]), "%.0f",
+		    fmax(1, number_of(a, PROFILE_EPOCHS, 1)));
+	else
+		put(out, "epochs", "assumed", "1");
+	if (profile_has(a, PROFILE_STEPS) && recorded_of_cut(a))
+		put(out, "total_training_steps", "seen: it ended within an epoch", "%.0f",
+		    a->value[PROFILE_STEPS].number);
+	if (same)
+		put(out, "seed_change_epoch", "inferred: epochs have one order", "False");
+	if (profile_has(a, PROFILE_COMPUTE))
+		put(out, "computation_time",
+		    each != 1          ? "inferred: of the steps for a file"
+		    : compute->at_most ? "inferred: the step, less what the framework takes"
+				       : known(compute),
+		    "%.6g", each * fmax(0, compute->number - framework_s(a, costs)));
+	else if (a->between_s > 0)
+		put(out, "computation_time",
+		    "assumed: the mean of the times from a batch to asking for the next, which "
+		    "differ",
+		    "%.6g", each * a->between_s);
+	else
+		buf_printf(out,
+			   "  # computation_time is not identifiable (%s): "
+			   "train.computation_time=SECONDS\n",
+			   why_not(compute, why, sizeof(why)));
+}
+
+static void put_decoding(const struct profile *a, const struct framework_costs *costs,
+			 struct buf *out)
+{
+	bool same;
+	const struct format_facts *f = format_for(a, &same);
+	double decode = number_of(a, PROFILE_DECODE, 0), library = 0;
+
+	if (costs && f && same)
+		library =
+			cost_load_s(costs_of_load(costs, f), number_of(a, PROFILE_SAMPLE_BYTES, 0),
+				    number_of(a, PROFILE_WORKERS, 0) == 0);
+	if (decode - library > PREPROCESS_S)
+		put(out, "preprocess_time",
+		    library > 0 ? "inferred: decoding, less what the library takes" : "inferred",
+		    "%.6g", decode - library);
+}
+
+/* ---- checkpoints and evaluations ---- */
+
+static const char *checkpoint_format(const struct profile *a)
+{
+	for (size_t g = 0; g < a->groups; g++)
+		for (size_t i = 0; a->group[g].role == FILE_CHECKPOINT && checkpoint_facts_table[i];
+		     i++)
+			if (strcmp(checkpoint_facts_table[i]->name, a->group[g].extension) == 0)
+				return checkpoint_facts_table[i]->name;
+	return NULL;
+}
+
+static void put_checkpoints(const struct profile *a, struct buf *out)
+{
+	double steps = number_of(a, PROFILE_CHECKPOINT_STEPS, 0);
+	double epochs = fmax(1, number_of(a, PROFILE_EPOCHS, 1));
+	double in_epoch = number_of(a, PROFILE_STEPS, 0) / epochs;
+	double each = in_epoch > 0 ? steps / in_epoch : 0;
+
+	if (!counted(a, PROFILE_CHECKPOINTS))
+		return;
+	buf_puts(out, "\ncheckpoint:\n");
+	if (each >= 1 && fabs(each - round(each)) < 1e-6) {
+		put(out, "checkpoint_after_epoch", known(&a->value[PROFILE_CHECKPOINT_STEPS]),
+		    "%.0f", each);
+		put(out, "epochs_between_checkpoints", known(&a->value[PROFILE_CHECKPOINT_STEPS]),
+		    "%.0f", each);
+	} else if (steps > 0) {
+		put(out, "steps_between_checkpoints", known(&a->value[PROFILE_CHECKPOINT_STEPS]),
+		    "%.0f", steps);
+	} else if (profile_has(a, PROFILE_CHECKPOINT_SECONDS)) {
+		put(out, "seconds_between_checkpoints",
+		    known(&a->value[PROFILE_CHECKPOINT_SECONDS]), "%.6g",
+		    a->value[PROFILE_CHECKPOINT_SECONDS].number);
+	}
+	if (checkpoint_format(a))
+		put(out, "format", "seen", "%s", checkpoint_format(a));
+	if (profile_has(a, PROFILE_CHECKPOINT_SYNC))
+		put(out, "fsync", known(&a->value[PROFILE_CHECKPOINT_SYNC]), "%s",
+		    yes(a->value[PROFILE_CHECKPOINT_SYNC].number != 0));
+	if (profile_has(a, PROFILE_CHECKPOINT_STOPS) &&
+	    a->value[PROFILE_CHECKPOINT_STOPS].number == 0)
+		put(out, "async", known(&a->value[PROFILE_CHECKPOINT_STOPS]), "True");
+}
+
+/* Loaders that are none of ours are taken as PyTorch's. */
+static int framework_of(const struct profile *a)
+{
+	return a->tensorflow ? FRAMEWORK_TENSORFLOW : FRAMEWORK_PYTORCH;
+}
+
+static void put_evaluation(const struct profile *a, struct buf *out)
+{
+	double epochs = number_of(a, PROFILE_EPOCHS, 1),
+	       evaluations = number_of(a, PROFILE_EVALUATIONS, 0), each;
+
+	if (evaluations <= 0)
+		return;
+	each = fmax(1, round(epochs / evaluations));
+	buf_puts(out, "\nevaluation:\n");
+	put(out, "eval_after_epoch", "inferred", "%.0f", each);
+	put(out, "epochs_between_evals", "inferred", "%.0f", each);
+	if (profile_has(a, PROFILE_EVAL_COMPUTE))
+		put(out, "eval_time", known(&a->value[PROFILE_EVAL_COMPUTE]), "%.6g",
+		    a->value[PROFILE_EVAL_COMPUTE].number);
+	else if (a->eval_between_s > 0)
+		put(out, "eval_time",
+		    "assumed: the mean of the times from a batch to asking for the next, which "
+		    "differ",
+		    "%.6g", a->eval_between_s);
+	else
+		buf_puts(out, "  # its time of computation is not identifiable: "
+			      "evaluation.eval_time=SECONDS\n");
+}
+
+/* ---- all of it ---- */
+
+void workload_of(const struct profile *a, const char *recorded, struct buf *out)
+{
+	const char *const *costs_names = costs_builtin_names();
+	bool torch = number_of(a, PROFILE_WORKERS, 0) == 0 || a->steps > 0 || a->processes;
+	struct framework_costs *costs =
+		torch && costs_names[0] ? costs_load(costs_names[0], NULL) : NULL;
+	double ranks = fmax(1, number_of(a, PROFILE_RANKS, 1));
+	struct recorded_has has;
+
+	look(a, &has);
+
+	buf_say(out, "# What a real job did, from its log (%s). Of each value: seen in the log,\n",
+		a->job->source);
+	buf_puts(out, "# inferred from it, or assumed.\n#\n");
+	buf_printf(out,
+		   "#     stoker run THIS.yaml -n %.0f workflow.generate_data=true "
+		   "dataset.data_folder=FOLDER\n",
+		   ranks);
+	buf_puts(out, "#\n# generates files like those of the job in FOLDER and reads them.\n");
+	buf_puts(out, "model:\n  name: job\n");
+	if (profile_has(a, PROFILE_CHECKPOINT_BYTES))
+		put(out, "model_size_bytes", "seen: the size of a checkpoint", "%.0f",
+		    a->value[PROFILE_CHECKPOINT_BYTES].number);
+	buf_puts(out, "\nframework:\n");
+	put(out, "name",
+	    profile_has(a, PROFILE_FRAMEWORK) ? known(&a->value[PROFILE_FRAMEWORK]) : "assumed",
+	    "%s", workload_framework_names[framework_of(a)]);
+	if (costs)
+		put(out, "costs", "assumed: 'stoker calibrate' measures those of a machine", "%s",
+		    costs_names[0]);
+	buf_puts(out, "\nworkflow:\n");
+	put(out, "train", NULL, "True");
+	put(out, "evaluation", NULL, "%s", yes(counted(a, PROFILE_EVALUATIONS)));
+	put(out, "checkpoint", NULL, "%s", yes(counted(a, PROFILE_CHECKPOINTS)));
+	put_dataset(a, recorded, &has, out);
+	put_reader(a, recorded, &has, costs, out);
+	put_decoding(a, costs, out);
+	put_training(a, &has, costs, out);
+	put_evaluation(a, out);
+	put_checkpoints(a, out);
+	costs_release(costs);
+}
+
+static void ask(const struct profile *a, const struct recorded_has *has, struct buf *asked)
+{
+	char why[256];
+
+	if (short_batch(a) > 0)
+		buf_printf(asked,
+			   "The job's epochs end with a batch of %.0f samples. A run has whole "
+			   "batches and leaves it out.\n",
+			   short_batch(a));
+	if (!profile_has(a, PROFILE_BATCH) && !(a->stream && has->requests) && mean_batch(a) < 1)
+		buf_printf(asked,
+			   "the batch size is not identifiable (%s): give "
+			   "reader.batch_size=N\n",
+			   why_not(&a->value[PROFILE_BATCH], why, sizeof(why)));
+	if (!profile_has(a, PROFILE_COMPUTE) && a->between_s <= 0)
+		buf_printf(asked,
+			   "the time of computation is not identifiable (%s): give "
+			   "train.computation_time=SECONDS\n",
+			   why_not(&a->value[PROFILE_COMPUTE], why, sizeof(why)));
+	if (counted(a, PROFILE_EVALUATIONS) && !profile_has(a, PROFILE_EVAL_COMPUTE) &&
+	    a->eval_between_s <= 0)
+		buf_puts(asked, "the time of computation of an evaluation step is not "
+				"identifiable: give evaluation.eval_time=SECONDS\n");
+}
+
+int workload_of_write(const struct profile *a, const char *path, struct buf *asked, struct err *e)
+{
+	struct recorded_has has;
+	bool recorded;
+	struct buf text = {0}, beside = {0};
+	const char *base = strrchr(path, '/');
+	int rc = 0;
+
+	if (!counted(a, PROFILE_FILES))
+		return err_set(e, ERR_DATA,
+			       "the log shows no dataset that the job read: there is nothing to "
+			       "make a workload of");
+	if (!a->trains && a->job->sees & JOB_SEES_REQUESTS)
+		return err_set(e, ERR_DATA,
+			       "nothing in the log shows that the job trained: a workload of a "
+			       "training would be invented. 'stoker replay' repeats any job");
+	look(a, &has);
+	recorded = (has.sizes && !a->container && (!a->stream || has.requests)) || has.order ||
+		   has.requests;
+	buf_printf(&beside, "%s.recorded", path);
+	if (recorded)
+		rc = recorded_of_write(a, beside.data, 0, has.requests, e);
+	if (rc == 0) {
+		struct buf name = {0};
+
+		buf_printf(&name, "%s.recorded", base ? base + 1 : path);
+		workload_of(a, recorded ? name.data : NULL, &text);
+		buf_release(&name);
+		rc = file_write(path, text.data, text.len, e);
+		ask(a, &has, asked);
+	}
+	buf_release(&beside);
+	buf_release(&text);
+	return rc;
+}
