@@ -21,7 +21,7 @@ for path in [*SOURCE.glob("*.md"), *SOURCE.glob("docs/*.md"), *SOURCE.glob("docs
 rows = (SOURCE / "docs/compatibility.md").read_text()
 assert [int(n) for n in re.findall(r"^\| Q(\d+) \|", rows, re.M)] == list(range(1, 89)), "a defect has no row"
 
-section = (SOURCE / "docs/metrics.md").read_text().split("\n## Verdicts\n")[1].split("\n## ")[0]
+section = (SOURCE / "docs/verdicts.md").read_text().split("\n## Verdicts\n")[1].split("\n## ")[0]
 described = re.findall(r"^\*\*([a-z-]+)\*\*:", section, re.M)
 listed = [line.split()[0] for line in stoker("show", "verdicts").stdout.splitlines() if line[0] != " "]
-assert sorted(described) == sorted(listed), f"docs/metrics.md describes {described}, the program has {listed}"
+assert sorted(described) == sorted(listed), f"docs/verdicts.md describes {described}, the program has {listed}"

@@ -1,4 +1,4 @@
-"""Reports planted situations with what the program said, for docs/truth.md (see tools/truth_doc.py)."""
+"""Reports planted situations with what the program said, for tests/situations.md (see tools/truth_doc.py)."""
 import json
 import os
 import pathlib
