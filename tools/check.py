@@ -22,12 +22,14 @@ import time
 
 import truth_doc
 
-# At least this many tests, and cases within the C tests, exist. What removes tests lowers these figures, visibly.
-FLOOR = {"quick": (115, 1450), "all": (155, 1450)}
-# Nothing outside the program decides what these find. All other tests measure, or deal with other processes, the page cache,
-# disks: at most so many that failed are run once more.
-CERTAIN = {"fuzz", "tidy", "unit", "contract"}
+# How many tests and cases within the C tests a whole build has: TESTS_* of tests/CMakeLists.txt.
+COUNTS = re.compile(r"^set\(TESTS_(QUICK|ALL|CASES) (\d+)\)", re.M)
+# These measure, or wait for other processes, on a machine that others may use: at most so many that failed are run once
+# more, not counting those beside which others were seen to use the processors.
+NEED_QUIET = {"truth", "mpi", "cli", "fault"}
 SECOND_CHANCES = 3
+DISTURBED = 0.25  # processors that others or the hypervisor had, beside a test that ran alone
+STOLEN = 0.15     # processors that the hypervisor had, beside any test
 # What sanitizers find goes to files of their own, so that a finding counts even where a test does not look at the output.
 FOUND = re.compile(r"^SUMMARY: |runtime error: |(ERROR|FATAL): \w+Sanitizer", re.M)
 # What a program does only when it is wrong, however busy the machine is: it died, it hung, a sanitizer found something.
@@ -44,6 +46,15 @@ def default_signals():
     """What started the tests (nohup, a background job of a script) may ignore signals, which programs inherit."""
     for sig in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(sig, signal.SIG_DFL)
+
+
+HZ = os.sysconf("SC_CLK_TCK")
+
+
+def ticks():
+    """Of all processors: what programs have used, and what the hypervisor has taken."""
+    t = [int(x) for x in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    return t[0] + t[1] + t[2] + t[5] + t[6], t[7]
 
 
 class Test:
@@ -66,6 +77,7 @@ class Test:
         self.seconds = self.cpu = 0.0
         self.output = ""
         self.late = self.by_signal = self.second = False
+        self.disturbed = False  # others used the processors while it ran, as far as that can be told
 
     def size(self):
         """What stands in for the duration of a test that was never run here: what a script says of itself ("# takes 200 s"),
@@ -91,7 +103,7 @@ class Test:
             self.process = subprocess.Popen(self.command, cwd=self.folder, env={**os.environ, **self.env},
                                             stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
                                             start_new_session=True, preexec_fn=default_signals)
-        self.began = time.monotonic()
+        self.began, self.ticks = time.monotonic(), ticks()
         self.late = self.by_signal = False
 
     def findings(self):
@@ -114,6 +126,9 @@ class Test:
             return False
         self.process.returncode = status = os.waitstatus_to_exitcode(status)
         self.cpu = use.ru_utime + use.ru_stime
+        busy, stolen = ((now - then) / HZ for now, then in zip(ticks(), self.ticks))
+        self.disturbed = stolen > STOLEN * self.seconds or \
+            self.serial and busy + stolen - self.cpu > DISTURBED * self.seconds
         self.output = self.log.read_text(errors="replace")
         found = [text for text in (f.read_text(errors="replace") for f in self.findings()) if FOUND.search(text)]
         self.output += "".join(found)
@@ -220,7 +235,7 @@ def run(tests, jobs, logs):
 
 def certain(test):
     """Why the failure of a test is no accident of the machine; None: it may be one."""
-    if test.tier in CERTAIN:
+    if test.tier not in NEED_QUIET:
         return f"tests of the tier {test.tier} depend on nothing outside the program"
     if test.late:
         return "it hung"
@@ -232,13 +247,9 @@ def certain(test):
 
 def busy_share(seconds):
     """Of all processors, what other programs and the hypervisor took in these seconds."""
-    def ticks():
-        t = [int(x) for x in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
-        return sum(t) - t[3] - t[4], sum(t)
-    before = ticks()
+    before = sum(ticks())
     time.sleep(seconds)
-    after = ticks()
-    return (after[0] - before[0]) / max(1, after[1] - before[1])
+    return (sum(ticks()) - before) / HZ / seconds / os.cpu_count()
 
 
 def wait_calm():
@@ -247,21 +258,24 @@ def wait_calm():
         pass
 
 
-def second_chances(tests, logs):
+def second_chances(tests, logs, unsteady):
     """Tests that failed, once more and alone: other work on the machine passes, a wrong program fails twice. All of them
     or, where too many failed or one whose failure is certain, none. One that had repeated its own cases already must
-    now need no repetition."""
+    now need no repetition, and one that was unsteady in the last run of this build folder (`unsteady`) is not tried."""
     failed = [t for t in tests if t.state == "failed"]
-    reasons = [f"{t.name} is not run once more: {why}" for t in failed for why in [certain(t)] if why]
-    if len(failed) > SECOND_CHANCES:
-        reasons = [f"{len(failed)} tests failed; none is run once more"]
+    reasons = [f"{t.name} is not run once more: {why}" for t in failed
+               for why in [certain(t) or t.name in unsteady and "it was unsteady in the last run, too"] if why]
+    quiet = sum(not t.disturbed for t in failed)
+    if quiet > SECOND_CHANCES:
+        reasons = [f"{quiet} tests failed on a quiet machine; none is run once more"]
     for reason in reasons:
         print(reason, flush=True)
     if reasons:
         return
     for test in failed:
-        print(f"failed, once more alone: {test.name}: {test.why}\n{test.output.rstrip()}\n=== end of the first failure of "
-              f"{test.name}", flush=True)
+        beside = ", while others used the processors" if test.disturbed else ""
+        print(f"failed, once more alone: {test.name}: {test.why}{beside}\n{test.output.rstrip()}\n=== end of the first "
+              f"failure of {test.name}", flush=True)
         first, repeated = test.output, test.lines("attempts: ")
         wait_calm()
         run([test], 1, logs)
@@ -274,27 +288,29 @@ def second_chances(tests, logs):
 
 
 def truth_problems(tests, folder):
-    """Where docs/truth.md differs from what the tests that ran have planted; see truth_doc.py."""
+    """Where tests/situations.md differs from what the tests that ran have planted; see truth_doc.py."""
     folder.mkdir(parents=True, exist_ok=True)
     for t in tests:
         if t.script() and t.state == "passed" and not t.lines("left out: "):
             truth_doc.mark_whole(folder, t.script())
+    truth_doc.write_answers(folder)
     return truth_doc.problems(folder)
 
 
-def below_floor(tests, cases, every):
-    """A sentence when there are fewer tests than there must be; None otherwise."""
-    want_tests, want_cases = FLOOR["all" if every else "quick"]
+def other_number(tests, cases, every, source):
+    """A sentence when there are other tests than the build says there are; None otherwise."""
     if not any(cases.values()):
         if os.environ.get("STOKER_WITHOUT_CMOCKA"):
             print("every C test is left out: cmocka is not installed")
             return None
         return ("cmocka is not installed, so every C test is left out: install libcmocka-dev and configure again, or set "
                 "STOKER_WITHOUT_CMOCKA=1 to do without them")
-    total = sum(cases.values())
-    if len(tests) < want_tests or total < want_cases:
-        return (f"{len(tests)} tests with {total} C cases exist, at least {want_tests} and {want_cases} are expected: "
-                "were some left out of the build?")
+    file = source / "tests/CMakeLists.txt"
+    want = {k: int(n) for k, n in COUNTS.findall(file.read_text())}
+    want_tests, total = want["ALL" if every else "QUICK"], sum(cases.values())
+    if len(tests) != want_tests or total < want["CASES"]:
+        return (f"{len(tests)} tests with {total} C cases exist, {want_tests} and at least {want['CASES']} are expected: were "
+                "some left out of the build? What adds or removes tests changes TESTS_* in tests/CMakeLists.txt")
     return None
 
 
@@ -329,14 +345,14 @@ def report(tests, args, truth):
     slow = sorted(tests, key=lambda t: -t.seconds)[:5]
     print("slowest: " + ", ".join(f"{t.name} {t.seconds:.1f} s" for t in slow))
     print(f"C cases: {cases['OK']} passed, {cases['FAILED']} failed, {cases['SKIPPED']} skipped")
-    floor = None if args.filtered else below_floor(tests, cases, args.all)
+    floor = None if args.filtered else other_number(tests, cases, args.all, args.source)
     if floor:
         print(floor)
     wrong = truth_problems(tests, truth) if truth else []
     for line in wrong:
         print(line)
     if wrong:
-        print(f"write docs/truth.md anew: python3 tools/truth_doc.py {args.build}")
+        print(f"write tests/situations.md anew: python3 tools/truth_doc.py {args.build}")
     return not floor and not wrong
 
 
@@ -363,7 +379,9 @@ def main():
     args = parser.parse_args()
     args.filtered = bool(args.only or args.leave or args.leave_tiers)
     build = pathlib.Path(args.build)
-    sanitized = re.search(r"^STOKER_SANITIZE:\w+=.", (build / "CMakeCache.txt").read_text(), re.M) is not None
+    cache = (build / "CMakeCache.txt").read_text()
+    sanitized = re.search(r"^STOKER_SANITIZE:\w+=.", cache, re.M) is not None
+    args.source = pathlib.Path(re.search(r"^CMAKE_HOME_DIRECTORY:\w+=(.*)", cache, re.M)[1])
     tests = select(args, sanitized)
     logs = build / "check"
     logs.mkdir(exist_ok=True)
@@ -380,11 +398,11 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         run(tests, args.jobs, logs)
-        second_chances(tests, logs)
+        second_chances(tests, logs, times.pop("unsteady", []))
     except KeyboardInterrupt:
         print("\ninterrupted")
         return 130
-    times.update({t.name: round(t.seconds, 2) for t in tests})
+    times.update({t.name: round(t.seconds, 2) for t in tests}, unsteady=[t.name for t in tests if t.second])
     times_file.write_text(json.dumps(times, indent=0, sort_keys=True))
     well = report(tests, args, truth)
     count, unsteady = collections.Counter(t.state for t in tests), sum(t.second for t in tests)

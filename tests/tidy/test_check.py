@@ -28,7 +28,7 @@ skipped: no disk here
 def build(tmp, tests, cache="STOKER_SANITIZE:STRING="):
     """A build folder with tests of shell commands: {name: (command, properties)}."""
     tmp.mkdir()
-    (tmp / "CMakeCache.txt").write_text(cache + "\n")
+    (tmp / "CMakeCache.txt").write_text(f"{cache}\nCMAKE_HOME_DIRECTORY:INTERNAL={SOURCE}\n")
     lines = []
     for name, (command, properties) in tests.items():
         lines += [f"add_test({name} sh -c [==[{command}]==])",
@@ -115,9 +115,30 @@ def second_chances(tmp):
         status, text, last = tried({name: command, "cli.once": once()})
         expect(text, f"{name} is not run once more: {why}")
         assert status == 1 and last == "0 passed, 2 failed, 0 skipped", text
-    status, text, last = tried({f"cli.once{i}": once() for i in range(4)})
-    expect(text, "4 tests failed; none is run once more")
+    status, text, last = tried({f"cli.once{i}": once("sleep 0.2") for i in range(4)})
+    expect(text, "4 tests failed on a quiet machine; none is run once more")
     assert status == 1 and last == "0 passed, 4 failed, 0 skipped", text
+
+    # while others use the processors, a test that ran alone says nothing
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        status, text, last = tried({f"cli.once{i}": (once("sleep 0.5"), "RUN_SERIAL TRUE") for i in range(4)})
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+    expect(text, "failed, once more alone: cli.once0: status 1, while others used the processors")
+    assert status == 0 and last == "4 passed, 0 failed, 0 skipped, 4 unsteady", text
+
+    # nor is one tried that was unsteady in the last run of the same build
+    folder = build(tmp / "twice", {"cli.once": (once(), "")})
+    status, text = check(folder, "--leave", "nothing")
+    assert status == 0 and "1 unsteady" in text, text
+    for mark in tmp.glob("mark*"):
+        mark.unlink()
+    status, text = check(folder, "--leave", "nothing")
+    expect(text, "cli.once is not run once more: it was unsteady in the last run, too")
+    assert status == 1, text
 
     # what repeated its own cases must need no repetition
     case = "echo attempts: x: right in {0} of 4"
@@ -147,7 +168,7 @@ def sanitized(tmp):
 def floor(tmp):
     folder = build(tmp / "floor", {"unit.c": (f"cat <<'E'{CMOCKA}E", "")})
     status, text = check(folder)
-    assert status == 1 and "1 tests with 3 C cases exist" in text, text
+    assert status == 1 and "1 tests with 3 C cases exist" in text and "tests/CMakeLists.txt" in text, text
     folder = build(tmp / "bare", {"cli.fine": ("true", "")})
     status, text = check(folder)
     assert status == 1 and "cmocka is not installed" in text, text
@@ -161,7 +182,7 @@ def truth(tmp):
     import truth_doc
     folder, script = tmp / "truth", "tests/truth/test_window.py"
     folder.mkdir()
-    truth_doc.DOCUMENT, truth_doc.FLOOR = tmp / "truth.md", 1
+    truth_doc.DOCUMENT, truth_doc.FLOOR = tmp / "situations.md", 1
 
     def report(*situations, whole):
         with open(truth_doc.rows_file(folder, script), "w") as f:
@@ -171,6 +192,8 @@ def truth(tmp):
         found = truth_doc.problems(folder)
         truth_doc.write(truth_doc.merged(folder))
         assert not truth_doc.problems(folder), truth_doc.problems(folder)
+        truth_doc.write_answers(folder)
+        assert all(f"| {s} | a \\| b |" in (tmp / "answers.md").read_text() for s in situations)
         return [s for _, _, s in truth_doc.documented()], found
 
     assert report("one", "two", whole=True)[0] == ["one", "two"]
