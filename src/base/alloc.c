@@ -231,6 +231,13 @@ ssize_t xgetline(char **line, size_t *cap, FILE *f)
 	return n;
 }
 
+static _Atomic uint64_t refusals;
+
+uint64_t alloc_refusals(void)
+{
+	return atomic_load_explicit(&refusals, memory_order_relaxed);
+}
+
 void *try_calloc(size_t count, size_t size, const char *what, struct err *e)
 {
 	size_t total;
@@ -244,8 +251,10 @@ void *try_calloc(size_t count, size_t size, const char *what, struct err *e)
 	p = calloc(count ? count : 1, size ? size : 1);
 	while (!p && atomic_load_explicit(&for_results, memory_order_relaxed) && spend(total))
 		p = calloc(count ? count : 1, size ? size : 1);
-	if (!p)
+	if (!p) {
+		atomic_fetch_add_explicit(&refusals, 1, memory_order_relaxed);
 		err_set(e, -ENOMEM, "%s: the system refused %zu bytes of memory", what, total);
+	}
 	return p;
 }
 

@@ -70,6 +70,9 @@ char *xvasprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0
 /* `count` zeroed elements of `size` bytes for `what`; NULL and `e` on overflow or refusal.
  * Released with free(). */
 void *try_calloc(size_t count, size_t size, const char *what, struct err *e);
+/* How many of its calls the system has refused so far, in all threads: what does with less where it
+ * is refused cannot tell its caller, who may have to. */
+uint64_t alloc_refusals(void);
 
 /* `size` bytes aligned to 4096, every page touched, so that later use faults nothing in.
  * NULL and `e` when refused. Released with buffer_free(p, size). */

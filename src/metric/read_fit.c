@@ -878,13 +878,16 @@ static void for_all_hosts(struct fit *f, struct read_law *law)
 
 static bool fit_reserve(struct fit *f)
 {
-	f->seen = calloc(f->n, sizeof(*f->seen));
-	f->moment = calloc(2 * f->n, sizeof(*f->moment));
-	f->end = calloc(f->n, sizeof(*f->end));
-	f->target = calloc(TARGETS_MAX, sizeof(*f->target));
-	f->error = calloc((TRIED + 4) * (size_t)TARGETS_MAX, sizeof(*f->error));
-	f->history = calloc(TARGETS_MAX, sizeof(*f->history));
-	f->ahead = calloc(QUEUE_AHEAD * (size_t)TARGETS_MAX, sizeof(*f->ahead));
+	static const char what[] = "the fit of reads";
+	struct err e = {0};
+
+	f->seen = try_calloc(f->n, sizeof(*f->seen), what, &e);
+	f->moment = try_calloc(2 * f->n, sizeof(*f->moment), what, &e);
+	f->end = try_calloc(f->n, sizeof(*f->end), what, &e);
+	f->target = try_calloc(TARGETS_MAX, sizeof(*f->target), what, &e);
+	f->error = try_calloc((TRIED + 4) * (size_t)TARGETS_MAX, sizeof(*f->error), what, &e);
+	f->history = try_calloc(TARGETS_MAX, sizeof(*f->history), what, &e);
+	f->ahead = try_calloc(QUEUE_AHEAD * (size_t)TARGETS_MAX, sizeof(*f->ahead), what, &e);
 	if (!f->seen || !f->moment || !f->end || !f->target || !f->error || !f->ahead ||
 	    !f->history)
 		return false;

@@ -265,6 +265,7 @@ json_t *derive_again(struct audit *a, size_t i)
 	struct buf file = {0};
 	struct err e = {0};
 	json_t *made = NULL;
+	uint64_t refused = alloc_refusals();
 	int rc = 0;
 
 	if (!r->ours)
@@ -278,7 +279,7 @@ json_t *derive_again(struct audit *a, size_t i)
 	if (rc == 0)
 		rc = judge_again(&g, a, r, &file, path, &e);
 	/* without memory for it there is no answer: it would be another one */
-	if (rc == -ENOMEM)
+	if (rc == -ENOMEM || alloc_refusals() != refused)
 		out_of_memory_for("%s", path);
 	if (rc == 0)
 		made = compare_again(a, i, &g);
