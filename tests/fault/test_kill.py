@@ -183,6 +183,19 @@ def answer(out):
 
 # ---- cases ----
 
+def kill_tree(pid):
+    """Kills a process and all below it, those that it starts meanwhile, too."""
+    stopped = []
+    while new := [p for p in (pid, *descendants(pid)) if p not in stopped]:
+        for p in new:
+            try:
+                os.kill(p, signal.SIGSTOP)
+            except ProcessLookupError:
+                pass
+        stopped += new
+    kill(stopped)
+
+
 class Case:
     """A command in a folder of its own. `exact`: kinds of calls at which it is killed."""
     exact = ("rename", "remove", "sync", "write", "make", "open")
@@ -620,7 +633,7 @@ class Tester:
             return False
         below = descendants(process.pid)
         if victim == "all":
-            kill([process.pid, *below])
+            kill_tree(process.pid)
         elif victim == "study":
             kill([process.pid])
         elif victim == "run":
