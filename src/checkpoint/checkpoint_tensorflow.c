@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "checkpoint/formats.h"
-#include "codec/crc32c.h"
+#include "codec/crc.h"
 
 extern const struct checkpoint_format_ops checkpoint_tensorflow;
 

@@ -7,9 +7,8 @@
 
 #include "base/buf.h"
 #include "checkpoint/checkpoint_plan.h"
-#include "checkpoint/pool.h"
 #include "checkpoint/stream.h"
-#include "format/python/pybuffer.h"
+#include "format/pyfile.h"
 #include "store/mapped.h"
 #include "workload/backend.h"
 

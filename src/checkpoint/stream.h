@@ -10,8 +10,49 @@
 #include <sys/uio.h>
 
 #include "base/err.h"
-#include "checkpoint/pool.h"
+#include "checkpoint/checkpoint_plan.h"
 #include "store/store.h"
+
+/* The content of tensors: a pool of bytes made once for each element type, of which a tensor is a
+ * slice that begins at its phase and wraps around. A byte is a pure function of seed, file, tensor
+ * and offset, any range has a CRC without being read, and writing costs no generation.
+ *
+ * Floating point elements are uniform in [0, 1) as torch.rand makes them, integers any byte; or all
+ * are ones. Word i of a pool is rng_word(rng_key(seed, 0x636b7074, type), i). */
+
+struct content_pool {
+	unsigned char *bytes;   /* page aligned */
+	size_t size;            /* whole pages */
+	uint32_t *crc, *crc32c; /* of the first i * POOL_CRC_STEP bytes */
+};
+
+#define POOL_PAGE 4096u
+#define POOL_CRC_STEP 65536u
+
+/* Read-only after init: any thread may use it. Release after success. */
+int content_pool_init(struct content_pool *p, enum checkpoint_datatype type, bool ones,
+		      uint64_t seed, size_t size, struct err *e);
+void content_pool_release(struct content_pool *p);
+
+/* Where a tensor's slice begins: a page chosen by the words, and within it the place that the data
+ * have in a page of their file, down to a multiple of 8, so that blocks of the file lie in memory
+ * as O_DIRECT wants them. `file` names checkpoint and file (content_file_key). */
+uint64_t content_phase(const struct content_pool *p, uint64_t file, uint64_t tensor,
+		       uint64_t data_offset);
+uint64_t content_file_key(uint64_t seed, int64_t epoch, int64_t step, const char *name);
+
+/* n bytes from byte `at` of the slice that begins at `phase`. */
+void content_copy(const struct content_pool *p, uint64_t phase, uint64_t at, void *out, size_t n);
+/* Index of the first byte that differs, n when none does. */
+size_t content_differs(const struct content_pool *p, uint64_t phase, uint64_t at, const void *bytes,
+		       size_t n);
+/* The same bytes as pieces of the pool, at most `max`; *n gets how many of the bytes they cover. */
+int content_pieces(const struct content_pool *p, uint64_t phase, uint64_t at, uint64_t want,
+		   struct iovec *out, int max, uint64_t *n);
+/* CRC-32 of the first n bytes of the slice; time grows with the logarithm of n. */
+uint32_t content_crc(const struct content_pool *p, uint64_t phase, uint64_t n);
+/* The same as CRC-32C. */
+uint32_t content_crc32c(const struct content_pool *p, uint64_t phase, uint64_t n);
 
 enum stream_law {
 	/* CPython's BufferedWriter: what fits is kept, else the buffer is written; what is larger

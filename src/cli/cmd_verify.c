@@ -15,7 +15,7 @@
 #include "cli/job.h"
 #include "conf/override.h"
 #include "dataset/manifest.h"
-#include "dataset/verify.h"
+#include "dataset/presence.h"
 #include "launch/launcher.h"
 #include "os/signals.h"
 #include "os/sysinfo.h"

@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "os/ancestors.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/file_in.h"
 #include "base/str.h"
 #include "base/transfer.h"
+#include "os/child.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -14,8 +14,8 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "dataset/content.h"
-#include "format/file_size.h"
-#include "dataset/sidecar.h"
+#include "dataset/each.h"
+#include "format/format.h"
 #include "workload/recorded_file.h"
 
 /* DLIO draws the dimensions of all files from this seed, whatever the workload's. */

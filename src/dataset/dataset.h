@@ -57,7 +57,7 @@ struct dataset {
  * int(sqrt(record_length_bytes / element size)) elements; under compat.dlio the element size
  * is left out, as DLIO does, and files of wider elements are that much larger. With
  * dataset.file_bytes the shape, or the noise of an image, follows from the size of files
- * (format/file_size.h). Checks that format and shapes agree and that no size overflows.
+ * (format/format.h). Checks that format and shapes agree and that no size overflows.
  * Nothing to release after a failure. */
 int dataset_init(struct dataset *d, const struct workload *w, struct err *e);
 /* The same with nothing drawn: every file has the mean dimensions. This is what a workload

@@ -45,3 +45,9 @@ struct generate_options {
  * resumed, as after any failure. */
 int dataset_generate(const struct dataset *d, struct store *store, const struct generate_options *o,
 		     struct err *e);
+
+/* Taking a dataset away again. */
+
+/* Removes the files of this dataset by their exact names, its manifest, and the folders that are
+ * empty then. Anything else in them stays. Files that are not there are no error. */
+int dataset_remove(const struct dataset *d, struct store *store, struct err *e);

@@ -1,13 +1,146 @@
-/* Which sample comes at which position of an epoch. */
-
+/* Which sample comes at which position of an epoch: computed, or from a list in memory. */
 #include "dataset/order.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/rng.h"
 #include "format/format.h"
 #include "workload/recorded_file.h"
+
+/* PyTorch's permutations and recorded orders, held in memory. */
+
+bool order_list_wanted(const struct workload *w)
+{
+	if (w->reader.order == ORDER_RECORDED)
+		return w->recorded != NULL;
+	return (w->reader.order == ORDER_DISTRIBUTED || w->reader.order == ORDER_RANDOM) &&
+	       w->reader.sample_shuffle != SHUFFLE_OFF;
+}
+
+static bool is_wide(uint64_t n)
+{
+	return n > UINT32_MAX;
+}
+
+uint64_t order_list_bytes(uint64_t n)
+{
+	return n * (is_wide(n) ? sizeof(uint64_t) : sizeof(uint32_t));
+}
+
+uint64_t order_list_entries(const struct workload *w, bool evaluation, uint64_t samples)
+{
+	if (!order_list_wanted(w))
+		return 0;
+	return w->reader.order == ORDER_RECORDED
+		       ? recorded_visits_most(w->recorded,
+					      evaluation ? RECORDED_EVAL : RECORDED_TRAIN)
+		       : samples;
+}
+
+int order_list_init(struct order_list *l, uint64_t n, struct err *e)
+{
+	*l = (struct order_list){.n = n};
+	if (is_wide(n))
+		l->wide = try_calloc(n, sizeof(*l->wide), "the permutation of the samples", e);
+	else
+		l->narrow = try_calloc(n ? n : 1, sizeof(*l->narrow),
+				       "the permutation of the samples", e);
+	return l->wide || l->narrow ? 0 : -ENOMEM;
+}
+
+void order_list_release(struct order_list *l)
+{
+	free(l->wide);
+	free(l->narrow);
+	*l = (struct order_list){0};
+}
+
+/* Tensor.random_() of an int64. */
+static uint64_t draw_int64(struct rng_np *r)
+{
+	return rng_np_u64(r) & INT64_MAX;
+}
+
+static uint64_t random_sampler_seed(const struct workload *w, uint64_t seed, uint64_t epoch)
+{
+	bool persistent = w->reader.persistent_workers && w->reader.read_threads > 0;
+	uint64_t value = 0;
+	struct rng_np rng;
+
+	rng_np_seed(&rng, (uint32_t)seed);
+	for (uint64_t i = 0; i < epoch; i++) {
+		if (i == 0 || !persistent)
+			draw_int64(&rng);
+		value = draw_int64(&rng);
+	}
+	return value;
+}
+
+void order_list_fill(struct order_list *l, const struct workload *w, bool evaluation, uint64_t seed,
+		     uint64_t epoch)
+{
+	struct rng_np rng;
+
+	assert(epoch > 0 && (l->narrow || l->wide || l->n == 0));
+	if (w->reader.order == ORDER_RECORDED) {
+		recorded_sequence(w->recorded, evaluation ? RECORDED_EVAL : RECORDED_TRAIN, epoch,
+				  l->narrow);
+		return;
+	}
+	if (w->reader.order == ORDER_RANDOM)
+		seed = random_sampler_seed(w, seed, epoch);
+	else if (w->train.seed_change_epoch)
+		seed += epoch - 1;
+	/* the engine takes the low 32 bits */
+	rng_np_seed(&rng, (uint32_t)seed);
+	if (l->narrow)
+		rng_torch_randperm_u32(&rng, l->narrow, l->n);
+	else
+		rng_torch_randperm(&rng, l->wide, l->n);
+}
+
+/* What DLIO's and our own generators are seeded with. */
+
+/* DLIO re-seeds its global generator at every shuffle, so that compute times are a function of seed
+ * and epoch and the same on every rank: the draws of one shuffle of `n` elements, without the
+ * array. */
+static void draw_shuffle(struct rng_np *rng, uint64_t n)
+{
+	for (uint64_t i = n; i-- > 1;)
+		rng_np_interval(rng, i);
+}
+
+bool compute_draws_begin(struct rng_np *rng, const struct workload *w, const struct dataset *d,
+			 uint64_t seed, uint32_t epoch, uint32_t rank, uint32_t ranks)
+{
+	uint64_t changed = seed + (w->train.seed_change_epoch ? epoch : 0);
+
+	if (!w->compat.dlio) {
+		rng_np_seed(rng, (uint32_t)rng_key(changed, epoch, rank));
+		return true;
+	}
+	if (w->reader.sample_shuffle == SHUFFLE_OFF)
+		return false;
+	for (int kind = 0; kind < DATASET_KINDS; kind++) {
+		uint64_t per_file = d->samples_per_file, first, count;
+		uint64_t files = order_dlio_files(d->files[kind], per_file,
+						  (uint64_t)(kind == DATASET_TRAIN
+								     ? w->reader.batch_size
+								     : w->reader.batch_size_eval),
+						  ranks);
+
+		if (files == 0)
+			continue;
+		order_dlio_block(files * per_file, ranks, rank, &first, &count);
+		rng_np_seed(rng, (uint32_t)changed);
+		draw_shuffle(rng, count);
+	}
+	return true;
+}
 
 /* TensorFlow's first seed of an operation that was given only its own. */
 #define TF_GRAPH_SEED 87654321u

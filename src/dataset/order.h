@@ -4,10 +4,43 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "base/rng.h"
-#include "dataset/order_list.h"
+#include "dataset/dataset.h"
 #include "dataset/tf_stream.h"
 #include "workload/workload.h"
+
+/* A sequence of samples that is held in memory because nothing can be asked for one position alone:
+ * a permutation of PyTorch's randperm, or the recorded order of a real job. One list serves all
+ * ranks of a process; 4 bytes a sample, 8 from 2^32 samples on. */
+
+struct order_list {
+	uint64_t n;
+	uint32_t *narrow; /* n < 2^32 */
+	uint64_t *wide;
+};
+
+/* Whether this workload's order takes a list. */
+bool order_list_wanted(const struct workload *w);
+uint64_t order_list_bytes(uint64_t n);
+/* Entries of the list for samples of training, or of evaluations, of which the dataset has
+ * `samples`; 0: none is taken. */
+uint64_t order_list_entries(const struct workload *w, bool evaluation, uint64_t samples);
+/* Takes the memory for n samples. Release in any case. */
+int order_list_init(struct order_list *l, uint64_t n, struct err *e);
+void order_list_release(struct order_list *l);
+/* The permutation of epoch `epoch` (from 1). distributed: randperm of an engine seeded with seed +
+ * epoch - 1 (DistributedSampler counts from 0), or seed alone without train.seed_change_epoch.
+ * random: RandomSampler's, after manual_seed(seed): each epoch draws a base seed for the workers
+ * (persistent workers: the first one only) and then the seed of its permutation. recorded: what the
+ * file has. No reader may be under way. */
+void order_list_fill(struct order_list *l, const struct workload *w, bool evaluation, uint64_t seed,
+		     uint64_t epoch);
+
+static inline uint64_t order_list_at(const struct order_list *l, uint64_t i)
+{
+	return l->narrow ? l->narrow[i] : l->wide[i];
+}
 
 /* Places of DALI's shuffle buffer at most. */
 #define ORDER_FILL_MAX (1u << 30)
@@ -37,7 +70,7 @@ struct order {
 	/* ORDER_SHARDS */
 	uint32_t shift;             /* rank r has shard (r + shift) mod ranks */
 	bool one_shard;             /* every rank has shard 0, as DLIO's readers have */
-	uint64_t fill;              /* places of the shuffle buffer (order_stream.h) */
+	uint64_t fill;              /* places of the shuffle buffer (order_proof.h) */
 	uint32_t seed;              /* of its picks */
 	uint64_t files;             /* ORDER_TF_LISTS: that are left */
 	bool shuffle_files;         /* ORDER_TF_LISTS */
@@ -56,7 +89,7 @@ bool order_tf_records(const struct workload *w);
  * `samples` are those of the files that order_dlio_files leaves, which without compat.dlio cuts
  * only where a file has one sample. `epoch` from 1. `samples` must be a whole number of files.
  *
- * ORDER_DISTRIBUTED: PyTorch's DistributedSampler. A permutation of all samples (order_list.h; with
+ * ORDER_DISTRIBUTED: PyTorch's DistributedSampler. A permutation of all samples (below; with
  * sample_shuffle off ascending), made a multiple of `ranks` by repeating its beginning, or with
  * reader.drop_last by leaving out its end; rank r has every ranks-th from r on; short batches are
  * dropped. ORDER_RANDOM: its RandomSampler, of one rank. With order_list_wanted the caller sets
@@ -105,10 +138,18 @@ void order_dlio_block(uint64_t samples, uint32_t ranks, uint32_t rank, uint64_t 
 
 /* The sample at a position of the global sequence, of orders that have one. */
 uint64_t order_sequence_at(const struct order *o, uint64_t position);
-/* Places of the shuffle buffer of an order over `samples` samples (order_stream.h). */
+/* Places of the shuffle buffer of an order over `samples` samples (order_proof.h). */
 uint64_t order_fill(const struct workload *w, uint64_t samples);
 /* ORDER_SHARDS: the samples a rank reads, and how many it hands out, one repeated by padding. */
 void order_shard(const struct order *o, uint32_t rank, uint64_t *first, uint64_t *count,
 		 uint64_t *total);
 /* Samples that the order itself gives out more than once among those of whole steps. */
 uint64_t order_repeats(const struct order *o);
+
+/* The generator of emulated computation: train.computation_time is drawn from it step by step. */
+
+/* Seeds a rank's generator for an epoch (from 1). With compat.dlio as DLIO's is left by the
+ * shuffles that come before: the same on every rank. False, and nothing seeded, where DLIO never
+ * seeds it: in the first epoch it is then the system's, and goes on in the others. */
+bool compute_draws_begin(struct rng_np *rng, const struct workload *w, const struct dataset *d,
+			 uint64_t seed, uint32_t epoch, uint32_t rank, uint32_t ranks);

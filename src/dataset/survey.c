@@ -13,7 +13,7 @@
 #include "base/rng.h"
 #include "dataset/each.h"
 #include "store/aside.h"
-#include "store/extents.h"
+#include "store/page_cache.h"
 
 #define THREADS 4 /* reading is waiting */
 /* How far into a file content is made to be compared with: some hundredths of a second. */

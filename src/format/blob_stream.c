@@ -5,8 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "codec/crc32.h"
-#include "codec/crc32c.h"
+#include "codec/crc.h"
 #include "format/reader.h"
 
 static size_t whole_pages(size_t n)

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "format/format.h"
+#include "format/pyfile.h"
 #include "format/reader.h"
-#include "format/python/pybuffer.h"
 
 /* Pillow hands its decoders this much at a time. */
 #define IMAGE_PIECE 65536u

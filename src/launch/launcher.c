@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "os/ancestors.h"
+#include "os/child.h"
 
 static int64_t number(const char *variable, int64_t otherwise)
 {

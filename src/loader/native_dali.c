@@ -16,7 +16,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "dataset/order_stream.h"
+#include "dataset/order_proof.h"
 #include "loader/crew.h"
 #include "loader/native_dali_source.h"
 #include "workload/time_draw.h"

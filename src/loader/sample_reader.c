@@ -148,13 +148,13 @@ size_t sample_reader_bytes(const struct loader_config *config, const struct read
 }
 
 /* Of a reader's thread so far: what tells its own work on a sample from that of the kernel. */
-static struct own_work own_work_now(const struct sample_reader *r)
+static struct own_times own_times_now(const struct sample_reader *r)
 {
 	const struct io_stat *io = r->stat->io;
 
 	if (!io)
-		return (struct own_work){.thread_ns = framework_thread_ns()};
-	return (struct own_work){
+		return (struct own_times){.thread_ns = framework_thread_ns()};
+	return (struct own_times){
 		.begin_ns = clock_now_ns(),
 		.thread_ns = framework_thread_ns(),
 		.requests_ns = io->kind[IO_OPEN].busy_ns + io->kind[IO_META].busy_ns +
@@ -166,7 +166,7 @@ static struct own_work own_work_now(const struct sample_reader *r)
 
 /* What of a sample was computed here by `to`, in `took_ns`, outside of requests and beside what was
  * spent between them. Without a processor it computed less than it was outside of them. */
-static int64_t computed_ns(const struct sample_reader *r, const struct own_work *to,
+static int64_t computed_ns(const struct sample_reader *r, const struct own_times *to,
 			   int64_t took_ns)
 {
 	int64_t outside = took_ns - (to->requests_ns - r->from.requests_ns);
@@ -180,12 +180,12 @@ static void before_read(struct io_before *before, uint64_t asked)
 {
 	struct sample_reader *r =
 		(struct sample_reader *)((char *)before - offsetof(struct sample_reader, before));
-	struct own_work to;
+	struct own_times to;
 	int64_t took;
 
 	if (!r->code.load.law)
 		return;
-	to = own_work_now(r);
+	to = own_times_now(r);
 	took = to.begin_ns - r->from.begin_ns - r->code.load.took_ns;
 	took = framework_load_between(&r->code, asked, computed_ns(r, &to, took));
 	if (took)
@@ -384,7 +384,7 @@ static const struct io_waits *waits_within(struct sample_reader *r, int64_t wait
 static void read_in_framework(struct sample_reader *r, uint64_t sample, int64_t took_ns,
 			      uint64_t payload, int64_t *now)
 {
-	const struct own_work *from = &r->from, to = own_work_now(r);
+	const struct own_times *from = &r->from, to = own_times_now(r);
 	int64_t requests = to.requests_ns - from->requests_ns;
 	int64_t thread = to.thread_ns - from->thread_ns;
 	uint64_t data = to.data_bytes - from->data_bytes;
@@ -527,7 +527,7 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 		r->waits = (struct io_waits){.scale_s = COST_EACH_WAIT_S};
 		r->io.before = r->io.stat ? &r->before : NULL;
 		framework_load_begin(&r->code, &r->config->dataset->format->is, r->loaded_bytes);
-		r->from = own_work_now(r);
+		r->from = own_times_now(r);
 	}
 	rc = read_file_sample(r, sample, &got, e);
 	*now = clock_now_ns();

@@ -24,7 +24,7 @@ struct sample_reader {
 	/* Of the sample that is being read; where code costs. */
 	struct io_waits waits;
 	struct io_before before;
-	struct own_work {
+	struct own_times {
 		int64_t begin_ns, thread_ns, requests_ns;
 		uint64_t opens, data_bytes;
 	} from;

@@ -1,6 +1,5 @@
 #pragma once
-/* State of the tf.data loader, shared by its files: tensorflow.c (memory, map, prefetch, epochs)
- * and, below it, tensorflow_readers.c (who reads, and how records become a batch).
+/* State of the tf.data loader.
  *
  *   readers -> shuffle buffer -> batch -> map -> prefetch -> the rank
  *

@@ -3,9 +3,9 @@
  * of its own, so that it and what it started can be ended together; it gets SIGTERM when the thread
  * that started it dies. */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <stddef.h>
 
 #include "base/err.h"
 #include "base/thread.h"
@@ -42,3 +42,18 @@ int child_outcome(const struct child *c, char *out, size_t out_size);
  * (`kept`). `out` may be `outcome`. */
 void child_log_reason(const char *log, const char *outcome, const char *kept, char *out,
 		      size_t out_size);
+
+/* The processes above this one, up to the launcher that started it. */
+
+struct ancestor {
+	pid_t pid;
+	uint64_t start; /* since boot, in ticks: with the number, what no other process has */
+};
+
+#define ANCESTORS_MAX 16
+
+/* This process's parent, its parent and so on, up to the first one whose environment lacks `mark`
+ * ("PMI_RANK=1") or may not be read, which is the launcher. Returns how many there are, the
+ * launcher last; 0 when it is not found among ANCESTORS_MAX, or lies outside of this process's PID
+ * namespace. */
+size_t ancestors_to_launcher(const char *mark, struct ancestor out[ANCESTORS_MAX]);

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/str.h"
 #include "base/clock.h"
-#include "loader/handover.h"
+#include "base/str.h"
+#include "loader/workers.h"
 #include "metric/io_waits.h"
 
 static const double MATTERS = 2; /* points: costs that take more are worth a line */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "codec/sha256.h"
+#include "codec/digest.h"
 #include "conf/opt.h"
 #include "readback/steady_au.h"
 #include "workload/need.h"

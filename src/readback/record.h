@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "base/map.h"
-#include "codec/sha256.h"
+#include "codec/digest.h"
 #include "readback/facts.h"
 #include "workload/workload.h"
 

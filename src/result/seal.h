@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "codec/sha256.h"
+#include "codec/digest.h"
 
 /* A larger file is listed and not digested: that would take longer than a second. */
 #define SEAL_FILE_BYTES ((uint64_t)64 << 20)

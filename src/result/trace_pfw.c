@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "codec/md5.h"
+#include "codec/digest.h"
 #include "result/trace_events.h"
 #include "result/trace_files.h"
 

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/run_delay.h"
 #include "comm/net.h"
-#include "dataset/compute_draws.h"
+#include "dataset/order.h"
 #include "result/dlio_log.h"
 #include "result/metrics.h"
 #include "run/barrier_cost.h"

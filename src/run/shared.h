@@ -12,7 +12,7 @@
 #include "comm/comm.h"
 #include "dataset/dataset.h"
 #include "dataset/generate.h"
-#include "dataset/order_list.h"
+#include "dataset/order.h"
 #include "metric/step.h"
 
 /* ---- the end of a run ---- */

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "comm/net.h"
-#include "dataset/verify.h"
+#include "dataset/presence.h"
 #include "metric/processors.h"
 
 #define TICK_NS (NS_PER_S / 10)

@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "store/mem_body.h"
-#include "store/mem_tree.h"
 #include "store/store.h"
 
 struct memory_config {

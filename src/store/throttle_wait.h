@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include "store/throttle_share.h"
-#include "store/throttle_stall.h"
 
 struct throttle_waiter {
 	struct share_request request; /* first: found from it */

@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/folder_lock.h"
 #include "base/thread.h"
-#include "codec/sha256.h"
+#include "codec/digest.h"
 #include "conf/opt.h"
 
 /* ---- commands ---- */

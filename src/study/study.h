@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/thread.h"
-#include "codec/sha256.h"
+#include "codec/digest.h"
 #include "run/foresee.h"
 #include "study/design.h"
 

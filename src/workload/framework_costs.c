@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/say.h"
 #include "base/str.h"
-#include "codec/sha256.h"
+#include "codec/digest.h"
 #include "conf/opt.h"
 #include "workload/builtin.h"
 

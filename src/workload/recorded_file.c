@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/file_in.h"
 #include "base/out_file.h"
-#include "codec/crc32c.h"
+#include "codec/crc.h"
 
 #define MAGIC "stoker recorded\n"
 #define MAGIC_BYTES 16u

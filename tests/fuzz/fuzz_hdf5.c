@@ -1,6 +1,6 @@
 /* Any bytes as an HDF5 file, as they are and with the checksums put right behind them, which lets
  * damage through to what checksums would have kept from it. */
-#include "format/hdf5/hdf5_bytes.h"
+#include "format/hdf5/hdf5_shape.h"
 #include "format_fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,5 +1,5 @@
 /* Any bytes as an npy file, and as an npy header in a block of its exact size. */
-#include "format/numpy/npy_header.h"
+#include "format/numpy/npy.h"
 #include "format_fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

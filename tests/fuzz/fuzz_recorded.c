@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/crc32c.h"
+#include "codec/crc.h"
 #include "workload/recorded_file.h"
 
 #define HEAD 24

@@ -2,7 +2,7 @@
  * an Example message in a block of its exact size. */
 #include <endian.h>
 
-#include "codec/crc32c.h"
+#include "codec/crc.h"
 #include "format/tfrecord/tfrecord_example.h"
 #include "format_fuzz.h"
 

@@ -44,7 +44,7 @@ def tool(verb, folder, ranks, *keys, status=0, step=2, model=SMALL, extra=()):
     return json.loads(done.stdout) if status == 0 else done.stderr
 
 
-# ---- the content function, from its description in src/checkpoint/pool.h ----
+# ---- the content function, from its description in src/checkpoint/stream.h ----
 
 def mix(x):
     x &= MASK

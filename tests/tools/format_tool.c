@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "format/format.h"
-#include "format/python/pybuffer.h"
+#include "format/pyfile.h"
 #include "test_content.h"
 
 static struct err err;

@@ -12,8 +12,7 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "checkpoint/stream.h"
-#include "codec/crc32.h"
-#include "codec/crc32c.h"
+#include "codec/crc.h"
 
 #define POOL_BYTES (4096u * 49) /* no multiple of the step of CRCs */
 

@@ -13,7 +13,6 @@
 #include "base/alloc.h"
 #include "checkpoint/pickle.h"
 #include "checkpoint/torch.h"
-#include "checkpoint/torch_zip.h"
 
 /* What torch.save({"a": zeros(4300000000, uint8), "b": ones(5, uint8)}) hands to its file, without
  * the bytes of "a". */

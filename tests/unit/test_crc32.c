@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
-#include "codec/crc32.h"
+#include "codec/crc.h"
 
 /* Bit by bit, from the polynomial. */
 static uint32_t slow_crc(const unsigned char *p, size_t n)

@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
-#include "codec/crc32c.h"
+#include "codec/crc.h"
 
 /* One bit at a time. */
 static uint32_t slow(uint32_t crc, const unsigned char *p, size_t n)

@@ -18,8 +18,6 @@
 #include "base/rng.h"
 #include "dataset/content.h"
 #include "dlio_files.h"
-#include "format/csv/csv_number.h"
-#include "format/csv/csv_scan.h"
 #include "format/csv/csv_text.h"
 #include "format/format.h"
 

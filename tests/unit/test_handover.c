@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "count_allocations.h"
-#include "loader/handover.h"
+#include "loader/workers.h"
 
 static unsigned open_files(void)
 {

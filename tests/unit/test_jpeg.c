@@ -18,7 +18,6 @@
 #include "dataset/content.h"
 #include "dlio_files.h"
 #include "format/jpeg/jpeg.h"
-#include "format/jpeg/jpeg_lib.h"
 #include "image_case.h"
 
 static struct image_case t;

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "dataset/generate.h"
-#include "dataset/order_stream.h"
 #include "count_allocations.h"
+#include "dataset/generate.h"
+#include "dataset/order_proof.h"
 #include "dataset_fixture.h"
 #include "loader/loader.h"
 #include "store/store.h"

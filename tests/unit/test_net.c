@@ -17,8 +17,8 @@
 
 #include "base/clock.h"
 #include "comm/comm.h"
-#include "comm/interface.h"
 #include "comm/net.h"
+#include "comm/net_connect.h"
 #include "comm/net_wire.h"
 
 #define PROCESSES 3u

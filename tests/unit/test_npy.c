@@ -14,7 +14,7 @@
 
 #include "base/alloc.h"
 #include "dlio_files.h"
-#include "format/numpy/npy_header.h"
+#include "format/numpy/npy.h"
 
 static struct err e;
 

@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "dlio_files.h"
-#include "format/numpy/npy_header.h"
+#include "format/numpy/npy.h"
 
 extern const struct format_ops format_npz;
 

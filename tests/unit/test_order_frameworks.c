@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "dataset/order_proof.h"
-#include "dataset/order_stream.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -12,7 +12,7 @@
 #include <zlib.h>
 
 #include "base/rng.h"
-#include "format/png/png_stored.h"
+#include "format/png/png_image.h"
 
 /* Memory of exact sizes, so that the sanitizers see a byte too far. */
 struct image {

@@ -20,7 +20,6 @@
 #include "base/buf.h"
 #include "dataset/each.h"
 #include "dataset/generate.h"
-#include "dataset/remove.h"
 #include "dataset/residency.h"
 
 #define TRAIN 40

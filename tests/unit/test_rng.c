@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
-#include "codec/crc32.h"
+#include "codec/crc.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

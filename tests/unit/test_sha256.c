@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "codec/sha256.h"
+#include "codec/digest.h"
 
 static void digest(const char *text, size_t n, size_t piece, char hex[SHA256_HEX])
 {

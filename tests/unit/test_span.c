@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/thread.h"
-#include "codec/md5.h"
+#include "codec/digest.h"
 #include "metric/io_stat.h"
 #include "metric/span.h"
 #include "store/store.h"

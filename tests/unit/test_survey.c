@@ -18,13 +18,11 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "dataset/generate.h"
-#include "dataset/remove.h"
-#include "dataset/verify.h"
-#include "store/aside.h"
-#include "store/extents.h"
-#include "store/page_cache.h"
 #include "base/remove_tree.h"
+#include "dataset/generate.h"
+#include "dataset/presence.h"
+#include "store/aside.h"
+#include "store/page_cache.h"
 
 #define TRAIN 9
 #define EVAL 3

@@ -14,7 +14,7 @@
 
 #include "../tools/test_content.h"
 #include "base/alloc.h"
-#include "codec/crc32c.h"
+#include "codec/crc.h"
 #include "format/format.h"
 #include "format/tfrecord/tfrecord.h"
 #include "format/tfrecord/tfrecord_example.h"

@@ -11,7 +11,7 @@
 #include "dataset/generate.h"
 #include "dataset/listing.h"
 #include "dataset/manifest.h"
-#include "dataset/verify.h"
+#include "dataset/presence.h"
 #include "dataset_fixture.h"
 
 static void must_generate(const struct dataset *d, struct store *s)

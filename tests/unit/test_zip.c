@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
-#include "codec/crc32.h"
+#include "codec/crc.h"
 #include "codec/zip.h"
 
 #define GIB (1ull << 30)

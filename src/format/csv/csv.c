@@ -5,11 +5,9 @@
 #include <string.h>
 
 #include "format/blob_stream.h"
-#include "format/csv/csv_scan.h"
 #include "format/csv/csv_text.h"
+#include "format/pyfile.h"
 #include "format/reader.h"
-#include "format/python/pybuffer.h"
-#include "format/python/pygzip.h"
 
 /* ---- the file ---- */
 

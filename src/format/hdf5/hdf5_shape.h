@@ -4,8 +4,41 @@
  * A file has the datasets records_0 .. records_(n-1), each with the samples along its first axis
  * and a share of every sample, and labels, one int64 zero a sample. A file's payload stream is
  * records_0 whole, then records_1, and so on, in row-major order. */
+#include <stddef.h>
+#include <stdint.h>
+
 #include "format/format.h"
-#include "format/hdf5/hdf5_bytes.h"
+
+/* Numbers and checksums in HDF5 files. */
+
+/* An address that is none. */
+#define HDF5_UNDEFINED UINT64_MAX
+
+/* Checksum of metadata (Jenkins' lookup3) and of raw data (Fletcher). */
+uint32_t hdf5_checksum(const void *bytes, size_t n);
+uint32_t hdf5_fletcher32(const void *bytes, size_t n);
+
+static inline uint64_t hdf5_get(const unsigned char *p, size_t n)
+{
+	uint64_t v = 0;
+
+	for (size_t i = n; i > 0; i--)
+		v = v << 8 | p[i - 1];
+	return v;
+}
+
+static inline unsigned char *hdf5_put(unsigned char *p, uint64_t v, size_t n)
+{
+	for (size_t i = 0; i < n; i++, v >>= 8)
+		p[i] = (unsigned char)v;
+	return p + n;
+}
+
+/* Bytes that hold v; at least 1. */
+static inline uint32_t hdf5_bytes_for(uint64_t v)
+{
+	return v ? (uint32_t)(63 - __builtin_clzll(v) + 8) / 8 : 1;
+}
 
 #define HDF5_RANK_MAX (FORMAT_DIMS_MAX + 1)
 /* As many records_k as a group's header holds beside labels; with more its links are in a symbol

@@ -13,7 +13,7 @@
 
 #include "format/blob_stream.h"
 #include "format/indexed/indexed.h"
-#include "format/python/pybuffer.h"
+#include "format/pyfile.h"
 
 /* ---- the files ---- */
 

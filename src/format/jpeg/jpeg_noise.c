@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "format/jpeg/jpeg_noise.h"
+#include "format/jpeg/jpeg.h"
 
 #define BANDS 7
 #define TEMPLATES 1024

@@ -8,12 +8,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "codec/crc32.h"
+#include "codec/crc.h"
 #include "codec/zip.h"
 #include "format/blob_stream.h"
-#include "format/numpy/npy_header.h"
+#include "format/numpy/npy.h"
+#include "format/pyfile.h"
 #include "format/reader.h"
-#include "format/python/pyzip.h"
 
 /* ---- the file ---- */
 

@@ -17,12 +17,11 @@
 #include <libdeflate.h>
 #include <string.h>
 
-#include "codec/crc32.h"
+#include "codec/crc.h"
 #include "format/blob_stream.h"
 #include "format/image.h"
-#include "format/inflater.h"
 #include "format/png/png_image.h"
-#include "format/png/png_stored.h"
+#include "format/reader.h"
 
 /* ---- the file ---- */
 

@@ -1,5 +1,7 @@
 #pragma once
 /* The header of a PNG image, and undoing the filters of its rows. */
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -33,3 +35,13 @@ int png_image_parse(const unsigned char ihdr[PNG_IHDR_BYTES], uint64_t offset,
  * filter; `y` is for the sentence. */
 int png_unfilter(const struct png_image *image, unsigned filter, const unsigned char *row,
 		 const unsigned char *above, unsigned char *out, uint64_t y, struct err *e);
+
+/* Images that did not compress: zlib keeps noise in stored blocks, and their rows have no filter.
+ */
+
+/* Puts the pixels of a zlib stream of n bytes together at `out`, which has room for the image's
+ * raw_bytes, in one pass. False, with anything in `out`, when a block is compressed, a row has a
+ * filter, or the stream is not exactly the image with its right checksum: then the general way must
+ * tell. */
+bool png_stored_pixels(const struct png_image *m, const unsigned char *in, size_t n,
+		       unsigned char *out);

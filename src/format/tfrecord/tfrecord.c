@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "codec/crc32c.h"
+#include "codec/crc.h"
 #include "format/blob_stream.h"
 #include "format/reader.h"
 #include "format/tfrecord/tfrecord.h"

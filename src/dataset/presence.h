@@ -53,3 +53,9 @@ struct presence_options {
 };
 int dataset_check(struct dataset *d, struct store *store, bool need_eval,
 		  const struct presence_options *o, struct presence_result *out, struct err *e);
+
+/* The sizes that the files of a dataset have. */
+
+/* Sizes of presence_looks() files of each kind, spread evenly, into d->seen_files and
+ * seen_bytes. Files must be there. */
+int file_sizes_look(struct dataset *d, struct store *store, struct err *e);

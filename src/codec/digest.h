@@ -1,5 +1,6 @@
 #pragma once
-/* SHA-256 (FIPS 180-4): digests of result files. */
+/* Digests: SHA-256 (FIPS 180-4) of result files, MD5 (RFC 1321) for the names of DFTracer's hashes.
+ */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,3 +20,5 @@ void sha256_end(struct sha256 *h, char hex[SHA256_HEX]);
 /* Takes whole blocks of 64 bytes into a state, without the processor's own instructions for that:
  * what sha256_add does where it has none. The tests compare both. */
 void sha256_blocks_plain(uint32_t state[8], const unsigned char *p, size_t blocks);
+
+void md5(const void *data, size_t n, unsigned char out[16]);
