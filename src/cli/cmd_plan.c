@@ -20,7 +20,6 @@
 #include "page/page.h"
 #include "readback/audit.h"
 #include "readback/figures.h"
-#include "result/json_basis.h"
 #include "result/json_out.h"
 #include "screen/terminal.h"
 #include "workload/need.h"
@@ -117,7 +116,7 @@ static void look_at_result(void *arg, size_t i, struct run_record *r)
 	audit_alone(r);
 	for (size_t n = 0; n < r->alone.failed.n; n++)
 		str_list_add(&k->failed[i], xstrdup(r->alone.failed.v[n]));
-	json_basis_read(r->result, &k->run[i].basis);
+	audit_basis(r, &k->run[i].basis);
 	k->run[i].point = &k->result[i];
 	figures_find(&f, r);
 	k->write[i] = above_zero(f.write_rate);

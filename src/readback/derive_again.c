@@ -12,8 +12,10 @@
 #include "base/file.h"
 #include "base/file_in.h"
 #include "judge/judge.h"
+#include "readback/audit.h"
 #include "readback/derivation.h"
 #include "readback/result_folder.h"
+#include "result/json_basis.h"
 #include "result/measures.h"
 #include "result/sink.h"
 
@@ -199,21 +201,25 @@ struct again {
 	struct run_metrics m;
 };
 
-static int judge_again(struct again *g, const struct audit *a, struct run_record *r,
-		       const struct buf *file, const char *path, struct err *e)
+static int judge_again(struct again *g, bool quick, struct run_record *r, const char *path,
+		       struct err *e)
 {
-	int rc;
+	struct buf file = {0};
+	int rc = file_read(path, MEASURES_MOST, &file, e);
 
+	if (rc < 0)
+		return rc;
 	g->has_dataset = dataset_init(&g->dataset, &r->workload, e) == 0;
 	if (!g->has_dataset && e->code == -ENOMEM)
-		return -ENOMEM;
-	rc = measures_read(&g->result, &r->workload, g->has_dataset ? &g->dataset : NULL,
-			   file->data, file->len, path, e);
+		rc = -ENOMEM;
+	if (rc == 0)
+		rc = measures_read(&g->result, &r->workload, g->has_dataset ? &g->dataset : NULL,
+				   file.data, file.len, path, e);
 	if (rc == 0)
 		rc = metrics_compute(&g->m, &g->result, e);
 	if (rc == 0)
-		rc = a->quick ? judge_trust(&g->result, &g->m, e)
-			      : judge_result(&g->result, &g->m, e);
+		rc = quick ? judge_trust(&g->result, &g->m, e) : judge_result(&g->result, &g->m, e);
+	buf_release(&file);
 	return rc;
 }
 
@@ -257,35 +263,55 @@ static void say_no_measures(struct audit *a, size_t i, const struct err *e)
 	derive_unchecked(&d, "an earlier version wrote it, which kept no measures of the run");
 }
 
-json_t *derive_again(struct audit *a, size_t i)
+/* Judges r again; `again_release` in any case. Ends the process where there is no memory for it:
+ * the answer would be another one. */
+static int again_begin(struct again *g, bool quick, struct run_record *r, struct err *e)
 {
-	struct run_record *r = (struct run_record *)(uintptr_t)&a->record[i];
 	AUTO_FREE char *path = path_join(r->folder, MEASURES_FILE);
-	struct again g = {0};
-	struct buf file = {0};
-	struct err e = {0};
-	json_t *made = NULL;
 	uint64_t refused = alloc_refusals();
 	int rc = 0;
 
-	if (!r->ours)
-		return NULL;
 	if (!r->has_workload)
-		rc = err_set(&e, ERR_DATA,
+		rc = err_set(e, ERR_DATA,
 			     "the configuration of '%s' cannot be read: nothing can be judged",
 			     r->folder);
 	if (rc == 0)
-		rc = file_read(path, MEASURES_MOST, &file, &e);
-	if (rc == 0)
-		rc = judge_again(&g, a, r, &file, path, &e);
-	/* without memory for it there is no answer: it would be another one */
+		rc = judge_again(g, quick, r, path, e);
 	if (rc == -ENOMEM || alloc_refusals() != refused)
 		out_of_memory_for("%s", path);
-	if (rc == 0)
+	return rc;
+}
+
+json_t *derive_again(struct audit *a, size_t i)
+{
+	struct run_record *r = (struct run_record *)(uintptr_t)&a->record[i];
+	struct again g = {0};
+	struct err e = {0};
+	json_t *made = NULL;
+
+	if (!r->ours)
+		return NULL;
+	if (again_begin(&g, a->quick, r, &e) == 0)
 		made = compare_again(a, i, &g);
 	else
 		say_no_measures(a, i, &e);
 	again_release(&g);
-	buf_release(&file);
 	return made;
+}
+
+void audit_basis(struct run_record *r, struct basis *out)
+{
+	struct again g = {0};
+	struct err e = {0};
+
+	if (!r->ours || derive_number(r->result, "schema") < SCHEMA_OF_MEASURES) {
+		json_basis_of_schema_1(r->result, out);
+		return;
+	}
+	*out = (struct basis){.why = "it did not train"};
+	if (again_begin(&g, false, r, &e) < 0)
+		snprintf(out->why, sizeof(out->why), "%.199s", e.text);
+	else if (g.result.judged.basis)
+		*out = *g.result.judged.basis;
+	again_release(&g);
 }

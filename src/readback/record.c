@@ -274,7 +274,8 @@ static bool is_default(const struct opt *row, const json_t *entry)
 	const json_t *v = json_object_get(entry, "value");
 	double number;
 
-	if (!origin || strcmp(origin, "default") != 0 || !row->def)
+	/* schema 1 says so of each default */
+	if ((origin && strcmp(origin, "default") != 0) || !row->def)
 		return false;
 	if (json_is_number(v))
 		return str_to_f64(row->def, &number) && number == json_number_value(v);

@@ -103,11 +103,9 @@ static json_t *typed_value(const struct opt *row, const void *base, const struct
 
 static void put_origin(json_t *entry, const struct opt_origin *o)
 {
-	static const char *const names[] = {[ORIGIN_DEFAULT] = "default",
-					    [ORIGIN_FILE] = "file",
-					    [ORIGIN_OVERRIDE] = "override"};
-
-	json_put_text(entry, "origin", names[o->source]);
+	/* of most keys: without a word of it */
+	if (o->source != ORIGIN_DEFAULT)
+		json_put_text(entry, "origin", o->source == ORIGIN_FILE ? "file" : "override");
 	if (o->source != ORIGIN_FILE)
 		return;
 	if (o->mark.file)

@@ -86,7 +86,7 @@ FIGURE(RUN, WHAT_IF, "what_if", JSON, NULL,
        json_what_if(&r->judged.outlook),
        "What a change of the configuration or the storage would give")
 FIGURE(RUN, FLEET, "fleet", JSON, NULL, r->judged.basis, json_basis(r->judged.basis),
-       "What is told of larger runs is computed from these models")
+       "What the models rest on from which larger runs are predicted")
 ONE(RUN, MEMORY_COPY, "memory_copy", MEMORY_COPY, r->memory_copy.threads, &r->memory_copy,
     "How fast this machine copies memory")
 ONE(RUN, PROBE, "probe", PROBE, r->probe.asked, &r->probe,
@@ -120,7 +120,7 @@ FIGURE(RUN, SYSTEM, "system", JSON, NULL, true, json_pairs(r->system.pair, r->sy
 FIGURE(RUN, SERIES, "series", JSON, NULL, r->series, json_series(r),
        "Curves over time of the machine and the accelerators")
 FIGURE(RUN, CONFIGURATION, "configuration", JSON, NULL, true, json_configuration(r->workload),
-       "Each key of the workload with its `value`, `unit` and `origin`")
+       "Each key of the workload with its `value`, `unit` and, unless it is the default, `origin`")
 FIGURE(RUN, INTEGRITY, "integrity", JSON, NULL, false, NULL,
        "Digests of the files of the result, and of this one")
 

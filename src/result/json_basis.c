@@ -55,82 +55,13 @@ const struct fleet_field fleet_fields[] = {
 };
 const size_t fleet_field_count = sizeof(fleet_fields) / sizeof(fleet_fields[0]);
 
-/* Five digits: more would only make the file longer. */
-static json_t *rounded(double v)
-{
-	char text[40];
-	double short_v;
-
-	snprintf(text, sizeof(text), "%.5g", v);
-	return json_number(sscanf(text, "%lf", &short_v) == 1 ? short_v : v);
-}
-
-static json_t *json_drawn(const struct drawn *d)
-{
-	json_t *o = json_object(), *list = json_array();
-	bool constant = !(d->tail > 0) && !(d->at[DRAWN_POINTS - 1] > d->at[0]);
-
-	for (int i = 0; i < (constant ? 1 : DRAWN_POINTS); i++)
-		json_array_append_new(list, rounded(d->at[i]));
-	json_put(o, "quantiles", list);
-	if (d->tail > 0) {
-		json_put(o, "tail_part", rounded(d->tail));
-		json_put(o, "tail_scale", rounded(d->scale));
-		json_put(o, "tail_shape", rounded(d->shape));
-	}
-	return o;
-}
-
-static bool is_zero(const struct drawn *d)
-{
-	return !(d->tail > 0) && !(d->at[DRAWN_POINTS - 1] > 0);
-}
-
-static void put_field(json_t *o, const struct fleet_field *field, const struct fleet *f)
-{
-	const char *at = (const char *)f + field->offset;
-
-	switch (field->kind) {
-	case FIELD_REAL:
-		if (*(const double *)at > 0)
-			json_put_real(o, field->name, *(const double *)at);
-		break;
-	case FIELD_COUNT:
-		if (*(const uint32_t *)at)
-			json_put_int(o, field->name, *(const uint32_t *)at);
-		break;
-	case FIELD_LONG:
-		if (*(const uint64_t *)at)
-			json_put_int(o, field->name, *(const uint64_t *)at);
-		break;
-	case FIELD_FLAG:
-		json_put_bool(o, field->name, *(const bool *)at);
-		break;
-	case FIELD_DRAWN:
-		if (!is_zero((const struct drawn *)at))
-			json_put(o, field->name, json_drawn((const struct drawn *)at));
-	}
-}
-
-static json_t *json_fleet(const struct fleet *f, double modeled, bool all)
-{
-	json_t *o = json_object();
-
-	json_put_real(o, "modeled_whole_au_percent", modeled);
-	for (size_t i = 0; i < fleet_field_count; i++)
-		if (all || fleet_fields[i].varies)
-			put_field(o, &fleet_fields[i], f);
-	return o;
-}
-
 json_t *json_basis(const struct basis *b)
 {
-	json_t *o = json_object(), *list = json_array();
+	json_t *o = json_object();
 
 	json_put_bool(o, "known", b->known);
 	if (!b->known) {
 		json_put_text(o, "why", b->why);
-		json_decref(list);
 		return o;
 	}
 	json_put_real(o, "au_percent", b->au);
@@ -145,13 +76,10 @@ json_t *json_basis(const struct basis *b)
 		json_put_real(o, "tail_shape_low", b->shape_low);
 		json_put_real(o, "tail_shape_high", b->shape_high);
 	}
-	for (uint32_t i = 0; i < b->count; i++)
-		json_array_append_new(list, json_fleet(&b->one[i], b->modeled[i], i == 0));
-	json_put(o, "models", list);
 	return o;
 }
 
-/* ---- read back ---- */
+/* ---- the models of results of schema 1, which kept no measures to make them of ---- */
 
 static bool refuse(struct basis *out, const char *what)
 {
@@ -239,7 +167,7 @@ static bool read_model(const json_t *o, uint32_t i, struct basis *b)
 	return true;
 }
 
-void json_basis_read(const json_t *result, struct basis *out)
+void json_basis_of_schema_1(const json_t *result, struct basis *out)
 {
 	const json_t *o = json_object_get(result, "fleet"), *list = json_object_get(o, "models");
 	const char *why = json_string_value(json_object_get(o, "why"));

@@ -193,18 +193,19 @@ json_t *seal_of_folder(const char *folder, const char *log, const struct seal_li
 
 /* ---- result.json itself ---- */
 
-static const char key_text[] = "\"" SEAL_SELF "\": \"";
+static const char key_text[] = "\"" SEAL_SELF "\":";
 
-/* Behind the last one, where its value begins; NULL. A quotation mark within a text is written as
- * \", so that only a key reads like this. */
+/* Where the value of the last one begins; NULL. A quotation mark within a text is written as \", so
+ * that only a key reads like this. */
 static const char *self_value(const char *text, size_t n)
 {
-	const char *at = NULL, *from = text;
-	const char *hit;
+	const char *at = NULL, *end = text + n, *hit = text;
 
-	while ((hit = memmem(from, n - (size_t)(from - text), key_text, sizeof(key_text) - 1)))
-		from = at = hit + sizeof(key_text) - 1;
-	return at;
+	while ((hit = memmem(hit, (size_t)(end - hit), key_text, sizeof(key_text) - 1)))
+		at = hit += sizeof(key_text) - 1;
+	while (at && at < end && *at == ' ')
+		at++;
+	return at && at < end && *at == '"' ? at + 1 : NULL;
 }
 
 bool seal_of_text(const char *text, size_t n, const char *stated, char hex[SHA256_HEX])

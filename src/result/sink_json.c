@@ -11,7 +11,7 @@
 
 static int write_sealed(json_t *o, const char *folder, struct sink_out *out, struct err *e)
 {
-	AUTO_FREE char *text = json_file_text(o);
+	AUTO_FREE char *text = json_short_lines(o);
 
 	json_decref(o);
 	if (!text)

@@ -178,9 +178,17 @@ def pooled(tmp, a, words, alone):
         "checkpoints"]["write_bytes_per_s"] == 3e9
     # absurd figures of a result take no longer than others
     record = json.loads((a / "result.json").read_text())
-    record["fleet"]["models"][0].update({"requests_per_batch": 1e9, "opens_per_batch": 1e9, "requests_per_s": 1000})
+    record["schema"] = 1
+    constant = {"quantiles": [0.01]}
+    record["fleet"].update(known=True, au_percent=90, whole_au_percent=90, explanations=1, most_in_flight=1,
+                           processors_taken_points=0, models=[{
+        "modeled_whole_au_percent": 90, "ranks": 2, "hosts": 1, "steps_per_epoch": 10, "epochs": 1, "workers": 1,
+        "window_batches": 2, "runs_per_batch": 1, "in_order": True, "samples_per_batch": 1, "bytes_per_batch": 1e6,
+        "requests_per_batch": 1e9, "opens_per_batch": 1e9, "requests_per_s": 1000, "request_s": constant, "open_s": constant,
+        "processors_per_host": 2, "compute_s": constant}])
     bad = pathlib.Path(tmp) / "absurd"
     shutil.copytree(a, bad)
+    (bad / "measures.bin").unlink()
     (bad / "result.json").write_text(json.dumps(record))
     assert planned(tmp, "--from", bad, "-n", "2", "--hosts", "1", "--despite-verdicts")[1]["plans"][0]["by_rate_percent"]
 

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "predict/fleet.h"
-#include "result/json_basis.h"
+#include "readback/audit.h"
+#include "readback/record.h"
 
 static void show_models(const struct basis *b)
 {
@@ -68,18 +69,19 @@ int main(int argc, char **argv)
 {
 	static struct basis b;
 	bool verbose = argc > 1 && strcmp(argv[1], "-v") == 0;
-	char path[4096];
-	json_error_t error;
-	json_t *result;
+	struct run_record r;
 
 	argv += verbose;
 	argc -= verbose;
 	if (argc < 3)
 		return 2;
-	snprintf(path, sizeof(path), "%s/result.json", argv[1]);
-	result = json_load_file(path, 0, &error);
-	json_basis_read(result, &b);
-	json_decref(result);
+	record_load(&r, argv[1]);
+	if (r.broken) {
+		fprintf(stderr, "fleet_from: %s\n", r.broken);
+		return 1;
+	}
+	audit_basis(&r, &b);
+	record_release(&r);
 	if (!b.known) {
 		fprintf(stderr, "fleet_from: %s\n", b.why);
 		return 1;
