@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 #include <inttypes.h>
+#include <jpeglib.h>
 #include <math.h>
 
 #include "base/rng.h"
@@ -177,56 +178,6 @@ static void noise(void **state)
 	free(bytes);
 }
 
-static int collect(void *arg, const unsigned char *bytes, size_t n, struct err *err)
-{
-	(void)err;
-	memcpy((*(unsigned char **)arg), bytes, n);
-	*(unsigned char **)arg += n;
-	return 0;
-}
-
-/* Files of the content's bytes as pixels are told from those of noise, and compared byte by byte.
- */
-static void files_of_pixels(void **state)
-{
-	static const uint64_t dims[][2] = {{1, 1}, {24, 40}, {300, 500}};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(dims) / sizeof(dims[0]); i++) {
-		struct image_shape shape = {.width = (uint32_t)dims[i][1],
-					    .height = (uint32_t)dims[i][0]};
-		size_t room = JPEG_ENCODER_BYTES(1000), n;
-		void *memory = buffer_alloc(room, "an encoder", &e);
-		unsigned char *bytes = xmalloc(1 << 20), *end = bytes;
-		struct jpeg_encoder j;
-
-		image_case_end(&t);
-		image_case_begin(&t, "jpeg", dims[i][0], dims[i][1]);
-		content_init(&t.content, 7, t.spec.elem);
-		assert_int_equal(jpeg_encoder_init(&j, memory, 1000, &e), 0);
-		assert_int_equal(jpeg_encode(&j, &shape, 0, &t.content, collect, &end, &e), 0);
-		jpeg_encoder_release(&j);
-		n = (size_t)(end - bytes);
-		/* whole, and with a bit wrong somewhere */
-		for (size_t k = 0; k <= 50; k++) {
-			size_t at = k * (n - 1) / 50;
-			int want = k < 50 ? ERR_DATA : 0;
-
-			bytes[at] ^= k < 50 ? 4 : 0;
-			for (int access = 0; access < 2; access++)
-				assert_int_equal(read_bytes(bytes, n, (enum read_access)access,
-							    DECODE_VERIFY),
-						 want);
-			assert_int_equal(t.format->verify(&t.io, "f", &t.spec, &t.content,
-							  t.scratch, FORMAT_WRITE_SCRATCH, &e),
-					 want);
-			bytes[at] ^= k < 50 ? 4 : 0;
-		}
-		buffer_free(memory, room);
-		free(bytes);
-	}
-}
-
 /* Allocations of reading "f" once more, when it has been verified before. */
 static uint64_t verify_allocates(void)
 {
@@ -257,14 +208,10 @@ static uint64_t verify_allocates(void)
 	return before;
 }
 
-/* Files of pixels are made again in the reader's memory, as those of noise are. */
+/* Images are made again in the reader's memory. */
 static void verifying_allocates_nothing(void **state)
 {
-	struct image_shape shape = {.width = 500, .height = 300};
-	size_t room = JPEG_ENCODER_BYTES(1000), n;
-	void *memory = buffer_alloc(room, "an encoder", &e);
-	unsigned char *bytes = xmalloc(1 << 20), *end = bytes;
-	struct jpeg_encoder j;
+	size_t n;
 
 	(void)state;
 	image_case_end(&t);
@@ -272,13 +219,6 @@ static void verifying_allocates_nothing(void **state)
 	content_init(&t.content, 7, t.spec.elem);
 	free(image_case_write(&t, &n));
 	assert_int_equal(verify_allocates(), 0);
-	assert_int_equal(jpeg_encoder_init(&j, memory, 1000, &e), 0);
-	assert_int_equal(jpeg_encode(&j, &shape, 0, &t.content, collect, &end, &e), 0);
-	jpeg_encoder_release(&j);
-	image_case_put(&t, bytes, (size_t)(end - bytes));
-	assert_int_equal(verify_allocates(), 0);
-	buffer_free(memory, room);
-	free(bytes);
 }
 
 static uint64_t jpeg_least(const struct file_spec *f)
@@ -554,7 +494,6 @@ int main(void)
 		T(own_memory),
 		T(many_scans),
 		T(noise),
-		T(files_of_pixels),
 		T(verifying_allocates_nothing),
 		T(the_bytes_are_fixed),
 	};

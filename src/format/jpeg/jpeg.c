@@ -15,13 +15,37 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <setjmp.h>
+#include <stdio.h> /* jpeglib.h needs it */
+#include <jpeglib.h>
 #include <jerror.h>
 #include <string.h>
 
 #include "format/blob_stream.h"
 
-/* libjpeg's errors as return codes, its memory lent by the caller, and images of pixels encoded as
- * Pillow saves them. */
+/* ---- libjpeg behind errors that return and memory that is lent ---- */
+
+/* What libjpeg needs for a gray image of a width, made or decoded, and a row of its pixels. What
+ * does not fit (rows in colour, all the coefficients of a progressive image) libjpeg allocates. */
+#define JPEG_ARENA_BYTES(width) ((size_t)32768 + (size_t)(width)*16)
+
+/* libjpeg's errors jump out to `escape`, with rc and *e set. Nothing is ever printed. */
+struct jpeg_guard {
+	struct jpeg_error_mgr manager;
+	jmp_buf escape;
+	struct err *e;
+	int rc;
+};
+
+/* Lends an object's further allocations from `memory`. */
+struct jpeg_arena {
+	unsigned char *memory;
+	size_t bytes, used;
+	size_t beyond; /* bytes that did not fit, since the object was made */
+	void *(*alloc_small)(j_common_ptr c, int pool, size_t n);
+	void *(*alloc_large)(j_common_ptr c, int pool, size_t n);
+	JSAMPARRAY (*alloc_sarray)(j_common_ptr c, int pool, JDIMENSION samples, JDIMENSION rows);
+};
 
 /* SIMD code reads and writes whole vectors of a row. */
 #define ALIGN 64u
@@ -35,9 +59,7 @@ static void error_exit(j_common_ptr c)
 	if (c->err->msg_code == JERR_OUT_OF_MEMORY)
 		g->rc = err_set(g->e, -ENOMEM, "not enough memory for a JPEG image");
 	else
-		g->rc = err_set(g->e, ERR_DATA, "%s (libjpeg: '%s')",
-				c->is_decompressor ? "the JPEG image cannot be decoded"
-						   : "the JPEG image cannot be encoded",
+		g->rc = err_set(g->e, ERR_DATA, "the JPEG image cannot be decoded (libjpeg: '%s')",
 				text);
 	longjmp(g->escape, 1);
 }
@@ -54,7 +76,7 @@ static void count_warning(j_common_ptr c, int level)
 		c->err->num_warnings++;
 }
 
-void jpeg_guard_init(struct jpeg_guard *g)
+static void jpeg_guard_init(struct jpeg_guard *g)
 {
 	jpeg_std_error(&g->manager);
 	g->manager.error_exit = error_exit;
@@ -62,7 +84,8 @@ void jpeg_guard_init(struct jpeg_guard *g)
 	g->manager.emit_message = count_warning;
 }
 
-void jpeg_guard_fail(j_common_ptr c, int rc)
+/* Ends the library's work with a failure that *g->e already describes. */
+__attribute__((noreturn)) static void jpeg_guard_fail(j_common_ptr c, int rc)
 {
 	struct jpeg_guard *g = (struct jpeg_guard *)c->err;
 
@@ -122,7 +145,8 @@ static JSAMPARRAY alloc_sarray(j_common_ptr c, int pool, JDIMENSION samples, JDI
 	return table;
 }
 
-void jpeg_arena_arm(struct jpeg_arena *a, j_common_ptr c, void *memory, size_t bytes)
+/* `a` becomes the object's client_data. */
+static void jpeg_arena_arm(struct jpeg_arena *a, j_common_ptr c, void *memory, size_t bytes)
 {
 	*a = (struct jpeg_arena){.memory = memory,
 				 .bytes = bytes,
@@ -133,169 +157,6 @@ void jpeg_arena_arm(struct jpeg_arena *a, j_common_ptr c, void *memory, size_t b
 	c->mem->alloc_small = alloc_small;
 	c->mem->alloc_large = alloc_large;
 	c->mem->alloc_sarray = alloc_sarray;
-}
-
-/* ---- making images of pixels ---- */
-
-static void dest_begin(j_compress_ptr c)
-{
-	struct jpeg_encoder *j = (struct jpeg_encoder *)c->err;
-
-	j->dest.next_output_byte = j->out;
-	j->dest.free_in_buffer = IMAGE_PIECE;
-}
-
-static void give_output(struct jpeg_encoder *j, size_t n)
-{
-	int rc = n ? j->sink(j->arg, j->out, n, j->guard.e) : 0;
-
-	if (rc < 0)
-		jpeg_guard_fail((j_common_ptr)&j->c, rc);
-}
-
-/* libjpeg calls it with the buffer full, whatever free_in_buffer says. */
-static boolean dest_full(j_compress_ptr c)
-{
-	give_output((struct jpeg_encoder *)c->err, IMAGE_PIECE);
-	dest_begin(c);
-	return TRUE;
-}
-
-static void dest_end(j_compress_ptr c)
-{
-	struct jpeg_encoder *j = (struct jpeg_encoder *)c->err;
-
-	give_output(j, IMAGE_PIECE - j->dest.free_in_buffer);
-}
-
-int jpeg_encoder_init(struct jpeg_encoder *j, void *memory, uint32_t width, struct err *e)
-{
-	unsigned char *m = memory;
-
-	_Static_assert(offsetof(struct jpeg_encoder, guard) == 0, "c.err leads to the encoder");
-	memset(j, 0, sizeof(*j));
-	jpeg_guard_init(&j->guard);
-	j->guard.e = e;
-	j->c.err = &j->guard.manager;
-	j->row = m;
-	j->out = m + JPEG_ROW_ROOM;
-	j->dest = (struct jpeg_destination_mgr){.init_destination = dest_begin,
-						.empty_output_buffer = dest_full,
-						.term_destination = dest_end};
-	if (setjmp(j->guard.escape)) {
-		jpeg_encoder_release(j);
-		return j->guard.rc;
-	}
-	j->made = true;
-	jpeg_create_compress(&j->c);
-	j->c.dest = &j->dest;
-	j->c.input_components = 1;
-	j->c.in_color_space = JCS_GRAYSCALE;
-	jpeg_set_defaults(&j->c);
-	jpeg_set_quality(&j->c, 75, TRUE);
-	jpeg_arena_arm(&j->arena, (j_common_ptr)&j->c, m + JPEG_ROW_ROOM + IMAGE_PIECE,
-		       JPEG_ARENA_BYTES(width));
-	return 0;
-}
-
-int jpeg_encode(struct jpeg_encoder *j, const struct image_shape *shape, uint64_t file_index,
-		const struct content_source *content, jpeg_sink *sink, void *arg, struct err *e)
-{
-	JSAMPROW row = j->row;
-
-	j->guard.e = e;
-	j->sink = sink;
-	j->arg = arg;
-	j->arena.used = 0;
-	j->c.image_width = shape->width;
-	j->c.image_height = shape->height;
-	if (setjmp(j->guard.escape)) {
-		jpeg_abort_compress(&j->c);
-		return j->guard.rc;
-	}
-	jpeg_start_compress(&j->c, TRUE);
-	while (j->c.next_scanline < j->c.image_height) {
-		content->fill(content, file_index, (uint64_t)j->c.next_scanline * j->c.image_width,
-			      j->row, j->c.image_width);
-		jpeg_write_scanlines(&j->c, &row, 1);
-	}
-	jpeg_finish_compress(&j->c);
-	return 0;
-}
-
-void jpeg_encoder_release(struct jpeg_encoder *j)
-{
-	if (j->made)
-		jpeg_destroy_compress(&j->c);
-	j->made = false;
-}
-
-/* ---- making files again, to compare the two ---- */
-
-#define JPEG_REMAKE_BYTES(width) (JPEG_NOISE_BYTES + JPEG_ENCODER_BYTES(width))
-#define JPEG_REMAKE_HEAD ((size_t)JPEG_HEADER_BYTES + 16)
-/* Makes files again; their first bytes tell how each was made. */
-struct jpeg_remake {
-	void *memory;
-	struct jpeg_encoder encoder;
-	/* of the file, set before each: */
-	const unsigned char *head;
-	size_t n; /* JPEG_REMAKE_HEAD, if the file is that long */
-};
-
-struct first {
-	const unsigned char *bytes;
-	size_t n, same;
-};
-
-static int compare_first(void *arg, const unsigned char *bytes, size_t n, struct err *e)
-{
-	struct first *f = arg;
-	size_t left = f->n - f->same, part = n < left ? n : left;
-
-	(void)e;
-	if (memcmp(f->bytes + f->same, bytes, part) != 0)
-		return ERR_DATA;
-	f->same += part;
-	return f->same == f->n ? ERR_CANCELED : 0;
-}
-
-/* Whether a maker's end is that of its image (0), or all of the first bytes were alike. */
-static bool made_alike(int rc)
-{
-	return rc == 0 || rc == ERR_CANCELED;
-}
-
-/* `memory` is JPEG_REMAKE_BYTES(width) long, 64-aligned: for images of at most `width` columns.
- * Allocates what libjpeg needs of its own, so that jpeg_remake does not. */
-static int jpeg_remake_init(struct jpeg_remake *m, void *memory, uint32_t width, struct err *e)
-{
-	*m = (struct jpeg_remake){.memory = memory};
-	jpeg_noise_prepare();
-	return jpeg_encoder_init(&m->encoder, (unsigned char *)memory + JPEG_NOISE_BYTES, width, e);
-}
-
-/* Accepts a zeroed one. */
-static void jpeg_remake_release(struct jpeg_remake *m)
-{
-	jpeg_encoder_release(&m->encoder);
-}
-
-/* As jpeg_encode when that makes the first bytes, else as jpeg_noise. */
-static int jpeg_remake(struct jpeg_remake *m, const struct image_shape *shape, uint64_t file_index,
-		       const struct content_source *content, jpeg_sink *sink, void *arg,
-		       struct err *e)
-{
-	struct first first = {.bytes = m->head, .n = m->n};
-
-	if (m->n == 0 || made_alike(jpeg_noise(m->memory, shape, file_index, content, compare_first,
-					       &first, NULL)))
-		return jpeg_noise(m->memory, shape, file_index, content, sink, arg, e);
-	first.same = 0;
-	if (made_alike(jpeg_encode(&m->encoder, shape, file_index, content, compare_first, &first,
-				   NULL)))
-		return jpeg_encode(&m->encoder, shape, file_index, content, sink, arg, e);
-	return jpeg_noise(m->memory, shape, file_index, content, sink, arg, e);
 }
 
 /* ---- the file ---- */
@@ -353,47 +214,24 @@ static int jpeg_write(const struct io *io, struct blob *b, const char *path,
 	return blob_stream_end(&p.s, path, rc, e);
 }
 
-/* The front of the scratch is for making images of any width, the rest is the stream's. */
-#define REMAKE_SHARE ((JPEG_REMAKE_BYTES(JPEG_SIDE_MAX) + 4095) & ~(size_t)4095)
-
-static int compare_file(struct putting *p, const struct file_spec *f,
-			const struct content_source *content, void *scratch, struct err *e)
-{
-	unsigned char head[JPEG_REMAKE_HEAD];
-	struct jpeg_remake m;
-	struct image_shape shape;
-	int rc = image_shape_of(f, "jpeg", JPEG_SIDE_MAX, &shape, e);
-	ssize_t got;
-
-	if (rc < 0)
-		return rc;
-	got = io_pread(p->s.io, IO_DATA, p->s.blob, head, sizeof(head), 0, e);
-	if (got < 0)
-		return (int)got;
-	rc = jpeg_remake_init(&m, scratch, JPEG_SIDE_MAX, e);
-	if (rc < 0)
-		return rc;
-	m.head = head;
-	m.n = (size_t)got;
-	rc = jpeg_remake(&m, &shape, f->file_index, content, put_to_stream, p, e);
-	jpeg_remake_release(&m);
-	return rc;
-}
-
 static int jpeg_verify(const struct io *io, const char *path, const struct file_spec *f,
 		       const struct content_source *content, void *scratch, size_t scratch_bytes,
 		       struct err *e)
 {
 	struct putting p = {.bytes = 0};
+	struct image_shape shape;
 	struct store_stat st;
-	int rc = io_stat_path(io, path, &st, e);
+	int rc = image_shape_of(f, "jpeg", JPEG_SIDE_MAX, &shape, e);
 
 	if (rc == 0)
-		rc = blob_stream_compare(&p.s, io, path, st.bytes, (char *)scratch + REMAKE_SHARE,
-					 scratch_bytes - REMAKE_SHARE, e);
+		rc = io_stat_path(io, path, &st, e);
+	if (rc == 0)
+		rc = blob_stream_compare(&p.s, io, path, st.bytes,
+					 (char *)scratch + JPEG_NOISE_BYTES,
+					 scratch_bytes - JPEG_NOISE_BYTES, e);
 	if (rc < 0)
 		return rc;
-	rc = compare_file(&p, f, content, scratch, e);
+	rc = jpeg_noise(scratch, &shape, f->file_index, content, put_to_stream, &p, e);
 	rc = blob_stream_end(&p.s, path, rc, e);
 	if (rc == 0 && p.bytes < st.bytes)
 		rc = err_set(e, ERR_DATA,
@@ -420,9 +258,7 @@ struct reader {
 	unsigned char *arena_memory;
 	size_t arena_bytes;
 	uint64_t payload;
-	struct jpeg_remake remake; /* to verify */
-	void *remake_memory;
-	uint32_t remake_width;
+	void *noise_memory; /* to verify: the image is made again */
 	/* the file's bytes beside those made again */
 	const unsigned char *run;
 	size_t run_bytes;
@@ -445,7 +281,6 @@ static uint32_t width_max(const struct reader_config *c)
 static void jpeg_lay_out(struct carver *c, const struct reader_config *config,
 			 const struct store *s, struct reader *r)
 {
-	uint32_t width = width_max(config);
 	uint64_t file = config->max_sample_bytes;
 
 	/* far more than noise takes; a larger file is another program's */
@@ -453,11 +288,10 @@ static void jpeg_lay_out(struct carver *c, const struct reader_config *config,
 		c->overflow = true;
 	image_reader_lay_out(c, config, s, file, &r->image);
 	if (config->decode == DECODE_FULL) {
-		r->arena_bytes = JPEG_ARENA_BYTES(width);
+		r->arena_bytes = JPEG_ARENA_BYTES(width_max(config));
 		r->arena_memory = carve(c, r->arena_bytes);
 	} else if (config->decode == DECODE_VERIFY) {
-		r->remake_width = width;
-		r->remake_memory = carve(c, JPEG_REMAKE_BYTES(width));
+		r->noise_memory = carve(c, JPEG_NOISE_BYTES);
 	}
 }
 
@@ -555,7 +389,7 @@ static int jpeg_reader_init(void *memory, const struct reader_config *config, co
 	if (rc == 0 && config->decode == DECODE_FULL)
 		rc = decoder_init(r, e);
 	else if (rc == 0 && config->decode == DECODE_VERIFY)
-		rc = jpeg_remake_init(&r->remake, r->remake_memory, r->remake_width, e);
+		jpeg_noise_prepare();
 	return rc;
 }
 
@@ -565,13 +399,12 @@ static int jpeg_reader_close(struct reader *r, struct err *e)
 	if (r->made)
 		jpeg_destroy_decompress(&r->d);
 	r->made = false;
-	jpeg_remake_release(&r->remake);
 	return 0;
 }
 
 size_t jpeg_reader_beyond(const struct reader *r)
 {
-	return r->arena.beyond + r->remake.encoder.arena.beyond;
+	return r->arena.beyond;
 }
 
 /* ---- markers ---- */
@@ -765,18 +598,12 @@ static int compare_made(void *arg, const unsigned char *bytes, size_t n, struct 
 static int verify_image(struct reader *r, const struct image_shape *shape,
 			const struct file_spec *f, struct err *e)
 {
-	ssize_t got;
 	int rc;
 
-	got = image_source_run(&r->image.source, IMAGE_PIECE, &r->run, e);
-	if (got < 0)
-		return (int)got;
-	r->run_bytes = (size_t)got;
+	r->run_bytes = 0;
 	r->compared = 0;
-	r->remake.head = r->run;
-	r->remake.n = r->run_bytes < JPEG_REMAKE_HEAD ? r->run_bytes : JPEG_REMAKE_HEAD;
-	rc = jpeg_remake(&r->remake, shape, f->file_index, r->image.base.config.content,
-			 compare_made, r, e);
+	rc = jpeg_noise(r->noise_memory, shape, f->file_index, r->image.base.config.content,
+			compare_made, r, e);
 	if (rc == 0 && r->compared < r->image.source.file_bytes)
 		rc = err_set(e, ERR_DATA, "the file has %" PRIu64 " bytes and should have %" PRIu64,
 			     r->image.source.file_bytes, r->compared);
