@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""The tree checks itself: layers, file sizes, headers that compile alone, banned calls, backends named elsewhere.
+"""The tree checks itself: layers, file sizes, headers that compile alone, banned calls, backends named elsewhere,
+exported functions without a caller.
 
 A folder under src/ may include itself and anything to its right in LAYERS; folders of one group never
 include each other.
 """
+import collections
 import pathlib
 import re
 import subprocess
@@ -92,6 +94,43 @@ def check_file(path, problems, warnings):
         problems.append(f"{rel}: no #pragma once")
 
 
+# a declaration at the left margin of a header
+DECLARED = re.compile(r"^(?!static\b|typedef\b|return\b)[A-Za-z_][\w \t*]*?\b([a-z_]\w*)\((?:[^;{}])*\)[^;{}]*;", re.M)
+WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+# What only tests can call, as src/ has no use for it.
+FOR_TESTS = {
+    "jpeg_reader_beyond": "what libjpeg allocated by itself", "fact_first": "a fact among those that were given",
+    "audit_run": "one result, for the fuzzer", "records_load": "one result, for the fuzzer",
+    "fleet_memory": "the bound against what is allocated", "fleet_rule": "the rule against the loaders' own code",
+    **dict.fromkeys(("part_whole", "part_count", "part_at", "part_named", "figure_named", "figure_flag", "figure_text",
+                     "figure_json"), "asks a result that was read back for its figures"),
+}
+
+
+def check_callers(problems):
+    """An exported function has a caller in src/; if that is its own file alone, a test needs it."""
+    texts = {path: without_comments(path.read_text()) for path in sorted(SRC.rglob("*.*")) if path.suffix in (".c", ".h", ".def")}
+    tests = {word for path in (ROOT / "tests").rglob("*.[ch]") for word in WORD.findall(path.read_text())}
+    used = collections.defaultdict(collections.Counter)
+    for path, text in texts.items():
+        for word in WORD.findall(text):
+            used[word][path] += 1
+    for header in (path for path in texts if path.suffix == ".h"):
+        for name in DECLARED.findall(texts[header]):
+            others = set(used[name]) - {header}
+            if len(others) != 1 or used[name][header] > 1:
+                continue  # its own file and another one; inline code calls it; a macro's
+            home = others.pop()
+            if name in FOR_TESTS or home.suffix != ".c":
+                continue
+            if used[name][home] == 1:
+                problems.append(f"{header.relative_to(ROOT)}: {name} has no caller in src/: it goes")
+            elif name not in tests:
+                problems.append(f"{header.relative_to(ROOT)}: {name} has no caller outside its own file: it is static")
+
+
 def check_headers(problems):
     headers = sorted(SRC.rglob("*.h"))
     with tempfile.TemporaryDirectory() as tmp:
@@ -113,6 +152,7 @@ def main():
             problems.append(f"{path.relative_to(ROOT)}: the name is taken by {names[path.name]}")
         names[path.name] = path.relative_to(ROOT)
     backend_names.check(SRC, ROOT / "CMakeLists.txt", problems)
+    check_callers(problems)
     if "--no-headers" not in sys.argv:
         check_headers(problems)
     for line in [f"warning: {warning}" for warning in warnings] + problems:

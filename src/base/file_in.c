@@ -49,13 +49,13 @@ static int wrong_kind(const char *path, mode_t mode, struct err *e)
 
 /* A file that another program has a lease on: the kernel asks it to give that up, and a later try
  * succeeds. */
-static int open_patiently(int folder, const char *name, int flags)
+static int open_patiently(const char *path, int flags)
 {
 	struct timespec pause = {.tv_nsec = LEASE_WAIT_NS};
 	int fd;
 
 	for (int i = 0;; i++) {
-		fd = openat(folder, name, flags);
+		fd = open(path, flags);
 		if (fd >= 0 || (errno != EWOULDBLOCK && errno != EINTR) || i == LEASE_WAITS)
 			return fd;
 		if (errno == EWOULDBLOCK)
@@ -65,7 +65,7 @@ static int open_patiently(int folder, const char *name, int flags)
 
 /* What an O_PATH descriptor stands for is opened through /proc, so that it is what was looked at.
  * Without /proc it is opened by its name, and must be the same. A descriptor, or -errno. */
-static int reopen(int at, int folder, const char *name, const struct stat *looked, int follow)
+static int reopen(int at, const char *path, const struct stat *looked)
 {
 	int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 	char link[64];
@@ -73,10 +73,10 @@ static int reopen(int at, int folder, const char *name, const struct stat *looke
 	int fd;
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", at);
-	fd = open_patiently(AT_FDCWD, link, flags);
+	fd = open_patiently(link, flags);
 	if (fd >= 0 || errno != ENOENT)
 		return fd >= 0 ? fd : -errno;
-	fd = open_patiently(folder, name, flags | follow);
+	fd = open_patiently(path, flags);
 	if (fd < 0)
 		return -errno;
 	if (fstat(fd, &st) == 0 && st.st_dev == looked->st_dev && st.st_ino == looked->st_ino)
@@ -85,8 +85,7 @@ static int reopen(int at, int folder, const char *name, const struct stat *looke
 	return -ESTALE;
 }
 
-static int open_file(int folder, const char *name, const char *shown, int follow, struct stat *st,
-		     struct err *e)
+static int open_file(const char *path, struct stat *st, struct err *e)
 {
 	struct stat own;
 	int at, fd;
@@ -94,22 +93,21 @@ static int open_file(int folder, const char *name, const char *shown, int follow
 	st = st ? st : &own;
 	for (int i = 0;; i++) {
 		do
-			at = openat(folder, name, O_PATH | O_CLOEXEC | follow);
+			at = open(path, O_PATH | O_CLOEXEC);
 		while (at < 0 && errno == EINTR);
-		if (at < 0 && errno == ENOENT &&
-		    fstatat(folder, name, st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st->st_mode))
+		if (at < 0 && errno == ENOENT && lstat(path, st) == 0 && S_ISLNK(st->st_mode))
 			return err_set(e, ERR_KIND,
 				       "cannot read '%s': it is a symbolic link that leads to "
 				       "nothing",
-				       shown);
+				       path);
 		if (at < 0)
-			return err_sys(e, errno, "cannot open '%s'", shown);
+			return err_sys(e, errno, "cannot open '%s'", path);
 		if (fstat(at, st) != 0)
 			fd = -errno;
 		else if (S_ISREG(st->st_mode))
-			fd = reopen(at, folder, name, st, follow);
+			fd = reopen(at, path, st);
 		else
-			fd = wrong_kind(shown, st->st_mode, e);
+			fd = wrong_kind(path, st->st_mode, e);
 		close(at);
 		if (fd >= 0)
 			break;
@@ -117,7 +115,7 @@ static int open_file(int folder, const char *name, const char *shown, int follow
 			return fd;
 		/* replaced meanwhile */
 		if (fd != -ESTALE || i == TRIES)
-			return err_sys(e, -fd, "cannot open '%s'", shown);
+			return err_sys(e, -fd, "cannot open '%s'", path);
 	}
 	/* opening does not wait, but reading may, for a file that is fetched from an archive; one
 	 * without a size may be the kernel's, which waits for what never comes */
@@ -149,12 +147,7 @@ int file_open(const char *path, struct stat *st, struct err *e)
 {
 	int fd = given_pipe(path, st);
 
-	return fd >= 0 ? fd : open_file(AT_FDCWD, path, path, 0, st, e);
-}
-
-int file_open_at(int folder, const char *name, const char *shown, struct stat *st, struct err *e)
-{
-	return open_file(folder, name, shown, O_NOFOLLOW, st, e);
+	return fd >= 0 ? fd : open_file(path, st, e);
 }
 
 static int too_large(const char *path, size_t max_bytes, struct err *e)

@@ -24,9 +24,6 @@
  * what was opened. A pipe is opened too if the path names a descriptor of this process in so many
  * words (/dev/stdin, /dev/fd/N, /proc/self/fd/N): somebody gave it on the command line. */
 int file_open(const char *path, struct stat *st, struct err *e);
-/* The same of `name` in an open folder, where a link is not followed but is ERR_KIND. `shown` is
- * what sentences call it. */
-int file_open_at(int folder, const char *name, const char *shown, struct stat *st, struct err *e);
 /* Reads a whole file of at most max_bytes into `out` (appended). After an error `out` is as
  * before. Without memory for it the process ends (base/alloc.h). */
 int file_read(const char *path, size_t max_bytes, struct buf *out, struct err *e);

@@ -276,30 +276,6 @@ int64_t rng_np_poisson(struct rng_np *r, double lam)
 	return lam < 10.0 ? poisson_multiply(r, lam) : poisson_ptrs(r, lam);
 }
 
-void rng_np_randint_u8(struct rng_np *r, uint8_t range_max, uint8_t *out, size_t n)
-{
-	uint8_t mask = (uint8_t)(range_max ? 0xff >> (__builtin_clz(range_max) - 24) : 0);
-	uint32_t word = 0;
-	int left = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		uint8_t v = 0;
-
-		if (range_max) {
-			do {
-				if (left == 0) {
-					word = rng_np_u32(r);
-					left = 4;
-				}
-				v = (uint8_t)word & mask;
-				word >>= 8;
-				left--;
-			} while (v > range_max);
-		}
-		out[i] = v;
-	}
-}
-
 void rng_torch_randperm(struct rng_np *r, uint64_t *out, uint64_t n)
 {
 	if (n >= TORCH_LARGE) {

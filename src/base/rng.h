@@ -33,9 +33,6 @@ double rng_np_exponential(struct rng_np *r, double scale);
 double rng_np_gamma(struct rng_np *r, double shape, double scale);
 /* A count. 0 <= lam <= 9e18, so that the result fits. */
 int64_t rng_np_poisson(struct rng_np *r, double lam);
-/* np.random.randint(range_max + 1, size=n, dtype=uint8): values 0..range_max; the byte buffer lives
- * for one call only. */
-void rng_np_randint_u8(struct rng_np *r, uint8_t range_max, uint8_t *out, size_t n);
 
 /* PyTorch's CPU generator: the same engine seeded with seed mod 2^32. randperm(n) into out. Valid
  * for n < 2^32/20; larger n follow torch >= 2.x (64-bit inside-out). */

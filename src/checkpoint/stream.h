@@ -46,9 +46,6 @@ void content_copy(const struct content_pool *p, uint64_t phase, uint64_t at, voi
 /* Index of the first byte that differs, n when none does. */
 size_t content_differs(const struct content_pool *p, uint64_t phase, uint64_t at, const void *bytes,
 		       size_t n);
-/* The same bytes as pieces of the pool, at most `max`; *n gets how many of the bytes they cover. */
-int content_pieces(const struct content_pool *p, uint64_t phase, uint64_t at, uint64_t want,
-		   struct iovec *out, int max, uint64_t *n);
 /* CRC-32 of the first n bytes of the slice; time grows with the logarithm of n. */
 uint32_t content_crc(const struct content_pool *p, uint64_t phase, uint64_t n);
 /* The same as CRC-32C. */

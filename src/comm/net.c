@@ -48,15 +48,6 @@ uint32_t net_nodes(const struct net *n)
 
 /* The connection to a process, as seen from here; NULL for this process itself, or when process 0
  * is between. */
-static struct net_peer *peer_of(const struct net *n, uint32_t process)
-{
-	if (process == n->process)
-		return NULL;
-	if (n->process == 0)
-		return &n->peer[process];
-	return process == 0 ? &n->peer[0] : NULL;
-}
-
 void net_use_fabric(struct net *n, struct fabric *f)
 {
 	n->fabric = f;
@@ -70,13 +61,6 @@ struct fabric *net_fabric(const struct net *n)
 uint64_t net_round_messages(const struct net *n)
 {
 	return atomic_load_explicit(&n->round_messages, memory_order_relaxed);
-}
-
-bool net_lives(const struct net *n, uint32_t process)
-{
-	const struct net_peer *p = peer_of(n, process);
-
-	return !p || atomic_load_explicit(&p->lives, memory_order_acquire);
 }
 
 static void process_text(const struct net *n, uint32_t process, char *out, size_t size)

@@ -95,7 +95,6 @@ uint32_t net_process_number(const struct net *n);
 uint32_t net_processes(const struct net *n);
 const struct net_process *net_process(const struct net *n, uint32_t process);
 uint32_t net_nodes(const struct net *n);
-bool net_lives(const struct net *n, uint32_t process);
 
 /* Barriers of ranks (COMM_RANKS) go over MPI from here on; NULL: over the sockets. Every process
  * calls it between the same two barriers, when no group of ranks exists. */

@@ -16,7 +16,10 @@
 
 #define CONNECT_NS (3 * NS_PER_S)
 
-socklen_t net_local_name(struct sockaddr_un *a, const unsigned char secret[16], uint32_t door)
+/* A name that only processes of the same network namespace can see: of process 0 (door 0), or of
+ * another process of its run (door: its number). */
+static socklen_t net_local_name(struct sockaddr_un *a, const unsigned char secret[16],
+				uint32_t door)
 {
 	char text[64] = "stoker-";
 	size_t n = 23;

@@ -14,9 +14,6 @@ struct net_listener {
 	unsigned fds;
 };
 
-/* A name that only processes of the same network namespace can see: of process 0 (door 0), or of
- * another process of its run (door: its number). */
-socklen_t net_local_name(struct sockaddr_un *a, const unsigned char secret[16], uint32_t door);
 /* A listening socket that does not block; port 0: any. Negative: -errno. */
 int net_listen_at(const struct sockaddr *a, socklen_t n, bool both);
 uint16_t net_port_of(int fd);

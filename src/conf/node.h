@@ -89,7 +89,6 @@ void node_merge(struct node *into, const struct node *from);
 #define NODE_DEPTH_MAX 64
 #define NODE_COUNT_MAX 100000
 struct node *yaml_parse(const char *text, size_t n, const char *file, struct err *e);
-struct node *yaml_load(const char *path, struct err *e);
 /* The typed node of a plain (unquoted) scalar by YAML 1.1 as OmegaConf reads it. */
 struct node *yaml_plain_scalar(const char *text, struct node_mark mark);
 /* The same choice without building a node. */

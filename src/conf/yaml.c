@@ -6,7 +6,6 @@
 #include <yaml.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "conf/node.h"
 
 #define TEXT_MAX ((size_t)4 << 20)
@@ -469,19 +468,5 @@ struct node *yaml_parse(const char *text, size_t n, const char *file, struct err
 	while (without && alloc_spend());
 	if (without)
 		out_of_memory_for("%s", file);
-	return root;
-}
-
-struct node *yaml_load(const char *path, struct err *e)
-{
-	struct buf text = {0};
-	struct node *root = NULL;
-	int rc = file_read(path, TEXT_MAX, &text, e);
-
-	if (rc == 0)
-		root = yaml_parse(text.data, text.len, path, e);
-	else if (e)
-		e->code = ERR_USAGE;
-	buf_release(&text);
 	return root;
 }

@@ -13,7 +13,7 @@
 
 /* PyTorch's permutations and recorded orders, held in memory. */
 
-bool order_list_wanted(const struct workload *w)
+static bool order_list_wanted(const struct workload *w)
 {
 	if (w->reader.order == ORDER_RECORDED)
 		return w->recorded != NULL;

@@ -20,8 +20,7 @@ struct order_list {
 	uint64_t *wide;
 };
 
-/* Whether this workload's order takes a list. */
-bool order_list_wanted(const struct workload *w);
+/* Memory of a list. */
 uint64_t order_list_bytes(uint64_t n);
 /* Entries of the list for samples of training, or of evaluations, of which the dataset has
  * `samples`; 0: none is taken. */
@@ -92,8 +91,8 @@ bool order_tf_records(const struct workload *w);
  * ORDER_DISTRIBUTED: PyTorch's DistributedSampler. A permutation of all samples (below; with
  * sample_shuffle off ascending), made a multiple of `ranks` by repeating its beginning, or with
  * reader.drop_last by leaving out its end; rank r has every ranks-th from r on; short batches are
- * dropped. ORDER_RANDOM: its RandomSampler, of one rank. With order_list_wanted the caller sets
- * o->list before a sample is asked for.
+ * dropped. ORDER_RANDOM: its RandomSampler, of one rank. Where order_list_entries is not 0 the
+ * caller sets o->list before a sample is asked for.
  *
  * ORDER_SHARDED: DALI's readers. Rank r reads shard s = r, in later epochs r + epoch - 1 unless
  * reader.stick_to_shard, modulo ranks: samples [floor(n s / ranks), floor(n (s+1) / ranks)); with

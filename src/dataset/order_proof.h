@@ -31,7 +31,7 @@ void order_proof_range(struct order_proof *p, uint64_t first, uint64_t last);
 void order_proof_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
 			     uint64_t steps_done);
 /* The same for ORDER_TF_RECORDS, where each rank also accounts for the records it keeps beyond its
- * steps. `memory` of stream_bytes is lent. */
+ * steps. `memory` is that of stream_begin. */
 void order_tf_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
 			  uint64_t steps_done, void *memory);
 /* delivered + undelivered == all samples, each once, and those that the order repeats? `why` gets

@@ -180,11 +180,6 @@ bool stream_shuffle_take(struct stream_shuffle *s, uint64_t *pick, uint64_t *fro
 	return true;
 }
 
-size_t stream_bytes(const struct stream_rules *r, uint32_t rank)
-{
-	return stream_cycle_bytes(r) + (size_t)stream_shuffle_places(r, rank) * sizeof(uint64_t);
-}
-
 void stream_begin(struct stream *s, const struct stream_rules *r, uint32_t rank, void *memory)
 {
 	char *at = memory;

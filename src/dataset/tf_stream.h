@@ -90,7 +90,7 @@ struct stream {
 	bool by_record;
 };
 
-size_t stream_bytes(const struct stream_rules *r, uint32_t rank);
+/* `memory`: stream_cycle_bytes, and 8 bytes for each of stream_shuffle_places. */
 void stream_begin(struct stream *s, const struct stream_rules *r, uint32_t rank, void *memory);
 /* The next sample that the rank keeps; false at the end. */
 bool stream_next(struct stream *s, uint64_t *sample);

@@ -142,7 +142,7 @@ int hosts_parse(const char *list, struct host_entry **out, size_t *count, struct
 
 /* ---- what is started ---- */
 
-void hosts_put_command(struct buf *out, const char *program, uint64_t bytes)
+static void hosts_put_command(struct buf *out, const char *program, uint64_t bytes)
 {
 	struct buf script = {0};
 

@@ -19,10 +19,6 @@ struct host_entry {
  * with '-' or hold what is no part of a host's name, and counts out of range. Frees with free(). */
 int hosts_parse(const char *list, struct host_entry **out, size_t *count, struct err *e);
 
-/* The command for the shell of the remote host: runs `program` as the agent there; or, with
- * `bytes`, the program that comes first over the connection. */
-void hosts_put_command(struct buf *out, const char *program, uint64_t bytes);
-
 /* Lets this process have 3 descriptors for each of `n` beside its own: raises the limit as far as
  * it may. -EMFILE and a sentence about `what` when that is not enough. */
 int hosts_descriptors(uint64_t n, const char *what, struct err *e);

@@ -55,7 +55,7 @@ static void read_record(struct tf_reader *r, uint64_t sample, struct record_slot
 }
 
 /* Reads a record before it waits for room, as TensorFlow's threads do: one more than the buffer. */
-void tensorflow_record_work(void *arg)
+static void tensorflow_record_work(void *arg)
 {
 	struct tf_reader *r = arg;
 	struct tensorflow *l = r->loader;
@@ -205,7 +205,7 @@ static void pipeline_begin(struct tensorflow *l)
 			   give_file, l);
 }
 
-void tensorflow_readers_begin(struct tensorflow *l)
+static void tensorflow_readers_begin(struct tensorflow *l)
 {
 	l->made = l->pulled = 0;
 	l->errors_used = 0;
@@ -234,7 +234,9 @@ static int fill_once(struct tensorflow *l, struct tf_batch *t)
 	return 1;
 }
 
-int tensorflow_fill(struct tensorflow *l, struct tf_batch *t)
+/* Fills a batch with what comes next, reading it here where no thread does. ERR_CANCELED, or 0; a
+ * failed read is in b->batch.err. */
+static int tensorflow_fill(struct tensorflow *l, struct tf_batch *t)
 {
 	int rc = fill_once(l, t);
 
@@ -253,7 +255,7 @@ int tensorflow_fill(struct tensorflow *l, struct tf_batch *t)
 
 /* ---- generators ---- */
 
-uint64_t tensorflow_position(const struct tensorflow *l, uint64_t k)
+static uint64_t tensorflow_position(const struct tensorflow *l, uint64_t k)
 {
 	uint64_t t = k % l->threads, each = l->all_steps / l->threads;
 	uint64_t more = l->all_steps % l->threads;
@@ -261,7 +263,7 @@ uint64_t tensorflow_position(const struct tensorflow *l, uint64_t k)
 	return (t * each + (t < more ? t : more) + k / l->threads) * l->crew.config.batch_size;
 }
 
-void tensorflow_generator_work(void *arg)
+static void tensorflow_generator_work(void *arg)
 {
 	struct tf_reader *r = arg;
 	struct tensorflow *l = r->loader;
@@ -286,7 +288,8 @@ void tensorflow_generator_work(void *arg)
 	}
 }
 
-int tensorflow_generated(struct tensorflow *l, struct tf_batch **out)
+/* The next batch of a generator. */
+static int tensorflow_generated(struct tensorflow *l, struct tf_batch **out)
 {
 	struct tf_reader *r = &l->reader[l->pulled % l->threads];
 	void *item;

@@ -100,16 +100,4 @@ static inline const struct tensorflow *tensorflow_of_const(const struct loader *
 	return (const struct tensorflow *)l;
 }
 
-void tensorflow_record_work(void *reader);
-void tensorflow_generator_work(void *reader);
-void tensorflow_readers_begin(struct tensorflow *l);
-/* Fills a batch with what comes next, reading it here where no thread does. ERR_CANCELED, or 0; a
- * failed read is in b->batch.err. */
-int tensorflow_fill(struct tensorflow *l, struct tf_batch *b);
-/* The next batch of a generator. */
-int tensorflow_generated(struct tensorflow *l, struct tf_batch **out);
-/* Position in the rank's epoch of batch k, which is the turn of generator k mod T: each has
- * consecutive batches. */
-uint64_t tensorflow_position(const struct tensorflow *l, uint64_t k);
-
 extern const struct loader_ops loader_tensorflow;

@@ -110,7 +110,8 @@ static int shared_object(uint32_t rank, struct err *e)
 	return fd;
 }
 
-int handover_pack(const struct handover *h, struct parcel *p, struct err *e)
+/* The worker's part. A full file system is an error and not a signal. */
+static int handover_pack(const struct handover *h, struct parcel *p, struct err *e)
 {
 	int fd = shared_object(h->rank, e), rc;
 	void *at;

@@ -37,8 +37,6 @@ uint64_t handover_bytes(const struct loader_config *c, struct err *e);
 int handover_init(struct handover *h, const struct loader_config *c, uint64_t parcels, bool shared,
 		  struct err *e);
 void handover_release(struct handover *h);
-/* The worker's part. A full file system is an error and not a signal. */
-int handover_pack(const struct handover *h, struct parcel *p, struct err *e);
 /* The receiver's: maps, and touches every page. */
 int handover_unpack(const struct handover *h, struct parcel *p, struct err *e);
 /* Frees what there is of it. Any state. */

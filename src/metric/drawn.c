@@ -79,7 +79,11 @@ static double shape_for(const double *x, size_t n, double theta)
 	return sum / (double)n;
 }
 
-bool drawn_fit_tail(const double *x, size_t n, double *scale, double *shape)
+/* The shape and scale of a generalised Pareto distribution, of n >= 5 excesses, sorted, none
+ * negative: Zhang and Stephens, Technometrics 51 (2009) 316, with a normal prior of the shape, 0.25
+ * and its deviation 0.25, which matters where excesses are few (as Martins and Stedinger, Water
+ * Resources Research 36 (2000) 737). False where they are all alike. */
+static bool drawn_fit_tail(const double *x, size_t n, double *scale, double *shape)
 {
 	size_t m = GRID_LEAST + (size_t)sqrt((double)n);
 	double quartile = x[(size_t)((double)n / 4 + 0.5) - 1], most = x[n - 1];

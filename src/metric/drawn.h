@@ -36,9 +36,3 @@ void drawn_scale(struct drawn *d, double by);
 struct drawn drawn_constant(double value);
 /* Of n > 0 values, which are sorted. A tail is fitted where there are enough. */
 struct drawn drawn_of(double *values, size_t n);
-
-/* The shape and scale of a generalised Pareto distribution, of n >= 5 excesses, sorted, none
- * negative: Zhang and Stephens, Technometrics 51 (2009) 316, with a normal prior of the shape, 0.25
- * and its deviation 0.25, which matters where excesses are few (as Martins and Stedinger, Water
- * Resources Research 36 (2000) 737). False where they are all alike. */
-bool drawn_fit_tail(const double *excess, size_t n, double *scale, double *shape);

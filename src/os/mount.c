@@ -68,7 +68,9 @@ static bool find_mount(const char *root, const struct wanted *want, struct mount
 	return false;
 }
 
-bool mount_find(const char *root, uint64_t st_dev, struct mount *out)
+/* The first mount of the file system whose files have `st_dev`. `root` stands before /proc ("" for
+ * the machine's own; a folder in tests). False, with *out all zero, when none is known. */
+static bool mount_find(const char *root, uint64_t st_dev, struct mount *out)
 {
 	const struct wanted want = {.st_dev = st_dev};
 
@@ -114,7 +116,8 @@ void mount_release(struct mount *m)
 	*m = (struct mount){0};
 }
 
-char *mount_unescape(const char *text)
+/* A path of mountinfo without its \040 for a space and the like. Heap string. */
+static char *mount_unescape(const char *text)
 {
 	char *out = xstrdup(text), *to = out;
 

@@ -10,16 +10,11 @@ struct mount {
 	const char *place, *options, *type, *source, *super;
 };
 
-/* The first mount of the file system whose files have `st_dev`. `root` stands before /proc ("" for
- * the machine's own; a folder in tests). False, with *out all zero, when none is known. */
-bool mount_find(const char *root, uint64_t st_dev, struct mount *out);
 /* The mount through which `path` (or its nearest parent that exists) is reached. File systems whose
  * files have other device numbers than their mount (btrfs) are found as well, where the kernel
  * gives the number of a file's mount (statx(2), since 5.8). */
 bool mount_of_path(const char *root, const char *path, struct mount *out);
 void mount_release(struct mount *m);
-/* A path of mountinfo without its \040 for a space and the like. Heap string. */
-char *mount_unescape(const char *text);
 
 /* Where a file or folder of an overlay lies: its path in the layer that holds it (of a folder the
  * first one with a file in it). NULL: `path` is on no overlay, or its layers cannot be reached from

@@ -12,6 +12,8 @@
 #include "base/str.h"
 #include "page/trace_read.h"
 
+static enum view_kind view_kind_of(const char *cat, const char *name, bool metadata);
+
 #define LANES_MAX 4096u
 #define PATHS_BYTES (1u << 20) /* of all names together */
 #define FIRST_STEPS 3u
@@ -753,7 +755,7 @@ static enum view_kind request_kind(const char *name, bool metadata)
 	return VIEW_METADATA;
 }
 
-enum view_kind view_kind_of(const char *cat, const char *name, bool metadata)
+static enum view_kind view_kind_of(const char *cat, const char *name, bool metadata)
 {
 	if (strcmp(cat, "POSIX") == 0 || strcmp(cat, "STDIO") == 0 || strcmp(cat, "store") == 0)
 		return request_kind(name, metadata);

@@ -32,7 +32,6 @@ enum view_kind {
 	VIEW_NOT = VIEW_KINDS /* holds steps, and is not drawn */
 };
 extern const char *const view_kind_names[VIEW_KINDS];
-enum view_kind view_kind_of(const char *cat, const char *name, bool metadata);
 
 #define TRACE_VIEW_WINDOWS 2
 #define TRACE_VIEW_SPANS                                                                           \

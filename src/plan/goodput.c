@@ -47,11 +47,6 @@ double goodput_best(double c, double m)
 	return m * (low + high) / 2;
 }
 
-double goodput_pause_for(double loss, double m)
-{
-	return loss * loss * m / 2;
-}
-
 /* ---- all of it ---- */
 
 /* What does not depend on T, for a write rate `b`. */

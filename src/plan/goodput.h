@@ -36,9 +36,6 @@ double goodput_share(double t, double c, double r, double m);
 /* The T with the greatest share: M (1 + W(-e^(-1 - C/M))), W the principal branch of Lambert's
  * function, which solves (1 - T/M) e^((T + C)/M) = 1. It does not depend on R. */
 double goodput_best(double c, double m);
-/* The longest C with which Young's interval loses at most the share `loss` of time to checkpoints
- * and lost work: the loss is sqrt(2 C / M), so C = loss^2 M / 2. */
-double goodput_pause_for(double loss, double m);
 
 struct goodput_input {
 	double accelerators;

@@ -55,7 +55,9 @@ static double file_bytes_of_sample(const struct workload *w)
 	return bytes;
 }
 
-int duty_of_workload(struct duty *d, const struct workload *w, const char *name, struct err *e)
+/* Of a loaded workload. ERR_USAGE when it reads no samples or its computation takes no time. */
+static int duty_of_workload(struct duty *d, const struct workload *w, const char *name,
+			    struct err *e)
 {
 	struct need n;
 

@@ -20,8 +20,6 @@ struct duty {
 
 /* Samples/s of one accelerator that always computes. */
 double duty_need(const struct duty *d);
-/* Of a loaded workload. ERR_USAGE when it reads no samples or its computation takes no time. */
-int duty_of_workload(struct duty *d, const struct workload *w, const char *name, struct err *e);
 /* Of a workload built in, or of a YAML file. With `accelerator` (NULL: none) of "NAME_ACCELERATOR".
  * ERR_USAGE names the nearest one. */
 int duty_load(struct duty *d, const char *name, const char *accelerator, struct err *e);

@@ -252,8 +252,8 @@ struct fleet_result fleet_run(const struct fleet *f, uint64_t seed, double event
 
 /* ---- from what a run told ---- */
 
-struct fleet fleet_scaled(const struct fleet *from, uint32_t ranks, uint32_t hosts, uint64_t steps,
-			  bool of_hosts)
+static struct fleet fleet_scaled(const struct fleet *from, uint32_t ranks, uint32_t hosts,
+				 uint64_t steps, bool of_hosts)
 {
 	struct fleet f = *from;
 	double by = from->hosts ? from->hosts : 1;

@@ -89,7 +89,3 @@ struct fleet_prediction {
  * limits a run on one host may be the host or the storage: both are tried where hosts > 1. */
 struct fleet_prediction fleet_predict(const struct basis *b, uint32_t ranks, uint32_t hosts,
 				      uint64_t steps, uint64_t seed);
-/* The same fleet with other ranks, hosts and steps; `of_hosts`: ceilings are those of each of the
- * run's hosts, else of the store. */
-struct fleet fleet_scaled(const struct fleet *f, uint32_t ranks, uint32_t hosts, uint64_t steps,
-			  bool of_hosts);

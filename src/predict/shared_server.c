@@ -59,7 +59,7 @@ void moments_release(struct moments *h)
 	free(h->of);
 }
 
-double moments_first(const struct moments *h)
+static double moments_first(const struct moments *h)
 {
 	assert(h->n > 0);
 	return key_of(h->order[0].key);

@@ -27,8 +27,6 @@ void moments_reserve(struct moments *h, uint32_t room);
 void moments_release(struct moments *h);
 /* A key is not negative and may be INFINITY. */
 void moments_push(struct moments *h, double key, uint32_t who, uint32_t what);
-/* The key of the first one; there must be one. */
-double moments_first(const struct moments *h);
 struct moment moments_pop(struct moments *h);
 
 /* Shared by all at it: each of n gets min(each, all / n) of it a second. INFINITY: no limit. */

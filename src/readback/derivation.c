@@ -243,7 +243,7 @@ size_t derive_epochs(const struct run_record *r)
 	return stated >= 0 && stated < (double)least ? (size_t)stated : least;
 }
 
-bool derive_is_lost(const struct run_record *r, uint32_t rank)
+static bool derive_is_lost(const struct run_record *r, uint32_t rank)
 {
 	const json_t *one = json_array_get(json_object_get(r->result, "ranks"), rank);
 

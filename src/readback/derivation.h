@@ -65,7 +65,6 @@ bool derive_as_dlio(const struct run_record *r);
 size_t derive_epochs(const struct run_record *r);
 /* Every rank has its files, but those that the result itself says are lost. */
 bool derive_all_ranks(const struct run_record *r);
-bool derive_is_lost(const struct run_record *r, uint32_t rank);
 
 /* ---- the topics ---- */
 

@@ -120,7 +120,7 @@ const struct finding *audit_of(const struct audit *a, size_t i, size_t *n)
 	return *n ? &a->finding[a->first[i]] : NULL;
 }
 
-const struct audit_topic *audit_topics(const struct audit *a, size_t i, size_t *n)
+static const struct audit_topic *audit_topics(const struct audit *a, size_t i, size_t *n)
 {
 	*n = a->first_topic[i + 1] - a->first_topic[i];
 	return *n ? &a->topic[a->first_topic[i]] : NULL;

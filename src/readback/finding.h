@@ -35,7 +35,7 @@ struct audit_topic {
 /* Of more results than this, what limits each and what would change it is not made again. */
 #define AUDIT_PREDICTED_MOST 20
 struct audit {
-	bool quick; /* there are more, or it was asked for */
+	bool quick;                      /* there are more, or it was asked for */
 	const struct run_record *record; /* borrowed; sorted as given */
 	size_t records;
 	struct finding *finding; /* in the order of the records, worst first within one */
@@ -48,7 +48,6 @@ struct audit {
 
 /* Findings of record `i`, *n of them, worst first; of an audit that is over. */
 const struct finding *audit_of(const struct audit *a, size_t i, size_t *n);
-const struct audit_topic *audit_topics(const struct audit *a, size_t i, size_t *n);
 /* The worst level of record `i`; -1: nothing was found. */
 int audit_worst_of(const struct audit *a, size_t i);
 

@@ -20,7 +20,7 @@ static const struct run_record *run_of(const struct side *s, size_t i)
 
 /* ---- where the bytes came from ---- */
 
-double sides_cached_share(const struct run_record *r)
+static double sides_cached_share(const struct run_record *r)
 {
 	return r->facts.cached_share;
 }

@@ -10,10 +10,6 @@ struct side {
 	size_t n;
 };
 
-/* The share of the bytes returned in training, 0 to 1, that the page cache served; NaN when it is
- * not known. */
-double sides_cached_share(const struct run_record *r);
-
 struct sides {
 	/* Sentences with both values. The numbers do not mean the same on both sides, or not in all
 	 * runs of one, so that a test of their difference would answer no question. */

@@ -101,8 +101,4 @@ void wrap_closing_range(unsigned first, unsigned last, int flags);
 void wrap_duplicated(int old, int copy, int64_t begin);
 void wrap_copied(int in, int out, int64_t at_in, int64_t at_out, uint64_t asked, int64_t begin,
 		 int64_t result, bool counted);
-void wrap_statted(int dirfd, const char *path, int64_t begin, int64_t result, unsigned mode);
-void wrap_submitted(long n, void *const *iocb, int64_t begin);
 struct io_event;
-void wrap_completed(long n, const struct io_event *event);
-void wrap_pair(int r, const int *fd, enum ring_file kind, int64_t begin);

@@ -29,7 +29,7 @@ static size_t slot_of(uint64_t iocb)
  */
 static __thread bool in_libaio;
 
-void wrap_submitted(long n, void *const *iocb, int64_t begin)
+static void wrap_submitted(long n, void *const *iocb, int64_t begin)
 {
 	for (long i = 0; i < n; i++) {
 		size_t k = slot_of((uint64_t)(uintptr_t)iocb[i]);
@@ -40,7 +40,7 @@ void wrap_submitted(long n, void *const *iocb, int64_t begin)
 	}
 }
 
-void wrap_completed(long n, const struct io_event *event)
+static void wrap_completed(long n, const struct io_event *event)
 {
 	for (long i = 0; i < n; i++) {
 		const struct iocb *c = (const void *)(uintptr_t)event[i].obj;

@@ -436,7 +436,7 @@ static void asked_descriptor(int fd, int64_t begin, int64_t result)
 		note(RING_FSTAT, begin, FD_SERIAL(w), result);
 }
 
-void wrap_statted(int dirfd, const char *path, int64_t begin, int64_t result, unsigned mode)
+static void wrap_statted(int dirfd, const char *path, int64_t begin, int64_t result, unsigned mode)
 {
 	path = wrap_name(path, result);
 	if (dirfd >= 0 && (!path || !*path))

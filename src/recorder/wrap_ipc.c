@@ -16,7 +16,7 @@
 
 #define WAITED_NS 10000 /* shorter ones are not waiting */
 
-void wrap_pair(int r, const int *fd, enum ring_file kind, int64_t begin)
+static void wrap_pair(int r, const int *fd, enum ring_file kind, int64_t begin)
 {
 	struct fd_facts a, b;
 	uint64_t u, v;

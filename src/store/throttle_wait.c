@@ -34,7 +34,9 @@ static void wake_later(struct wakes *w, _Atomic uint32_t *word)
 	w->word[w->n++] = word;
 }
 
-void throttle_precise(void)
+/* Asks for the finest timers once per thread: threads of others than thread_start do not have them.
+ */
+static void throttle_precise(void)
 {
 	static _Thread_local bool precise;
 

@@ -25,9 +25,6 @@ struct throttle_line {
 	int64_t timer_ns;                 /* when it wakes; INT64_MAX without one */
 };
 
-/* Asks for the finest timers once per thread: threads of others than thread_start do not have them.
- */
-void throttle_precise(void);
 /* `stall`, if any, must outlive the line; lines that stall together share one. */
 void throttle_line_init(struct throttle_line *l, const struct share_limits *limits,
 			struct throttle_stall *stall);

@@ -111,14 +111,6 @@ int capacity_find(struct capacity *c, const struct workload *w, const struct cap
 		  capacity_event_fn tell, void *arg, struct err *e);
 void capacity_release(struct capacity *c);
 
-/* The run that tells best why more accelerators miss the target: the longest of the smallest number
- * that does; NULL: none does. */
-const struct capacity_run *capacity_limited(const struct capacity *c);
-/* The longest run of a number; NULL. */
-const struct capacity_run *capacity_longest(const struct capacity *c, uint32_t accelerators);
-
-/* "17 accelerators (95 %: 16 to 18)", "at least 24 accelerators", "no accelerator". Appended. */
-void capacity_put_answer(const struct capacity *c, struct buf *out);
 /* The answer, what the storage delivered, what limits, and the curve. */
 void capacity_text(const struct capacity *c, struct buf *out);
 json_t *capacity_json(const struct capacity *c);
@@ -256,7 +248,3 @@ struct search_bounds {
  * way upwards like a storage. */
 struct search_step search_next(const struct knee_run *run, size_t runs,
 			       const struct search_bounds *b);
-/* `accelerators`, or the next number below it that may be measured. */
-uint32_t search_number(const struct search_bounds *b, uint32_t accelerators);
-/* The distance of the two numbers at the knee at which a search ends: 1, or 2 %. */
-uint32_t search_resolution(uint32_t accelerators);

@@ -15,7 +15,7 @@
 
 /* ---- which runs say what ---- */
 
-const struct capacity_run *capacity_longest(const struct capacity *c, uint32_t accelerators)
+static const struct capacity_run *capacity_longest(const struct capacity *c, uint32_t accelerators)
 {
 	const struct capacity_run *best = NULL;
 
@@ -29,7 +29,9 @@ const struct capacity_run *capacity_longest(const struct capacity *c, uint32_t a
 	return best;
 }
 
-const struct capacity_run *capacity_limited(const struct capacity *c)
+/* The run that tells best why more accelerators miss the target: the longest of the smallest number
+ * that does; NULL: none does. */
+static const struct capacity_run *capacity_limited(const struct capacity *c)
 {
 	const struct knee *k = &c->knee;
 
@@ -58,7 +60,7 @@ static const char *plural(uint32_t n)
 
 /* ---- words ---- */
 
-void capacity_put_answer(const struct capacity *c, struct buf *out)
+static void capacity_put_answer(const struct capacity *c, struct buf *out)
 {
 	struct knee known = c->knee;
 

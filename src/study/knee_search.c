@@ -77,7 +77,8 @@ static struct search_step measure(uint32_t accelerators, bool longer)
 	return (struct search_step){.accelerators = accelerators, .longer = longer};
 }
 
-uint32_t search_resolution(uint32_t accelerators)
+/* The distance of the two numbers at the knee at which a search ends: 1, or 2 %. */
+static uint32_t search_resolution(uint32_t accelerators)
 {
 	return accelerators < 100 ? 1 : accelerators / 50;
 }
@@ -129,7 +130,8 @@ static uint32_t beyond(const struct tries *t, const struct tried *high)
 	return top + (top < 20 ? 1 : top / 20);
 }
 
-uint32_t search_number(const struct search_bounds *b, uint32_t accelerators)
+/* `accelerators`, or the next number below it that may be measured. */
+static uint32_t search_number(const struct search_bounds *b, uint32_t accelerators)
 {
 	return b->whole && accelerators / b->whole >= SEARCH_WHOLE_FROM
 		       ? accelerators - accelerators % b->whole

@@ -50,7 +50,8 @@ char *state_path(const struct study_plan *p)
 	return path_join(p->options->results, name);
 }
 
-int state_load(const struct study_plan *p, json_t **saved, struct err *e)
+/* What it holds; NULL when there is none. ERR_DATA when it is damaged. */
+static int state_load(const struct study_plan *p, json_t **saved, struct err *e)
 {
 	AUTO_FREE char *name = state_name(p);
 
@@ -87,7 +88,7 @@ static uint64_t key_in(const json_t *root)
 	return key ? strtoull(key, NULL, 16) : 0;
 }
 
-const char *state_reason(const struct study_plan *p, const json_t *saved, size_t experiment)
+static const char *state_reason(const struct study_plan *p, const json_t *saved, size_t experiment)
 {
 	const struct experiment *x = &p->experiment[experiment];
 	const json_t *runs = json_object_get(saved, "runs");

@@ -146,11 +146,6 @@ struct row_status {
 
 /* The path of a design's state file. Heap string. */
 char *state_path(const struct study_plan *p);
-/* What it holds; NULL when there is none. ERR_DATA when it is damaged. */
-int state_load(const struct study_plan *p, json_t **saved, struct err *e);
-/* Why a run failed, as the last saved state has it; "" when that says nothing of it. `saved` may be
- * NULL. */
-const char *state_reason(const struct study_plan *p, const json_t *saved, size_t experiment);
 int state_save(const struct study_plan *p, const struct row_status *status, struct err *e);
 
 /* The mark of a finished run, in its folder (runner.h): its key, and what it says of the design. */

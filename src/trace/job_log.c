@@ -349,7 +349,8 @@ static void count_event(struct job_counts *c, struct sizes *s, const struct job_
 	c->syncs += v->kind == JOB_SYNC;
 }
 
-void job_count(struct job *job)
+/* Computes the counts of all files from the events; job_finish does where the log has none. */
+static void job_count(struct job *job)
 {
 	struct sizes *sizes = xcalloc(job->files + 1, sizeof(*sizes));
 

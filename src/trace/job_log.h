@@ -196,8 +196,6 @@ int job_finish(struct job *job, struct err *e);
 
 /* Adds a row of bytes over time: both arrays have `bins` zeros. */
 struct job_heat *job_heat(struct job *job, uint32_t process, double bin_s, size_t bins);
-/* Computes the counts of all files from the events; job_finish does where the log has none. */
-void job_count(struct job *job);
 /* "open", "read", ...: what the request is called. */
 const char *job_kind_name(enum job_event_kind kind);
 /* Index of the bucket of job_counts.read_size for a request that moved `bytes`. */

@@ -31,6 +31,16 @@ with tempfile.TemporaryDirectory() as tmp:
     assert "planted_open.c:1: fopen: named files" in said and "planted_open.c:2" not in said, said
     assert "planted_open.c:3" not in said, said
     planted.unlink()
+    planted = copy / "src/base/utf8.h"
+    planted.write_text(planted.read_text() + "int planted_dead(int n);\nint planted_own(int n);\nint planted_used(int n);\n")
+    planted = copy / "src/base/utf8.c"
+    planted.write_text(planted.read_text() + "int planted_dead(int n)\n{\n}\nint planted_own(int n)\n{\n}\n"
+                       "int planted_used(int n)\n{\n\treturn planted_own(n);\n}\n")
+    planted = copy / "src/base/str.c"
+    planted.write_text(planted.read_text() + "static int planted(void)\n{\n\treturn planted_used(1);\n}\n")
+    said = run(copy, "--no-headers").stdout
+    assert "planted_dead has no caller in src/" in said and "planted_own has no caller outside its own file" in said, said
+    assert "planted_used" not in said, said
     for number, code in enumerate(('if (strcmp(name, "mmap") == 0)', 'strstr(w->storage.store, "memory")',
                                    'static const char *const known[] = {"npz"};', 'l->ops == &loader_dali',
                                    'str_starts(key, "json")', '"drop_behind+%s"')):

@@ -115,7 +115,7 @@ static void test_only_regular_files(void **state)
 	AUTO_FREE char *link = path_join(dir, "kind-link");
 	struct buf b = {0};
 	struct err e;
-	int ends[2], folder;
+	int ends[2];
 	char name[64];
 
 	(void)state;
@@ -140,13 +140,6 @@ static void test_only_regular_files(void **state)
 	assert_int_equal(symlink("kind-link", link), 0);
 	assert_int_equal(file_read(link, 10, &b, &e), -ELOOP);
 	assert_int_equal(unlink(link), 0);
-	/* a link within a folder that was opened is not followed */
-	assert_int_equal(file_write(path, "text", 4, NULL), 0);
-	assert_int_equal(symlink("kind", link), 0);
-	folder = open(dir, O_RDONLY | O_DIRECTORY);
-	assert_int_equal(file_open_at(folder, "kind-link", link, NULL, &e), ERR_KIND);
-	assert_non_null(strstr(e.text, "symbolic link"));
-	assert_true(close(folder) == 0 && unlink(link) == 0 && unlink(path) == 0);
 	/* a pipe that somebody handed over is read to its end, in whatever pieces */
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(write(ends[1], "given", 5), 5);

@@ -28,8 +28,6 @@ static void test_intervals(void **state)
 	close_to(goodput_daly(30000, 10000), 10000, 0);
 	/* 60 + sqrt(2 * 10300 * 60 + 3600) */
 	close_to(goodput_availability(60, 300, 10000), 60 + sqrt(1239600), 1e-9);
-	/* 0.05^2 * 10000 / 2: and Young's interval then loses sqrt(2 * 12.5 / 10000) = 5 % */
-	close_to(goodput_pause_for(0.05, 10000), 12.5, 1e-12);
 	/* 1000 e^-0.03 / (10000 (e^0.106 - 1)) */
 	close_to(goodput_share(1000, 60, 300, 10000), 0.0970445534 / 0.1118219, 1e-6);
 	close_to(goodput_share(1e9, 60, 300, 10000), 0, 0);

@@ -375,7 +375,8 @@ static void hydra(void **state)
 	assert_non_null(strstr(config, "\n    name: 'off'\n"));
 	assert_non_null(strstr(config, "\n    batch_size: 3\n"));
 	AUTO_FREE char *hydra_path = xasprintf("%shydra.yaml", sub);
-	struct node *tree_of = yaml_load(hydra_path, &e);
+	AUTO_FREE char *hydra = slurp(hydra_path);
+	struct node *tree_of = yaml_parse(hydra, strlen(hydra), hydra_path, &e);
 
 	if (!tree_of)
 		fail_msg("%s", e.text);

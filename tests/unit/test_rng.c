@@ -274,34 +274,6 @@ static void test_numpy_orders(void **state)
 	json_decref(doc);
 }
 
-static void test_numpy_bytes(void **state)
-{
-	json_t *doc = load("rng-vectors.json"), *row;
-	unsigned seen = 0;
-	const char *key;
-
-	(void)state;
-	json_object_foreach(doc, key, row)
-	{
-		json_t *values = json_object_get(row, "values");
-		uint32_t seed;
-		const char *tail = numpy_key(key, &seed);
-		uint8_t max = tail && strcmp(tail, ".randint(255,size=12,uint8)") == 0 ? 254 : 99;
-		uint8_t out[12];
-		struct rng_np r;
-
-		if (!tail || (max == 99 && strcmp(tail, ".randint(0,100,size=12,uint8)") != 0))
-			continue;
-		rng_np_seed(&r, seed);
-		rng_np_randint_u8(&r, max, out, 12);
-		for (size_t i = 0; i < 12; i++)
-			assert_true(out[i] == number(values, i));
-		seen++;
-	}
-	assert_int_equal(seen, 14);
-	json_decref(doc);
-}
-
 /* The cached gaussian outlives a shuffle. */
 static void test_numpy_interplay(void **state)
 {
@@ -396,14 +368,11 @@ static void test_unet3d_dimensions(void **state)
 	json_decref(doc);
 }
 
-/* DLIO's own combinations: what follows a shuffle, what follows a seeding. */
+/* DLIO's own combination: what follows a shuffle. */
 static void test_dlio_streams(void **state)
 {
 	static const uint64_t train[8] = {3, 7, 0, 5, 2, 1, 4, 6}, eval[4] = {1, 2, 3, 0};
-	static const uint8_t image[16] = {9,   69, 117, 197, 125, 156, 123, 76,
-					  228, 79, 5,   15,  114, 157, 126, 64};
 	AUTO_FREE uint64_t *a = iota(8), *b = iota(4);
-	uint8_t got[16];
 	struct rng_np r;
 
 	(void)state;
@@ -412,9 +381,6 @@ static void test_dlio_streams(void **state)
 	rng_np_shuffle_u64(&r, b, 4);
 	assert_memory_equal(a, train, sizeof(train));
 	assert_memory_equal(b, eval, sizeof(eval));
-	rng_np_seed(&r, 10);
-	rng_np_randint_u8(&r, 254, got, 16);
-	assert_memory_equal(got, image, 16);
 }
 
 static void test_torch_randperm(void **state)
@@ -469,11 +435,11 @@ static void test_torch_edges(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numpy_scalars),     cmocka_unit_test(test_numpy_long_streams),
-		cmocka_unit_test(test_numpy_orders),      cmocka_unit_test(test_numpy_bytes),
-		cmocka_unit_test(test_numpy_interplay),   cmocka_unit_test(test_dlio_file_lists),
-		cmocka_unit_test(test_unet3d_dimensions), cmocka_unit_test(test_dlio_streams),
-		cmocka_unit_test(test_torch_randperm),    cmocka_unit_test(test_torch_edges),
+		cmocka_unit_test(test_numpy_scalars),   cmocka_unit_test(test_numpy_long_streams),
+		cmocka_unit_test(test_numpy_orders),    cmocka_unit_test(test_numpy_interplay),
+		cmocka_unit_test(test_dlio_file_lists), cmocka_unit_test(test_unet3d_dimensions),
+		cmocka_unit_test(test_dlio_streams),    cmocka_unit_test(test_torch_randperm),
+		cmocka_unit_test(test_torch_edges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

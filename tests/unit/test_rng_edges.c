@@ -31,7 +31,6 @@ static void test_interval_edges(void **state)
 static void test_empty_shuffles_draw_nothing(void **state)
 {
 	uint64_t x = 9;
-	uint8_t zero[3] = {1, 1, 1};
 	struct rng_np a, b;
 
 	(void)state;
@@ -39,31 +38,9 @@ static void test_empty_shuffles_draw_nothing(void **state)
 	rng_np_seed(&b, 5);
 	rng_np_shuffle_u64(&a, NULL, 0);
 	rng_np_shuffle_u64(&a, &x, 1);
-	rng_np_randint_u8(&a, 7, NULL, 0);
-	rng_np_randint_u8(&a, 0, zero, 3);
-	assert_true(x == 9 && zero[0] == 0 && zero[2] == 0);
+	assert_true(x == 9);
 	assert_true(rng_np_poisson(&a, 0) == 0);
 	assert_true(rng_np_gamma(&a, 0, 3) == 0);
-	assert_int_equal(rng_np_u32(&a), rng_np_u32(&b));
-}
-
-static void test_randint_full_byte(void **state)
-{
-	struct rng_np a, b;
-	uint8_t out[6];
-	uint32_t w;
-
-	(void)state;
-	rng_np_seed(&a, 77);
-	rng_np_seed(&b, 77);
-	rng_np_randint_u8(&a, 255, out, 6);
-	w = rng_np_u32(&b);
-	for (int i = 0; i < 4; i++)
-		assert_int_equal(out[i], (w >> (8 * i)) & 0xff);
-	w = rng_np_u32(&b);
-	assert_int_equal(out[4], w & 0xff);
-	assert_int_equal(out[5], (w >> 8) & 0xff);
-	/* the rest of the word is gone */
 	assert_int_equal(rng_np_u32(&a), rng_np_u32(&b));
 }
 
@@ -143,7 +120,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_interval_edges),
 		cmocka_unit_test(test_empty_shuffles_draw_nothing),
-		cmocka_unit_test(test_randint_full_byte),
 		cmocka_unit_test(test_seeding_clears_the_gaussian),
 		cmocka_unit_test(test_entropy_differs),
 		cmocka_unit_test(test_large_poisson),

@@ -12,6 +12,11 @@
 #include "dataset/order_proof.h"
 #include "tf_vectors.h"
 
+static size_t memory_of(const struct stream_rules *r, uint32_t rank)
+{
+	return stream_cycle_bytes(r) + (size_t)stream_shuffle_places(r, rank) * sizeof(uint64_t);
+}
+
 static uint32_t philox_word(const uint32_t counter[4], const uint32_t key[2], int which)
 {
 	uint32_t out[4];
@@ -89,7 +94,7 @@ static void test_vectors(void **state)
 
 		rules_of(c, &o);
 		assert_int_equal(stream_records(&o.stream, rank), tf_records(c));
-		memory = malloc(stream_bytes(&o.stream, rank));
+		memory = malloc(memory_of(&o.stream, rank));
 		stream_begin(&s, &o.stream, rank, memory);
 		for (; stream_next(&s, &sample); n++)
 			if (n >= tf_records(c) || sample != tf_sample(c, n))
@@ -157,7 +162,7 @@ static void test_proof(void **state)
 			order_init(&o, &w, files[f] * 7, 4, 2, 123, 3);
 			for (uint32_t rank = 0; rank < 4; rank++) {
 				uint64_t sample, steps = order_steps(&o);
-				void *memory = malloc(stream_bytes(&o.stream, rank));
+				void *memory = malloc(memory_of(&o.stream, rank));
 				struct stream s;
 
 				stream_begin(&s, &o.stream, rank, memory);

@@ -160,6 +160,11 @@ static void find_job(struct darshan_log *log, uint64_t header)
 	log->job.usable = log->job.len > 0 && end <= log->size;
 }
 
+static bool darshan_is_partial(const struct darshan_log *log, unsigned module)
+{
+	return module < DARSHAN_MODULES && log->partial >> module & 1;
+}
+
 static int read_header(struct darshan_log *log, struct err *e)
 {
 	unsigned char h[HEADER_BYTES] = {0};
@@ -381,11 +386,6 @@ double darshan_run_s(const struct darshan_log *log)
 		return (double)log->end_s - (double)log->start_s + 1;
 	return (double)log->end_s - (double)log->start_s +
 	       ((double)log->end_ns - (double)log->start_ns) / 1e9;
-}
-
-bool darshan_is_partial(const struct darshan_log *log, unsigned module)
-{
-	return module < DARSHAN_MODULES && log->partial >> module & 1;
 }
 
 const struct darshan_mount *darshan_mount_of(const struct darshan_log *log, const char *path)

@@ -75,7 +75,6 @@ bool darshan_metadata(const struct darshan_log *log, const char *key, char *valu
 /* Seconds of the job. Before version 3.41 the log has whole seconds alone, and 1 is added, as
  * Darshan does. 0 where the job is unknown. */
 double darshan_run_s(const struct darshan_log *log);
-bool darshan_is_partial(const struct darshan_log *log, unsigned module);
 
 struct darshan_record {
 	const struct darshan_layout *layout;

@@ -11,6 +11,8 @@
 #include "trace/profile/profile_parts.h"
 #include "workload/backend.h"
 
+static const char *profile_format_now(const char *name);
+
 /* Of the deviation of a sample from a distribution with fitted parameters, at 5 % (Lilliefors):
  * 0.886 over the root of n. */
 #define KS_FITTED 0.886
@@ -335,7 +337,7 @@ static bool is_begin(const char *head, ssize_t n, size_t at, const char *begin, 
 	return n >= 0 && (size_t)n >= at + bytes && memcmp(head + at, begin, bytes) == 0;
 }
 
-const char *profile_format_now(const char *name)
+static const char *profile_format_now(const char *name)
 {
 	char head[LOOK_BYTES];
 	ssize_t n = first_bytes(name, head, sizeof(head));

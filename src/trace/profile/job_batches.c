@@ -7,6 +7,8 @@
 #include "trace/profile/profile_parts.h"
 #include "workload/backend.h"
 
+static void batches_starts(struct batches *b);
+
 /* Threads that read for one trainer and purpose share its batches: their visits are one sequence,
  * which is that of the first of them. */
 static uint32_t *find_sequences(const struct profile *a)
@@ -221,7 +223,7 @@ static void add_init(const struct batches *b, size_t r, const struct message *m,
 		values_add(init, (double)(m->asked_ns - begin + v->begin_ns - m->begin_ns) / 1e9);
 }
 
-void batches_starts(struct batches *b)
+static void batches_starts(struct batches *b)
 {
 	struct profile *a = b->a;
 	struct values start = {0}, init = {0};

@@ -13,6 +13,8 @@
 #include "base/map.h"
 #include "trace/profile/profile_parts.h"
 
+static void profile_thread_kinds(struct profile *a);
+
 #define BESIDE_NS 5e7    /* workers that begin so shortly one after the other, */
 #define BESIDE_SHARE 0.1 /* in such a part of their life, are of one generation */
 #define PEEK_SHARE 0.05  /* of the visits: a trainer with workers that reads so little itself */
@@ -778,7 +780,7 @@ static void tell_by_time(struct profile *a, uint32_t rank, uint32_t *stem, struc
 	free(evaluation);
 }
 
-void profile_thread_kinds(struct profile *a)
+static void profile_thread_kinds(struct profile *a)
 {
 	uint32_t *stem = xcalloc(a->readers + 1, sizeof(*stem));
 	bool *apart = xcalloc(a->trainers + 1, sizeof(*apart));

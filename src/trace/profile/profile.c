@@ -12,6 +12,8 @@
 #include "trace/profile/profile_parts.h"
 #include "workload/backend.h"
 
+static void profile_framework(struct profile *a);
+
 const struct profile_row profile_rows[PROFILE_VALUES] = {
 	[PROFILE_FRAMEWORK] = {"framework", "framework", UNIT_WORD, false},
 	[PROFILE_RANKS] = {"ranks", "ranks (processes that train)", UNIT_COUNT, false},
@@ -394,7 +396,7 @@ static unsigned find(const struct job *job, const struct signs *s)
 	return by;
 }
 
-void profile_framework(struct profile *a)
+static void profile_framework(struct profile *a)
 {
 	const char *text = NULL;
 	struct fact how;

@@ -242,8 +242,6 @@ struct profile_value *profile_unknown(struct profile *a, enum profile_key f, str
 /* Whether it has a value. */
 bool profile_has(const struct profile *a, enum profile_key f);
 
-/* What the job did, in a paragraph. */
-void profile_answer(const struct profile *a, struct buf *out);
 /* A value without how it is known: "4", "28.2 ms", "not identifiable". */
 void profile_put_value(const struct profile *a, enum profile_key f, struct buf *out);
 /* The answer in words, then tables; `verbose`: the rules, too. */

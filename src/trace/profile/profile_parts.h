@@ -25,13 +25,6 @@ bool profile_is_evaluation_name(const char *name);
 /* Whether an extension is one of checkpoints, and of hardly anything else. */
 bool profile_is_checkpoint_name(const char *extension);
 
-/* The framework. */
-void profile_framework(struct profile *a);
-
-/* The format of a file that is still at hand, by its first bytes: of those here, or another's name;
- * NULL. */
-const char *profile_format_now(const char *name);
-
 struct format_facts;
 /* The format of files with this extension; NULL. */
 const struct format_facts *profile_format_of(const char *extension);
@@ -43,7 +36,6 @@ void profile_crew(struct profile *a);
  * `round` of each crew of threads, the one that reads most first. Of ranks without worker processes
  * and with THREAD_KINDS_MAX kinds of names at most. Within profile_crew. */
 #define THREAD_KINDS_MAX 16
-void profile_thread_kinds(struct profile *a);
 /* Passes over the samples: parts of the dataset, epochs, evaluations, order of samples. */
 void profile_epochs(struct profile *a);
 /* Format, files, samples and their sizes. After profile_epochs. */
@@ -164,6 +156,3 @@ static inline bool is_eval(const struct profile *a, const struct visit *v)
 bool batches_by_pipes(struct batches *b);
 /* The same from the gaps in which readers wait; says why what cannot be told. */
 void batches_by_gaps(struct batches *b);
-/* How long starting a worker takes the trainer, and a worker before its first sample: in
- * job_starts.c. After batches_by_pipes. */
-void batches_starts(struct batches *b);

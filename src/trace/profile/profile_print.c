@@ -171,7 +171,8 @@ static void put_checkpoints(const struct profile *a, struct buf *out)
 	buf_puts(out, ".");
 }
 
-void profile_answer(const struct profile *a, struct buf *out)
+/* What the job did, in a paragraph. */
+static void profile_answer(const struct profile *a, struct buf *out)
 {
 	const struct file_group *main = dataset_of(a);
 	char text[64];

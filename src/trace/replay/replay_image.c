@@ -64,6 +64,13 @@ static size_t find_changed(const struct replay_names *n, const struct job *job, 
 	return found;
 }
 
+static uint32_t replay_names_find(const struct replay_names *n, const char *name)
+{
+	size_t k = texts_find(&n->texts, name);
+
+	return k == TEXT_NONE ? JOB_NONE : n->first[k];
+}
+
 static uint32_t find_above(const struct replay_names *n, const char *name, const bool *changed)
 {
 	char *above = xstrdup(name), *slash;
@@ -79,13 +86,6 @@ static uint32_t find_above(const struct replay_names *n, const char *name, const
 	}
 	free(above);
 	return found;
-}
-
-uint32_t replay_names_find(const struct replay_names *n, const char *name)
-{
-	size_t k = texts_find(&n->texts, name);
-
-	return k == TEXT_NONE ? JOB_NONE : n->first[k];
 }
 
 int replay_names_make(struct replay_names *n, const struct job *job, struct err *e)

@@ -38,8 +38,6 @@ struct replay_names {
 
 /* Release in any case. Files that are neither regular nor folders stand for themselves. */
 int replay_names_make(struct replay_names *n, const struct job *job, struct err *e);
-/* The first file with this name; JOB_NONE. */
-uint32_t replay_names_find(const struct replay_names *n, const char *name);
 void replay_names_release(struct replay_names *n);
 
 /* ---- the files ---- */

@@ -9,6 +9,13 @@
 #include "base/compare.h"
 #include "workload/recorded_file.h"
 
+/* Why the log does not show them: a clause without a full stop; NULL: it does. */
+static const char *sample_requests_unknown(const struct profile *a);
+/* Memory: 12 bytes a request to the dataset, beside 32 a visit. -ENOMEM; release in any case. */
+static int sample_requests_make(const struct profile *a, struct sample_requests *out,
+				struct err *e);
+static void sample_requests_release(struct sample_requests *s);
+
 struct named {
 	const char *name;
 	uint32_t file;
@@ -385,7 +392,7 @@ struct of_visits {
 	bool *opens;                    /* the visit opened its file */
 };
 
-const char *sample_requests_unknown(const struct profile *a)
+static const char *sample_requests_unknown(const struct profile *a)
 {
 	if (!(a->job->sees & JOB_SEES_REQUESTS) || a->visits == 0)
 		return "the log has no requests";
@@ -574,7 +581,7 @@ static void part_openings(const struct profile *a, const struct of_visits *v,
 	}
 }
 
-int sample_requests_make(const struct profile *a, struct sample_requests *out, struct err *e)
+static int sample_requests_make(const struct profile *a, struct sample_requests *out, struct err *e)
 {
 	struct of_visits v = {0};
 	int rc;
@@ -596,7 +603,7 @@ int sample_requests_make(const struct profile *a, struct sample_requests *out, s
 	return rc;
 }
 
-void sample_requests_release(struct sample_requests *s)
+static void sample_requests_release(struct sample_requests *s)
 {
 	free(s->sample);
 	free(s->opening);

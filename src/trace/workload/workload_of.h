@@ -45,9 +45,3 @@ struct sample_requests {
 	struct recorded_requests *opening; /* of each file of the job; where files stay open */
 	unsigned char *bytes;              /* all lists lie in it */
 };
-
-/* Why the log does not show them: a clause without a full stop; NULL: it does. */
-const char *sample_requests_unknown(const struct profile *a);
-/* Memory: 12 bytes a request to the dataset, beside 32 a visit. -ENOMEM; release in any case. */
-int sample_requests_make(const struct profile *a, struct sample_requests *out, struct err *e);
-void sample_requests_release(struct sample_requests *s);
