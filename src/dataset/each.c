@@ -333,8 +333,8 @@ static int write_one(const struct dataset *d, struct each_worker *w, struct stor
 
 	if (rc < 0)
 		return rc;
-	rc = d->format->sidecar_write(&w->io, w->blob, path, f, which, w->scratch, w->scratch_bytes,
-				      e);
+	rc = format_sidecar_write(d->format, &w->io, w->blob, path, f, which, w->scratch,
+				  w->scratch_bytes, e);
 	return store_batch_close(batch, &w->io, w->blob, rc, NULL, e);
 }
 
@@ -366,8 +366,8 @@ int sidecars_verify(const struct dataset *d, struct each_worker *w, const struct
 	for (uint32_t i = 0; i < d->format->sidecars && rc == 0; i++) {
 		rc = path_of(d, w->path, i, name, e);
 		if (rc == 0)
-			rc = d->format->sidecar_verify(&w->io, name, f, i, w->scratch,
-						       w->scratch_bytes, e);
+			rc = format_sidecar_verify(d->format, &w->io, name, f, i, w->scratch,
+						   w->scratch_bytes, e);
 	}
 	return rc;
 }

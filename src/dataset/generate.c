@@ -258,8 +258,8 @@ static int write_file(void *arg, enum dataset_kind kind, uint64_t index, struct 
 		rc = store_batch_open(batch, &w->io, w->path, w->blob, e);
 	if (rc < 0)
 		return name_file(rc, w->path, e);
-	rc = g->d->format->write(&w->io, w->blob, w->path, &f, &g->d->content, w->scratch,
-				 w->scratch_bytes, e);
+	rc = format_write(g->d->format, &w->io, w->blob, w->path, &f, &g->d->content, w->scratch,
+			  w->scratch_bytes, e);
 	rc = store_batch_close(batch, &w->io, w->blob, rc, &g->progress->files_done, e);
 	return name_file(rc, w->path, e);
 }

@@ -252,8 +252,8 @@ static int make_ranges(struct content_job *c, struct each_worker *w, struct cont
 	if (file_bytes <= WHOLE_BYTES)
 		s.end = UINT64_MAX;
 	pthread_mutex_lock(&c->making);
-	rc = d->format->write(&io, &b, w->path, f, &d->content, c->scratch, FORMAT_WRITE_SCRATCH,
-			      e);
+	rc = format_write(d->format, &io, &b, w->path, f, &d->content, c->scratch,
+			  FORMAT_WRITE_SCRATCH, e);
 	pthread_mutex_unlock(&c->making);
 	*cut = s.cut;
 	return rc == ERR_CANCELED && s.cut ? 0 : rc;
@@ -328,8 +328,8 @@ static bool verified_otherwise(struct content_job *c, struct each_worker *w,
 	if (dataset_file_bytes(d, DATASET_TRAIN, 0) != UINT64_MAX || file_bytes > WHOLE_BYTES)
 		return false;
 	pthread_mutex_lock(&c->making);
-	rc = d->format->verify(&io, w->path, f, &d->content, c->scratch, FORMAT_WRITE_SCRATCH,
-			       NULL);
+	rc = format_verify(d->format, &io, w->path, f, &d->content, c->scratch,
+			   FORMAT_WRITE_SCRATCH, NULL);
 	pthread_mutex_unlock(&c->making);
 	return rc == 0;
 }

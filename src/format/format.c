@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "format/blob_stream.h"
 #include "format/recorded_requests.h"
 
 /* From the size of a file to the shape of its samples. */
@@ -143,4 +144,70 @@ int format_check(const struct format_ops *format, const struct file_spec *f, str
 	int rc = format_check_compression(&format->is, f->compression, e);
 
 	return rc < 0 ? rc : format->check(f, e);
+}
+
+/* ---- writing and verifying ---- */
+
+/* The stream's part of the scratch lies behind the format's own. */
+static void *stream_part(const struct format_ops *format, const struct file_spec *f, void *scratch,
+			 size_t *bytes)
+{
+	size_t own = format->put_scratch ? format->put_scratch(f) : 0;
+
+	*bytes -= own;
+	return (char *)scratch + own;
+}
+
+int format_write(const struct format_ops *format, const struct io *io, struct blob *b,
+		 const char *path, const struct file_spec *f, const struct content_source *content,
+		 void *scratch, size_t scratch_bytes, struct err *e)
+{
+	void *part = stream_part(format, f, scratch, &scratch_bytes);
+	struct blob_stream s;
+
+	blob_stream_write(&s, io, b, part, scratch_bytes);
+	return blob_stream_end(&s, path, format->put(&s, f, content, scratch, e), e);
+}
+
+int format_verify_put(const struct format_ops *format, const struct io *io, const char *path,
+		      const struct file_spec *f, const struct content_source *content,
+		      void *scratch, size_t scratch_bytes, struct err *e)
+{
+	void *part = stream_part(format, f, scratch, &scratch_bytes);
+	struct blob_stream s;
+	int rc;
+
+	_Static_assert(BLOB_STREAM_ANY_SIZE == UINT64_MAX, "a size that depends on content");
+	rc = blob_stream_compare(&s, io, path, format->file_bytes(f), part, scratch_bytes, e);
+	return rc < 0 ? rc : blob_stream_end(&s, path, format->put(&s, f, content, scratch, e), e);
+}
+
+int format_verify(const struct format_ops *format, const struct io *io, const char *path,
+		  const struct file_spec *f, const struct content_source *content, void *scratch,
+		  size_t scratch_bytes, struct err *e)
+{
+	if (format->verify)
+		return format->verify(io, path, f, content, scratch, scratch_bytes, e);
+	return format_verify_put(format, io, path, f, content, scratch, scratch_bytes, e);
+}
+
+int format_sidecar_write(const struct format_ops *format, const struct io *io, struct blob *b,
+			 const char *path, const struct file_spec *f, uint32_t which, void *scratch,
+			 size_t scratch_bytes, struct err *e)
+{
+	struct blob_stream s;
+
+	blob_stream_write(&s, io, b, scratch, scratch_bytes);
+	return blob_stream_end(&s, path, format->sidecar_put(&s, f, which, e), e);
+}
+
+int format_sidecar_verify(const struct format_ops *format, const struct io *io, const char *path,
+			  const struct file_spec *f, uint32_t which, void *scratch,
+			  size_t scratch_bytes, struct err *e)
+{
+	struct blob_stream s;
+	int rc = blob_stream_compare(&s, io, path, format->sidecar_bytes(f, which), scratch,
+				     scratch_bytes, e);
+
+	return rc < 0 ? rc : blob_stream_end(&s, path, format->sidecar_put(&s, f, which, e), e);
 }

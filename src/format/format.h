@@ -98,6 +98,7 @@ struct extent {
 #define EXTENT_TO_END UINT64_MAX
 
 struct reader; /* one per worker; not shared */
+struct blob_stream;
 
 struct format_ops {
 	struct format_facts is;
@@ -107,11 +108,12 @@ struct format_ops {
 	/* Size of the blob in bytes: a pure function of the spec. UINT64_MAX when it depends on
 	 * content. */
 	uint64_t (*file_bytes)(const struct file_spec *f);
-	/* Writes the whole blob (already open for writing, empty) as a stream; `scratch` of
-	 * scratch_bytes (at least FORMAT_WRITE_SCRATCH) is the only memory used. */
-	int (*write)(const struct io *io, struct blob *b, const char *path,
-		     const struct file_spec *f, const struct content_source *content, void *scratch,
-		     size_t scratch_bytes, struct err *e);
+	/* Puts all bytes of the file into the stream, which writes them or compares them with a
+	 * file: format_write and format_verify. `scratch`, of put_scratch(f) bytes (NULL: 0), whole
+	 * pages, is the only memory used. */
+	int (*put)(struct blob_stream *s, const struct file_spec *f,
+		   const struct content_source *content, void *scratch, struct err *e);
+	size_t (*put_scratch)(const struct file_spec *f);
 	/* Memory one reader needs, all of it, counted into the stated bound of the run. 0: the
 	 * sizes in `c` are beyond what one machine can address. */
 	size_t (*reader_bytes)(const struct reader_config *c, const struct store *s);
@@ -134,8 +136,8 @@ struct format_ops {
 			  struct err *e);
 	/* Closes what is open; the memory is the caller's. */
 	int (*reader_close)(struct reader *r, struct err *e);
-	/* Compares the whole blob with what write would have made. ERR_DATA names the path and the
-	 * offset of the first byte that differs. `scratch` as for write. */
+	/* format_verify, where bytes of a file may differ from those that `put` puts. NULL: they
+	 * may not. */
 	int (*verify)(const struct io *io, const char *path, const struct file_spec *f,
 		      const struct content_source *content, void *scratch, size_t scratch_bytes,
 		      struct err *e);
@@ -153,12 +155,9 @@ struct format_ops {
 	 * does not fit. All blobs of one folder have the `which`th in one folder. */
 	int (*sidecar_path)(const char *path, uint32_t which, char *out, size_t out_size);
 	uint64_t (*sidecar_bytes)(const struct file_spec *f, uint32_t which);
-	/* As write and verify; `path` is the companion's own. */
-	int (*sidecar_write)(const struct io *io, struct blob *b, const char *path,
-			     const struct file_spec *f, uint32_t which, void *scratch,
-			     size_t scratch_bytes, struct err *e);
-	int (*sidecar_verify)(const struct io *io, const char *path, const struct file_spec *f,
-			      uint32_t which, void *scratch, size_t scratch_bytes, struct err *e);
+	/* As put. */
+	int (*sidecar_put)(struct blob_stream *s, const struct file_spec *f, uint32_t which,
+			   struct err *e);
 
 	/* Where the bytes of sample `index` lie, so that a loader can keep requests for several
 	 * samples in flight: the range that a read with ACCESS_NATIVE needs, computed from the spec
@@ -175,6 +174,27 @@ const struct format_ops *format_reader(const struct format_ops *format,
 				       const struct reader_config *c);
 
 #define FORMAT_WRITE_SCRATCH (4u << 20)
+/* Writes the whole blob (already open for writing, empty); `scratch` of scratch_bytes (at least
+ * FORMAT_WRITE_SCRATCH) is the only memory used. */
+int format_write(const struct format_ops *format, const struct io *io, struct blob *b,
+		 const char *path, const struct file_spec *f, const struct content_source *content,
+		 void *scratch, size_t scratch_bytes, struct err *e);
+/* Compares the whole blob with what format_write would have made. ERR_DATA names the path and the
+ * offset of the first byte that differs. `scratch` as there. */
+int format_verify(const struct format_ops *format, const struct io *io, const char *path,
+		  const struct file_spec *f, const struct content_source *content, void *scratch,
+		  size_t scratch_bytes, struct err *e);
+/* The same, whatever format->verify is. */
+int format_verify_put(const struct format_ops *format, const struct io *io, const char *path,
+		      const struct file_spec *f, const struct content_source *content,
+		      void *scratch, size_t scratch_bytes, struct err *e);
+/* The same of companion `which`, whose own path is `path`. */
+int format_sidecar_write(const struct format_ops *format, const struct io *io, struct blob *b,
+			 const char *path, const struct file_spec *f, uint32_t which, void *scratch,
+			 size_t scratch_bytes, struct err *e);
+int format_sidecar_verify(const struct format_ops *format, const struct io *io, const char *path,
+			  const struct file_spec *f, uint32_t which, void *scratch,
+			  size_t scratch_bytes, struct err *e);
 /* The largest preferred request size for which a reader with buffer_bytes = block_bytes = 0 has
  * room. */
 #define FORMAT_BLOCK_MAX (8u << 20)

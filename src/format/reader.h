@@ -83,6 +83,25 @@ size_t reader_measure(struct reader *r, size_t bytes, reader_lay_out_fn *lay_out
 int reader_begin(void *memory, size_t bytes, reader_lay_out_fn *lay_out,
 		 const struct reader_config *config, const struct io *io, struct reader **out,
 		 struct err *e);
+/* Both as static functions NAME_reader_bytes and NAME_reader_init of a file's own struct reader;
+ * `start(r, e)` has the last word. */
+#define FORMAT_READER(name, lay_out, start)                                                        \
+	static size_t name##_reader_bytes(const struct reader_config *c, const struct store *s)    \
+	{                                                                                          \
+		struct reader r = {0};                                                             \
+                                                                                                   \
+		return reader_measure(&r, sizeof(r), lay_out, c, s);                               \
+	}                                                                                          \
+                                                                                                   \
+	static int name##_reader_init(void *memory, const struct reader_config *c,                 \
+				      const struct io *io, struct reader **out, struct err *e)     \
+	{                                                                                          \
+		int rc = reader_begin(memory, sizeof(struct reader), lay_out, c, io, out, e);      \
+                                                                                                   \
+		return rc < 0 ? rc : start(*out, e);                                               \
+	}
+/* For those that have nothing to say. */
+int reader_start_nothing(struct reader *r, struct err *e);
 /* struct format_ops' read, of formats that read a file by itself: opens it, unless it is loaded,
  * and closes it. `contents` reads what it has to; it may leave out->payload_bytes 0, which becomes
  * the sample's. */

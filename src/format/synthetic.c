@@ -38,36 +38,14 @@ static uint64_t synthetic_file_bytes(const struct file_spec *f)
 	return text_of(f, text);
 }
 
-static int put_text(struct blob_stream *s, const struct file_spec *f, struct err *e)
+static int synthetic_put(struct blob_stream *s, const struct file_spec *f,
+			 const struct content_source *content, void *scratch, struct err *e)
 {
 	char text[TEXT_MAX];
 
+	(void)content;
+	(void)scratch;
 	return blob_stream_put(s, text, text_of(f, text), e);
-}
-
-static int synthetic_write(const struct io *io, struct blob *b, const char *path,
-			   const struct file_spec *f, const struct content_source *content,
-			   void *scratch, size_t scratch_bytes, struct err *e)
-{
-	struct blob_stream s;
-
-	(void)content;
-	blob_stream_write(&s, io, b, scratch, scratch_bytes);
-	return blob_stream_end(&s, path, put_text(&s, f, e), e);
-}
-
-static int synthetic_verify(const struct io *io, const char *path, const struct file_spec *f,
-			    const struct content_source *content, void *scratch,
-			    size_t scratch_bytes, struct err *e)
-{
-	struct blob_stream s;
-	int rc = blob_stream_compare(&s, io, path, synthetic_file_bytes(f), scratch, scratch_bytes,
-				     e);
-
-	(void)content;
-	if (rc < 0)
-		return rc;
-	return blob_stream_end(&s, path, put_text(&s, f, e), e);
 }
 
 static size_t synthetic_reader_bytes(const struct reader_config *c, const struct store *s)
@@ -112,10 +90,9 @@ const struct format_ops format_synthetic = {
 	.is.dlio_reader = "SyntheticReader",
 	.check = synthetic_check,
 	.file_bytes = synthetic_file_bytes,
-	.write = synthetic_write,
+	.put = synthetic_put,
 	.reader_bytes = synthetic_reader_bytes,
 	.reader_init = synthetic_reader_init,
 	.read = synthetic_read,
 	.reader_close = reader_close_nothing,
-	.verify = synthetic_verify,
 };

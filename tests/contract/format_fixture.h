@@ -123,8 +123,8 @@ static inline void write_companions(const struct file_spec *f)
 
 	for (uint32_t i = 0; i < format->sidecars; i++)
 		if (io_open(&io, companion(i), STORE_WRITE | STORE_CREATE, t.blob, &t.e) < 0 ||
-		    format->sidecar_write(&io, t.blob, companion(i), f, i, t.scratch,
-					  FORMAT_WRITE_SCRATCH, &t.e) < 0 ||
+		    format_sidecar_write(format, &io, t.blob, companion(i), f, i, t.scratch,
+					 FORMAT_WRITE_SCRATCH, &t.e) < 0 ||
 		    io_close(&io, t.blob, &t.e) < 0)
 			fail_msg("%s", t.e.text);
 }
@@ -134,8 +134,8 @@ static inline void write_file(const struct file_spec *f)
 	struct content_source c = test_content(f->elem);
 
 	if (io_open(&t.io, t.path, STORE_WRITE | STORE_CREATE, t.blob, &t.e) < 0 ||
-	    format->write(&t.io, t.blob, t.path, f, &c, t.scratch, FORMAT_WRITE_SCRATCH, &t.e) <
-		    0 ||
+	    format_write(format, &t.io, t.blob, t.path, f, &c, t.scratch, FORMAT_WRITE_SCRATCH,
+			 &t.e) < 0 ||
 	    io_close(&t.io, t.blob, &t.e) < 0)
 		fail_msg("%s", t.e.text);
 	if (by_sample())
@@ -170,7 +170,7 @@ static inline int verify(const struct file_spec *f)
 	struct content_source c = test_content(f->elem);
 
 	memset(&t.e, 0, sizeof(t.e));
-	return format->verify(&t.io, t.path, f, &c, t.scratch, FORMAT_WRITE_SCRATCH, &t.e);
+	return format_verify(format, &t.io, t.path, f, &c, t.scratch, FORMAT_WRITE_SCRATCH, &t.e);
 }
 
 /* A reader and its memory. */

@@ -186,8 +186,8 @@ static void every_failed_write_ends_in_a_sentence(void **state)
 		use_store(expression, yaml);
 		assert_int_equal(io_open(&t.io, t.path, STORE_WRITE | STORE_CREATE, t.blob, &t.e),
 				 0);
-		rc = format->write(&t.io, t.blob, t.path, &f, &content, t.scratch,
-				   FORMAT_WRITE_SCRATCH, &t.e);
+		rc = format_write(format, &t.io, t.blob, t.path, &f, &content, t.scratch,
+				  FORMAT_WRITE_SCRATCH, &t.e);
 		io_close(&t.io, t.blob, NULL);
 		if (rc < 0) {
 			assert_int_equal(rc, -ENOSPC);

@@ -81,7 +81,7 @@ static inline void fuzz_read(const char *name, const uint8_t *data, size_t size)
 
 		fuzz_ended(fuzz.format->read(fuzz.reader[i], "f", &fuzz.spec, 1, &s, &e), &e);
 	}
-	fuzz_ended(fuzz.format->verify(&fuzz.io, "f", &fuzz.spec, &fuzz.content, fuzz.scratch,
-				       FORMAT_WRITE_SCRATCH, &e),
+	fuzz_ended(format_verify(fuzz.format, &fuzz.io, "f", &fuzz.spec, &fuzz.content,
+				 fuzz.scratch, FORMAT_WRITE_SCRATCH, &e),
 		   &e);
 }

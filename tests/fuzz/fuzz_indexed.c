@@ -121,8 +121,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		indexed_path(fuzz.path, i, companion, NULL);
 		put(companion, data + used, n);
 		used += n;
-		ended(indexed_sidecar_verify(&fuzz.io, companion, &fuzz.spec, i, fuzz.scratch,
-					     FORMAT_WRITE_SCRATCH, &e),
+		ended(format_sidecar_verify(format_find("indexed_binary"), &fuzz.io, companion,
+					    &fuzz.spec, i, fuzz.scratch, FORMAT_WRITE_SCRATCH, &e),
 		      &e);
 	}
 	put(fuzz.path, data + used, size - used);

@@ -97,14 +97,14 @@ static int do_companions(const struct format_ops *format, const struct io *io, s
 		if (format->sidecar_path(path, i, name, sizeof(name)) < 0)
 			exit(2);
 		if (verify) {
-			rc = format->sidecar_verify(io, name, f, i, scratch, FORMAT_WRITE_SCRATCH,
-						    &err);
+			rc = format_sidecar_verify(format, io, name, f, i, scratch,
+						   FORMAT_WRITE_SCRATCH, &err);
 			continue;
 		}
 		rc = io_open(io, name, STORE_WRITE | STORE_CREATE, b, &err);
 		if (rc == 0)
-			rc = format->sidecar_write(io, b, name, f, i, scratch, FORMAT_WRITE_SCRATCH,
-						   &err);
+			rc = format_sidecar_write(format, io, b, name, f, i, scratch,
+						  FORMAT_WRITE_SCRATCH, &err);
 		if (rc == 0)
 			rc = io_close(io, b, &err);
 	}
@@ -121,13 +121,13 @@ static int do_write(const struct format_ops *format, int argc, char **argv, bool
 	int rc = format_check(format, &f, &err);
 
 	if (rc == 0 && verify) {
-		rc = format->verify(&io, argv[0], &f, &content, scratch, FORMAT_WRITE_SCRATCH,
-				    &err);
+		rc = format_verify(format, &io, argv[0], &f, &content, scratch,
+				   FORMAT_WRITE_SCRATCH, &err);
 	} else if (rc == 0) {
 		rc = io_open(&io, argv[0], STORE_WRITE | STORE_CREATE, b, &err);
 		if (rc == 0)
-			rc = format->write(&io, b, argv[0], &f, &content, scratch,
-					   FORMAT_WRITE_SCRATCH, &err);
+			rc = format_write(format, &io, b, argv[0], &f, &content, scratch,
+					  FORMAT_WRITE_SCRATCH, &err);
 		if (rc == 0)
 			rc = io_close(&io, b, &err);
 	}

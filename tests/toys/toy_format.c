@@ -29,32 +29,13 @@ static uint64_t toy_file_bytes(const struct file_spec *f)
 	return HEAD_BYTES + payload_bytes(f);
 }
 
-static int put_all(struct blob_stream *s, const struct file_spec *f,
-		   const struct content_source *content, struct err *e)
+static int toy_put(struct blob_stream *s, const struct file_spec *f,
+		   const struct content_source *content, void *scratch, struct err *e)
 {
 	int rc = blob_stream_put(s, HEAD, HEAD_BYTES, e);
 
+	(void)scratch;
 	return rc < 0 ? rc : blob_stream_payload(s, content, f->file_index, payload_bytes(f), e);
-}
-
-static int toy_write(const struct io *io, struct blob *b, const char *path,
-		     const struct file_spec *f, const struct content_source *content, void *scratch,
-		     size_t scratch_bytes, struct err *e)
-{
-	struct blob_stream s;
-
-	blob_stream_write(&s, io, b, scratch, scratch_bytes);
-	return blob_stream_end(&s, path, put_all(&s, f, content, e), e);
-}
-
-static int toy_verify(const struct io *io, const char *path, const struct file_spec *f,
-		      const struct content_source *content, void *scratch, size_t scratch_bytes,
-		      struct err *e)
-{
-	struct blob_stream s;
-	int rc = blob_stream_compare(&s, io, path, toy_file_bytes(f), scratch, scratch_bytes, e);
-
-	return rc < 0 ? rc : blob_stream_end(&s, path, put_all(&s, f, content, e), e);
 }
 
 static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
@@ -64,26 +45,14 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 	r->sample = carve(c, config->max_sample_bytes);
 }
 
-static size_t toy_reader_bytes(const struct reader_config *c, const struct store *s)
-{
-	struct reader r;
-
-	return reader_measure(&r, sizeof(r), lay_out, c, s);
-}
-
-static int toy_reader_init(void *memory, const struct reader_config *c, const struct io *io,
-			   struct reader **out, struct err *e)
-{
-	return reader_begin(memory, sizeof(struct reader), lay_out, c, io, out, e);
-}
+FORMAT_READER(toy, lay_out, reader_start_nothing)
 
 static int contents(struct reader *r, const struct file_spec *f, uint64_t index, struct sample *out,
 		    struct err *e)
 {
 	uint64_t n = file_spec_sample_bytes(f), at = index * n;
 	char head[HEAD_BYTES];
-	int rc = io_pread_full(r->base.io, IO_META, r->base.blob, NULL, head, sizeof(head), 0,
-			       e);
+	int rc = io_pread_full(r->base.io, IO_META, r->base.blob, NULL, head, sizeof(head), 0, e);
 
 	if (rc == 0 && memcmp(head, HEAD, HEAD_BYTES) != 0)
 		rc = err_set(e, ERR_DATA, "it does not begin as toys do");
@@ -109,10 +78,9 @@ const struct format_ops format_toy = {
 	.is.extension = "toys",
 	.check = toy_check,
 	.file_bytes = toy_file_bytes,
-	.write = toy_write,
+	.put = toy_put,
 	.reader_bytes = toy_reader_bytes,
 	.reader_init = toy_reader_init,
 	.read = toy_read,
 	.reader_close = reader_close_nothing,
-	.verify = toy_verify,
 };

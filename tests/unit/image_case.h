@@ -60,8 +60,8 @@ static inline unsigned char *image_case_write(struct image_case *t, size_t *n)
 	unsigned char *p;
 
 	if (io_open(&t->io, "f", STORE_WRITE | STORE_CREATE, t->blob, &t->e) < 0 ||
-	    t->format->write(&t->io, t->blob, "f", &t->spec, &t->content, t->scratch,
-			     FORMAT_WRITE_SCRATCH, &t->e) < 0 ||
+	    format_write(t->format, &t->io, t->blob, "f", &t->spec, &t->content, t->scratch,
+			 FORMAT_WRITE_SCRATCH, &t->e) < 0 ||
 	    io_close(&t->io, t->blob, &t->e) < 0 ||
 	    io_open(&t->io, "f", STORE_READ, t->blob, &t->e) < 0 ||
 	    io_stat_blob(&t->io, t->blob, &st, &t->e) < 0)

@@ -417,8 +417,8 @@ static void put_bytes(const void *bytes, size_t n)
 static void put(const struct file_spec *f)
 {
 	if (io_open(&t.io, "f", STORE_WRITE | STORE_CREATE, t.blob, &e) < 0 ||
-	    csv()->write(&t.io, t.blob, "f", f, &t.content, t.scratch, FORMAT_WRITE_SCRATCH, &e) <
-		    0 ||
+	    format_write(csv(), &t.io, t.blob, "f", f, &t.content, t.scratch, FORMAT_WRITE_SCRATCH,
+			 &e) < 0 ||
 	    io_close(&t.io, t.blob, &e) < 0)
 		fail_msg("%s", e.text);
 }
@@ -465,7 +465,7 @@ static int read_at(const struct file_spec *f, uint64_t index)
 static int verify(const struct file_spec *f)
 {
 	memset(&e, 0, sizeof(e));
-	return csv()->verify(&t.io, "f", f, &t.content, t.scratch, FORMAT_WRITE_SCRATCH, &e);
+	return format_verify(csv(), &t.io, "f", f, &t.content, t.scratch, FORMAT_WRITE_SCRATCH, &e);
 }
 
 /* n bytes of one row of "1,". */

@@ -84,8 +84,8 @@ static void write_files(uint64_t files)
 		dataset_file_spec(&t.dataset, DATASET_TRAIN, i, &f);
 		dataset_path(&t.dataset, DATASET_TRAIN, i, path, sizeof(path), NULL);
 		if (io_open(&io, path, STORE_WRITE | STORE_CREATE, b, &e) < 0 ||
-		    t.dataset.format->write(&io, b, path, &f, &t.dataset.content, scratch,
-					    FORMAT_WRITE_SCRATCH, &e) < 0 ||
+		    format_write(t.dataset.format, &io, b, path, &f, &t.dataset.content, scratch,
+				 FORMAT_WRITE_SCRATCH, &e) < 0 ||
 		    io_close(&io, b, &e) < 0)
 			fail_msg("%s", e.text);
 	}

@@ -67,8 +67,8 @@ static uint64_t whole_files(const struct dataset *d, struct store *s)
 				continue;
 			n++;
 			dataset_file_spec(d, (enum dataset_kind)k, i, &f);
-			if (d->format->verify(&io, path, &f, &d->content, scratch,
-					      FORMAT_WRITE_SCRATCH, &e) < 0)
+			if (format_verify(d->format, &io, path, &f, &d->content, scratch,
+					  FORMAT_WRITE_SCRATCH, &e) < 0)
 				fail_msg("%s", e.text);
 		}
 	free(scratch);

@@ -56,8 +56,8 @@ static void write_file(const char *path, const struct file_spec *f)
 	void *scratch = buffer_alloc(FORMAT_WRITE_SCRATCH, "scratch", &e);
 
 	if (io_open(&io, path, STORE_WRITE | STORE_CREATE, blob, &e) < 0 ||
-	    format_hdf5.write(&io, blob, path, f, &content, scratch, FORMAT_WRITE_SCRATCH, &e) <
-		    0 ||
+	    format_write(&format_hdf5, &io, blob, path, f, &content, scratch, FORMAT_WRITE_SCRATCH,
+			 &e) < 0 ||
 	    io_close(&io, blob, &e) < 0)
 		fail_msg("%s", e.text);
 	buffer_free(scratch, FORMAT_WRITE_SCRATCH);

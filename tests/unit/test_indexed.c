@@ -101,15 +101,16 @@ static void write_all(const struct file_spec *f)
 	struct content_source c = test_content(f->elem);
 
 	assert_int_equal(io_open(&t.io, t.path, STORE_WRITE | STORE_CREATE, t.blob, &t.e), 0);
-	assert_int_equal(
-		indexed_write(&t.io, t.blob, t.path, f, &c, t.scratch, FORMAT_WRITE_SCRATCH, &t.e),
-		0);
+	assert_int_equal(format_write(format_find("indexed_binary"), &t.io, t.blob, t.path, f, &c,
+				      t.scratch, FORMAT_WRITE_SCRATCH, &t.e),
+			 0);
 	assert_int_equal(io_close(&t.io, t.blob, &t.e), 0);
 	for (uint32_t i = 0; i < INDEXED_COMPANIONS; i++) {
 		assert_int_equal(
 			io_open(&t.io, companion(i), STORE_WRITE | STORE_CREATE, t.blob, &t.e), 0);
-		assert_int_equal(indexed_sidecar_write(&t.io, t.blob, companion(i), f, i, t.scratch,
-						       FORMAT_WRITE_SCRATCH, &t.e),
+		assert_int_equal(format_sidecar_write(format_find("indexed_binary"), &t.io, t.blob,
+						      companion(i), f, i, t.scratch,
+						      FORMAT_WRITE_SCRATCH, &t.e),
 				 0);
 		assert_int_equal(io_close(&t.io, t.blob, &t.e), 0);
 	}

@@ -128,8 +128,8 @@ static unsigned char *make(const struct file_spec *f, size_t *n)
 	*n = (size_t)format_npz.file_bytes(f);
 	p = xcalloc(1, *n + 70000);
 	assert_int_equal(io_open(&t.io, "f", STORE_WRITE | STORE_CREATE, t.blob, &e), 0);
-	assert_int_equal(format_npz.write(&t.io, t.blob, "f", f, &content, scratch,
-					  FORMAT_WRITE_SCRATCH, &e),
+	assert_int_equal(format_write(&format_npz, &t.io, t.blob, "f", f, &content, scratch,
+				      FORMAT_WRITE_SCRATCH, &e),
 			 0);
 	assert_int_equal(io_close(&t.io, t.blob, &e), 0);
 	assert_int_equal(io_open(&t.io, "f", STORE_READ, t.blob, &e), 0);
@@ -276,8 +276,8 @@ static void compressed(void **state)
 		/* y, too, is a block */
 		assert_int_equal(format_npz.file_bytes(&f), plain + c[i].more + 5);
 		assert_int_equal(io_open(&t.io, "f", STORE_WRITE | STORE_CREATE, t.blob, &e), 0);
-		assert_int_equal(format_npz.write(&t.io, t.blob, "f", &f, &content, scratch,
-						  FORMAT_WRITE_SCRATCH, &e),
+		assert_int_equal(format_write(&format_npz, &t.io, t.blob, "f", &f, &content,
+					      scratch, FORMAT_WRITE_SCRATCH, &e),
 				 0);
 		assert_int_equal(io_close(&t.io, t.blob, &e), 0);
 		assert_int_equal(io_stat_path(&t.io, "f", &st, &e), 0);
@@ -290,15 +290,15 @@ static void compressed(void **state)
 		for (uint64_t at = st.bytes - 1; at > 40 && i < 2; at = at / 2) {
 			unsigned char byte;
 
-			assert_int_equal(format_npz.verify(&t.io, "f", &f, &content, scratch,
-							   FORMAT_WRITE_SCRATCH, &e),
+			assert_int_equal(format_verify(&format_npz, &t.io, "f", &f, &content,
+						       scratch, FORMAT_WRITE_SCRATCH, &e),
 					 0);
 			io_open(&t.io, "f", STORE_READ | STORE_WRITE, t.blob, &e);
 			io_pread(&t.io, IO_DATA, t.blob, &byte, 1, at, &e);
 			byte ^= 1;
 			io_pwrite(&t.io, t.blob, &byte, 1, at, &e);
-			assert_int_equal(format_npz.verify(&t.io, "f", &f, &content, scratch,
-							   FORMAT_WRITE_SCRATCH, &e),
+			assert_int_equal(format_verify(&format_npz, &t.io, "f", &f, &content,
+						       scratch, FORMAT_WRITE_SCRATCH, &e),
 					 ERR_DATA);
 			byte ^= 1;
 			io_pwrite(&t.io, t.blob, &byte, 1, at, &e);

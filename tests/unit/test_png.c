@@ -557,8 +557,8 @@ static void wanted_sizes(void **state)
 				if (image_case_read(&t, (enum read_access)access, DECODE_VERIFY) <
 				    0)
 					fail_msg("%s", t.e.text);
-			assert_int_equal(t.format->verify(&t.io, "f", &t.spec, &t.content,
-							  t.scratch, FORMAT_WRITE_SCRATCH, &e),
+			assert_int_equal(format_verify(t.format, &t.io, "f", &t.spec, &t.content,
+						       t.scratch, FORMAT_WRITE_SCRATCH, &e),
 					 0);
 			/* of other noise: one match less */
 			t.spec.want_bytes = want + 600;

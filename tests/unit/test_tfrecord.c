@@ -267,8 +267,8 @@ static struct {
 static void put(const char *path, const struct file_spec *f)
 {
 	if (io_open(&t.io, path, STORE_WRITE | STORE_CREATE, t.blob, &e) < 0 ||
-	    tf()->write(&t.io, t.blob, path, f, &t.content, t.scratch, FORMAT_WRITE_SCRATCH, &e) <
-		    0 ||
+	    format_write(tf(), &t.io, t.blob, path, f, &t.content, t.scratch, FORMAT_WRITE_SCRATCH,
+			 &e) < 0 ||
 	    io_close(&t.io, t.blob, &e) < 0)
 		fail_msg("%s", e.text);
 }

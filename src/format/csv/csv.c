@@ -135,16 +135,13 @@ static int gzip_end(struct gzip_writer *w, struct err *e)
 
 /* The parts of the scratch. */
 struct work {
-	struct blob_stream stream;
 	struct gzip_writer gzip;
 	unsigned char *elements;
 	char *text;
-	void *rest;
-	size_t rest_bytes;
 };
 
-static void divide_scratch(struct work *w, const struct file_spec *f, void *scratch,
-			   size_t scratch_bytes)
+/* How much it is. `scratch` NULL: only that. */
+static size_t divide_scratch(struct work *w, const struct file_spec *f, void *scratch)
 {
 	struct carver c = {.base = scratch};
 
@@ -156,39 +153,36 @@ static void divide_scratch(struct work *w, const struct file_spec *f, void *scra
 		w->gzip.out = carve(&c, GZIP_OUT_BYTES);
 		w->gzip.out_bytes = GZIP_OUT_BYTES;
 	}
-	w->rest = carve(&c, 4096);
-	w->rest_bytes = scratch_bytes - (size_t)((char *)w->rest - (char *)scratch);
+	return (carved(&c) + 4095) & ~(size_t)4095;
 }
 
-static int csv_put_file(struct work *w, const struct file_spec *f,
-			const struct content_source *content, struct err *e)
-{
-	struct csv_text t;
-	size_t n;
-	int rc = 0;
-
-	csv_text_start(&t, f, content, w->elements);
-	if (is_gzip(f)) {
-		w->gzip.to = &w->stream;
-		rc = gzip_begin(&w->gzip, e);
-	}
-	while (rc == 0 && (n = csv_text_next(&t, w->text, TEXT_BYTES)) > 0)
-		rc = is_gzip(f) ? gzip_put(&w->gzip, w->text, n, e)
-				: blob_stream_put(&w->stream, w->text, n, e);
-	if (rc == 0 && is_gzip(f))
-		rc = gzip_end(&w->gzip, e);
-	return rc;
-}
-
-static int csv_write(const struct io *io, struct blob *b, const char *path,
-		     const struct file_spec *f, const struct content_source *content, void *scratch,
-		     size_t scratch_bytes, struct err *e)
+static size_t csv_put_scratch(const struct file_spec *f)
 {
 	struct work w;
 
-	divide_scratch(&w, f, scratch, scratch_bytes);
-	blob_stream_write(&w.stream, io, b, w.rest, w.rest_bytes);
-	return blob_stream_end(&w.stream, path, csv_put_file(&w, f, content, e), e);
+	return divide_scratch(&w, f, NULL);
+}
+
+static int csv_put(struct blob_stream *s, const struct file_spec *f,
+		   const struct content_source *content, void *scratch, struct err *e)
+{
+	struct csv_text t;
+	struct work w;
+	size_t n;
+	int rc = 0;
+
+	divide_scratch(&w, f, scratch);
+	csv_text_start(&t, f, content, w.elements);
+	if (is_gzip(f)) {
+		w.gzip.to = s;
+		rc = gzip_begin(&w.gzip, e);
+	}
+	while (rc == 0 && (n = csv_text_next(&t, w.text, TEXT_BYTES)) > 0)
+		rc = is_gzip(f) ? gzip_put(&w.gzip, w.text, n, e)
+				: blob_stream_put(s, w.text, n, e);
+	if (rc == 0 && is_gzip(f))
+		rc = gzip_end(&w.gzip, e);
+	return rc;
 }
 
 /* ---- reading ---- */
@@ -250,22 +244,14 @@ static void csv_lay_out(struct carver *c, const struct reader_config *config, co
 	}
 }
 
-static size_t csv_reader_bytes(const struct reader_config *config, const struct store *s)
+static int csv_start(struct reader *r, struct err *e)
 {
-	struct reader r = {0};
-
-	return reader_measure(&r, sizeof(r), csv_lay_out, config, s);
+	(void)e;
+	inflater_init(&r->inflater, r->inflater_memory);
+	return 0;
 }
 
-static int csv_reader_init(void *memory, const struct reader_config *config, const struct io *io,
-			   struct reader **out, struct err *e)
-{
-	int rc = reader_begin(memory, sizeof(struct reader), csv_lay_out, config, io, out, e);
-
-	if (rc == 0)
-		inflater_init(&(*out)->inflater, (*out)->inflater_memory);
-	return rc;
-}
+FORMAT_READER(csv, csv_lay_out, csv_start)
 
 /* Python's text file read(PARSER_PIECE), called until it returns nothing; `read1` gives up to n
  * bytes below it. The text goes into the scan as it comes. */
@@ -406,14 +392,20 @@ static int csv_read(struct reader *r, const char *path, const struct file_spec *
 }
 
 /* Of a gzip file what was compressed is compared, since programs compress differently. */
-static int csv_verify_gzip(const struct io *io, const char *path, const struct file_spec *f,
-			   const struct content_source *content, void *scratch,
-			   size_t scratch_bytes, struct err *e)
+extern const struct format_ops format_csv;
+
+/* Other versions of zlib compress otherwise: the text is compared. */
+static int csv_verify(const struct io *io, const char *path, const struct file_spec *f,
+		      const struct content_source *content, void *scratch, size_t scratch_bytes,
+		      struct err *e)
 {
 	struct carver c = {.base = scratch};
 	struct reader *r = carve(&c, sizeof(*r));
 	int rc;
 
+	if (!is_gzip(f))
+		return format_verify_put(&format_csv, io, path, f, content, scratch, scratch_bytes,
+					 e);
 	*r = (struct reader){.base = {.io = io, .config = {.decode = DECODE_FULL, .python = 311}}};
 	r->base.blob = carve(&c, store_blob_bytes(io->store));
 	r->text = carve(&c, PARSER_PIECE);
@@ -431,21 +423,6 @@ static int csv_verify_gzip(const struct io *io, const char *path, const struct f
 	return reader_blob_close(io, r->base.blob, path, native_gzip(r, e), e);
 }
 
-static int csv_verify(const struct io *io, const char *path, const struct file_spec *f,
-		      const struct content_source *content, void *scratch, size_t scratch_bytes,
-		      struct err *e)
-{
-	struct work w;
-	int rc;
-
-	if (is_gzip(f))
-		return csv_verify_gzip(io, path, f, content, scratch, scratch_bytes, e);
-	divide_scratch(&w, f, scratch, scratch_bytes);
-	rc = blob_stream_compare(&w.stream, io, path, BLOB_STREAM_ANY_SIZE, w.rest, w.rest_bytes,
-				 e);
-	return rc < 0 ? rc : blob_stream_end(&w.stream, path, csv_put_file(&w, f, content, e), e);
-}
-
 const struct format_ops format_csv = {
 	.is.name = "csv",
 	.is.help = "Text: a line of comma-separated numbers per sample; plain or gzip.",
@@ -454,7 +431,8 @@ const struct format_ops format_csv = {
 	.is.dlio_reader = "CSVReader",
 	.check = csv_check,
 	.file_bytes = csv_file_bytes,
-	.write = csv_write,
+	.put = csv_put,
+	.put_scratch = csv_put_scratch,
 	.reader_bytes = csv_reader_bytes,
 	.reader_init = csv_reader_init,
 	.read = csv_read,

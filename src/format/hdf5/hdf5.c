@@ -396,46 +396,24 @@ static int put_part(struct writer *w, const struct part *part, struct err *e)
 	return put_data(w, part, e);
 }
 
-static int hdf5_put_file(struct blob_stream *s, const struct hdf5_layout *l,
-			 const struct file_spec *f, const struct content_source *content,
-			 struct err *e)
+static int hdf5_put_file(struct blob_stream *s, const struct file_spec *f,
+			 const struct content_source *content, void *scratch, struct err *e)
 {
-	struct writer w = {.s = s, .l = l, .content = content, .file_index = f->file_index};
 	struct part parts[PARTS_MAX];
-	uint32_t count = list_parts(l, parts);
-	int rc = put_super(&w, e);
-
-	for (uint32_t i = 0; rc == 0 && i < count; i++)
-		rc = put_part(&w, &parts[i], e);
-	assert(rc < 0 || w.at <= l->file_bytes);
-	return rc < 0 ? rc : blob_stream_zeros(s, l->file_bytes - w.at, e);
-}
-
-static int hdf5_write(const struct io *io, struct blob *b, const char *path,
-		      const struct file_spec *f, const struct content_source *content,
-		      void *scratch, size_t scratch_bytes, struct err *e)
-{
 	struct hdf5_layout l;
-	struct blob_stream s;
+	struct writer w = {.s = s, .l = &l, .content = content, .file_index = f->file_index};
+	uint32_t count;
 	int rc = hdf5_layout_of(f, &l, e);
 
+	(void)scratch;
 	if (rc < 0)
 		return rc;
-	blob_stream_write(&s, io, b, scratch, scratch_bytes);
-	return blob_stream_end(&s, path, hdf5_put_file(&s, &l, f, content, e), e);
-}
-
-static int hdf5_verify(const struct io *io, const char *path, const struct file_spec *f,
-		       const struct content_source *content, void *scratch, size_t scratch_bytes,
-		       struct err *e)
-{
-	struct hdf5_layout l;
-	struct blob_stream s;
-	int rc = hdf5_layout_of(f, &l, e);
-
-	if (rc == 0)
-		rc = blob_stream_compare(&s, io, path, l.file_bytes, scratch, scratch_bytes, e);
-	return rc < 0 ? rc : blob_stream_end(&s, path, hdf5_put_file(&s, &l, f, content, e), e);
+	count = list_parts(&l, parts);
+	rc = put_super(&w, e);
+	for (uint32_t i = 0; rc == 0 && i < count; i++)
+		rc = put_part(&w, &parts[i], e);
+	assert(rc < 0 || w.at <= l.file_bytes);
+	return rc < 0 ? rc : blob_stream_zeros(s, l.file_bytes - w.at, e);
 }
 
 static int hdf5_check(const struct file_spec *f, struct err *e)
@@ -520,11 +498,10 @@ const struct format_ops format_hdf5 = {
 	.is.check_keys = check_keys,
 	.check = hdf5_check,
 	.file_bytes = hdf5_file_bytes,
-	.write = hdf5_write,
+	.put = hdf5_put_file,
 	.reader_bytes = hdf5_reader_bytes,
 	.reader_init = hdf5_reader_init,
 	.read = hdf5_read,
 	.reader_close = hdf5_reader_close,
-	.verify = hdf5_verify,
 	.extent = hdf5_extent,
 };

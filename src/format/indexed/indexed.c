@@ -40,30 +40,11 @@ uint64_t indexed_file_bytes(const struct file_spec *f)
 	return file_spec_sample_bytes(f) * f->samples;
 }
 
-int indexed_write(const struct io *io, struct blob *b, const char *path, const struct file_spec *f,
-		  const struct content_source *content, void *scratch, size_t scratch_bytes,
-		  struct err *e)
+int indexed_put(struct blob_stream *s, const struct file_spec *f,
+		const struct content_source *content, void *scratch, struct err *e)
 {
-	struct blob_stream s;
-
-	blob_stream_write(&s, io, b, scratch, scratch_bytes);
-	return blob_stream_end(
-		&s, path, blob_stream_payload(&s, content, f->file_index, indexed_file_bytes(f), e),
-		e);
-}
-
-int indexed_verify(const struct io *io, const char *path, const struct file_spec *f,
-		   const struct content_source *content, void *scratch, size_t scratch_bytes,
-		   struct err *e)
-{
-	uint64_t bytes = indexed_file_bytes(f);
-	struct blob_stream s;
-	int rc = blob_stream_compare(&s, io, path, bytes, scratch, scratch_bytes, e);
-
-	if (rc < 0)
-		return rc;
-	return blob_stream_end(&s, path, blob_stream_payload(&s, content, f->file_index, bytes, e),
-			       e);
+	(void)scratch;
+	return blob_stream_payload(s, content, f->file_index, indexed_file_bytes(f), e);
 }
 
 int indexed_sidecar_path(const char *path, uint32_t which, char *out, size_t out_size)
@@ -86,8 +67,8 @@ uint64_t indexed_sidecar_bytes(const struct file_spec *f, uint32_t which)
 	return f->samples * INDEXED_ENTRY;
 }
 
-static int put_entries(struct blob_stream *s, const struct file_spec *f, uint32_t which,
-		       struct err *e)
+int indexed_sidecar_put(struct blob_stream *s, const struct file_spec *f, uint32_t which,
+			struct err *e)
 {
 	uint64_t sample = file_spec_sample_bytes(f), entry[ENTRIES_AT_ONCE];
 	int rc = 0;
@@ -100,26 +81,6 @@ static int put_entries(struct blob_stream *s, const struct file_spec *f, uint32_
 		rc = blob_stream_put(s, entry, n * INDEXED_ENTRY, e);
 	}
 	return rc;
-}
-
-int indexed_sidecar_write(const struct io *io, struct blob *b, const char *path,
-			  const struct file_spec *f, uint32_t which, void *scratch,
-			  size_t scratch_bytes, struct err *e)
-{
-	struct blob_stream s;
-
-	blob_stream_write(&s, io, b, scratch, scratch_bytes);
-	return blob_stream_end(&s, path, put_entries(&s, f, which, e), e);
-}
-
-int indexed_sidecar_verify(const struct io *io, const char *path, const struct file_spec *f,
-			   uint32_t which, void *scratch, size_t scratch_bytes, struct err *e)
-{
-	struct blob_stream s;
-	int rc = blob_stream_compare(&s, io, path, indexed_sidecar_bytes(f, which), scratch,
-				     scratch_bytes, e);
-
-	return rc < 0 ? rc : blob_stream_end(&s, path, put_entries(&s, f, which, e), e);
 }
 
 int indexed_extent(const struct reader_config *c, const struct file_spec *f, uint64_t index,
@@ -386,24 +347,15 @@ static void indexed_lay_out(struct carver *c, const struct reader_config *config
 	r->data = carve(c, data);
 }
 
-static size_t indexed_reader_bytes(const struct reader_config *config, const struct store *s)
+static int indexed_start(struct reader *r, struct err *e)
 {
-	struct reader r = {0};
-
-	return reader_measure(&r, sizeof(r), indexed_lay_out, config, s);
+	(void)e;
+	r->index.io = r->base.io;
+	r->index.config = &r->base.config;
+	return 0;
 }
 
-static int indexed_reader_init(void *memory, const struct reader_config *config,
-			       const struct io *io, struct reader **out, struct err *e)
-{
-	int rc = reader_begin(memory, sizeof(struct reader), indexed_lay_out, config, io, out, e);
-
-	if (rc == 0) {
-		(*out)->index.io = io;
-		(*out)->index.config = &(*out)->base.config;
-	}
-	return rc;
-}
+FORMAT_READER(indexed, indexed_lay_out, indexed_start)
 
 static int close_file(struct reader *r, struct data_file *d, struct err *e)
 {

@@ -12,28 +12,21 @@ enum { INDEXED_OFFSETS, INDEXED_SIZES, INDEXED_COMPANIONS };
 /* struct format_ops' functions, by their names there. */
 int indexed_check(const struct file_spec *f, struct err *e);
 uint64_t indexed_file_bytes(const struct file_spec *f);
-int indexed_write(const struct io *io, struct blob *b, const char *path, const struct file_spec *f,
-		  const struct content_source *content, void *scratch, size_t scratch_bytes,
-		  struct err *e);
-int indexed_verify(const struct io *io, const char *path, const struct file_spec *f,
-		   const struct content_source *content, void *scratch, size_t scratch_bytes,
-		   struct err *e);
+int indexed_put(struct blob_stream *s, const struct file_spec *f,
+		const struct content_source *content, void *scratch, struct err *e);
 int indexed_sidecar_path(const char *path, uint32_t which, char *out, size_t out_size);
 uint64_t indexed_sidecar_bytes(const struct file_spec *f, uint32_t which);
-int indexed_sidecar_write(const struct io *io, struct blob *b, const char *path,
-			  const struct file_spec *f, uint32_t which, void *scratch,
-			  size_t scratch_bytes, struct err *e);
-int indexed_sidecar_verify(const struct io *io, const char *path, const struct file_spec *f,
-			   uint32_t which, void *scratch, size_t scratch_bytes, struct err *e);
+int indexed_sidecar_put(struct blob_stream *s, const struct file_spec *f, uint32_t which,
+			struct err *e);
 int indexed_extent(const struct reader_config *c, const struct file_spec *f, uint64_t index,
 		   struct extent *out, struct err *e);
 
 /* The members of a row that are the same for both. */
 #define INDEXED_FILE_OPS                                                                           \
-	.check = indexed_check, .file_bytes = indexed_file_bytes, .write = indexed_write,          \
-	.verify = indexed_verify, .extent = indexed_extent, .sidecars = INDEXED_COMPANIONS,        \
+	.check = indexed_check, .file_bytes = indexed_file_bytes, .put = indexed_put,              \
+	.extent = indexed_extent, .sidecars = INDEXED_COMPANIONS,                                  \
 	.sidecar_path = indexed_sidecar_path, .sidecar_bytes = indexed_sidecar_bytes,              \
-	.sidecar_write = indexed_sidecar_write, .sidecar_verify = indexed_sidecar_verify
+	.sidecar_put = indexed_sidecar_put
 
 /* Its reader is that of both formats with ACCESS_NATIVE. */
 extern const struct format_ops format_indexed_binary;

@@ -68,26 +68,18 @@ static void mmap_lay_out(struct carver *c, const struct reader_config *config,
 	}
 }
 
-static size_t mmap_reader_bytes(const struct reader_config *config, const struct store *s)
+static int mmap_start(struct reader *r, struct err *e)
 {
-	struct reader r = {0};
+	const struct reader_config *config = &r->base.config;
+	const struct io *io = r->base.io;
 
-	return reader_measure(&r, sizeof(r), mmap_lay_out, config, s);
-}
-
-static int mmap_reader_init(void *memory, const struct reader_config *config, const struct io *io,
-			    struct reader **out, struct err *e)
-{
-	int rc = reader_begin(memory, sizeof(struct reader), mmap_lay_out, config, io, out, e);
-	struct reader *r = memory;
-
-	if (rc < 0)
-		return rc;
 	if (config->access == ACCESS_NATIVE)
 		return format_indexed_binary.reader_init(r->plain_memory, config, io, &r->plain, e);
 	memset(r->file, 0, r->files * sizeof(*r->file));
 	return store_map_check(io->store, e);
 }
+
+FORMAT_READER(mmap, mmap_lay_out, mmap_start)
 
 static void unmap_file(struct mapped_file *m)
 {

@@ -186,58 +186,25 @@ static uint64_t jpeg_file_bytes_estimate(const struct file_spec *f)
 	return jpeg_noise_bytes(&s);
 }
 
-struct putting {
-	struct blob_stream s;
-	uint64_t bytes;
-};
-
 static int put_to_stream(void *arg, const unsigned char *bytes, size_t n, struct err *e)
 {
-	struct putting *p = arg;
-
-	p->bytes += n;
-	return blob_stream_put(&p->s, bytes, n, e);
+	return blob_stream_put(arg, bytes, n, e);
 }
 
-static int jpeg_write(const struct io *io, struct blob *b, const char *path,
-		      const struct file_spec *f, const struct content_source *content,
-		      void *scratch, size_t scratch_bytes, struct err *e)
+static int jpeg_put(struct blob_stream *s, const struct file_spec *f,
+		    const struct content_source *content, void *scratch, struct err *e)
 {
-	struct putting p = {.bytes = 0};
 	struct image_shape shape;
 	int rc = image_shape_of(f, "jpeg", JPEG_SIDE_MAX, &shape, e);
 
-	blob_stream_write(&p.s, io, b, (char *)scratch + JPEG_NOISE_BYTES,
-			  scratch_bytes - JPEG_NOISE_BYTES);
-	if (rc == 0)
-		rc = jpeg_noise(scratch, &shape, f->file_index, content, put_to_stream, &p, e);
-	return blob_stream_end(&p.s, path, rc, e);
+	return rc < 0 ? rc
+		      : jpeg_noise(scratch, &shape, f->file_index, content, put_to_stream, s, e);
 }
 
-static int jpeg_verify(const struct io *io, const char *path, const struct file_spec *f,
-		       const struct content_source *content, void *scratch, size_t scratch_bytes,
-		       struct err *e)
+static size_t jpeg_put_scratch(const struct file_spec *f)
 {
-	struct putting p = {.bytes = 0};
-	struct image_shape shape;
-	struct store_stat st;
-	int rc = image_shape_of(f, "jpeg", JPEG_SIDE_MAX, &shape, e);
-
-	if (rc == 0)
-		rc = io_stat_path(io, path, &st, e);
-	if (rc == 0)
-		rc = blob_stream_compare(&p.s, io, path, st.bytes,
-					 (char *)scratch + JPEG_NOISE_BYTES,
-					 scratch_bytes - JPEG_NOISE_BYTES, e);
-	if (rc < 0)
-		return rc;
-	rc = jpeg_noise(scratch, &shape, f->file_index, content, put_to_stream, &p, e);
-	rc = blob_stream_end(&p.s, path, rc, e);
-	if (rc == 0 && p.bytes < st.bytes)
-		rc = err_set(e, ERR_DATA,
-			     "'%s': the file has %" PRIu64 " bytes and should have %" PRIu64, path,
-			     st.bytes, p.bytes);
-	return rc;
+	(void)f;
+	return JPEG_NOISE_BYTES;
 }
 
 /* ---- reading ---- */
@@ -293,13 +260,6 @@ static void jpeg_lay_out(struct carver *c, const struct reader_config *config,
 	} else if (config->decode == DECODE_VERIFY) {
 		r->noise_memory = carve(c, JPEG_NOISE_BYTES);
 	}
-}
-
-static size_t jpeg_reader_bytes(const struct reader_config *config, const struct store *s)
-{
-	struct reader r = {0};
-
-	return reader_measure(&r, sizeof(r), jpeg_lay_out, config, s);
 }
 
 /* The reader that libjpeg's object belongs to. */
@@ -380,18 +340,16 @@ static int decoder_init(struct reader *r, struct err *e)
 	return 0;
 }
 
-static int jpeg_reader_init(void *memory, const struct reader_config *config, const struct io *io,
-			    struct reader **out, struct err *e)
+static int jpeg_start(struct reader *r, struct err *e)
 {
-	int rc = reader_begin(memory, sizeof(struct reader), jpeg_lay_out, config, io, out, e);
-	struct reader *r = memory;
+	enum read_decode decode = r->image.base.config.decode;
 
-	if (rc == 0 && config->decode == DECODE_FULL)
-		rc = decoder_init(r, e);
-	else if (rc == 0 && config->decode == DECODE_VERIFY)
+	if (decode == DECODE_VERIFY)
 		jpeg_noise_prepare();
-	return rc;
+	return decode == DECODE_FULL ? decoder_init(r, e) : 0;
 }
+
+FORMAT_READER(jpeg, jpeg_lay_out, jpeg_start)
 
 static int jpeg_reader_close(struct reader *r, struct err *e)
 {
@@ -693,12 +651,12 @@ const struct format_ops format_jpeg = {
 	.is.dali = DALI_IMAGE,
 	.check = jpeg_check,
 	.file_bytes = jpeg_file_bytes,
-	.write = jpeg_write,
+	.put = jpeg_put,
+	.put_scratch = jpeg_put_scratch,
 	.reader_bytes = jpeg_reader_bytes,
 	.reader_init = jpeg_reader_init,
 	.read = jpeg_read,
 	.reader_close = jpeg_reader_close,
-	.verify = jpeg_verify,
 	.extent = extent_whole_file,
 	.file_bytes_estimate = jpeg_file_bytes_estimate,
 };

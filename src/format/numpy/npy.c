@@ -386,39 +386,20 @@ static uint64_t npy_file_bytes(const struct file_spec *f)
 	return a.header_bytes + a.data_bytes;
 }
 
-static int npy_put_file(struct blob_stream *s, const struct file_spec *f,
-			const struct content_source *content, struct err *e)
+static int npy_put(struct blob_stream *s, const struct file_spec *f,
+		   const struct content_source *content, void *scratch, struct err *e)
 {
 	unsigned char header[NPY_HEADER_WRITTEN_MAX];
 	struct npy_array a;
 	int rc = npy_array_of(f, &a, e);
 
+	(void)scratch;
 	if (rc == 0)
 		rc = blob_stream_put(s, header, npy_header_write(header, a.elem, a.ndims, a.dims),
 				     e);
 	if (rc == 0)
 		rc = blob_stream_payload(s, content, f->file_index, a.data_bytes, e);
 	return rc;
-}
-
-static int npy_write(const struct io *io, struct blob *b, const char *path,
-		     const struct file_spec *f, const struct content_source *content, void *scratch,
-		     size_t scratch_bytes, struct err *e)
-{
-	struct blob_stream s;
-
-	blob_stream_write(&s, io, b, scratch, scratch_bytes);
-	return blob_stream_end(&s, path, npy_put_file(&s, f, content, e), e);
-}
-
-static int npy_verify(const struct io *io, const char *path, const struct file_spec *f,
-		      const struct content_source *content, void *scratch, size_t scratch_bytes,
-		      struct err *e)
-{
-	struct blob_stream s;
-	int rc = blob_stream_compare(&s, io, path, npy_file_bytes(f), scratch, scratch_bytes, e);
-
-	return rc < 0 ? rc : blob_stream_end(&s, path, npy_put_file(&s, f, content, e), e);
 }
 
 /* The reader's layout; with c->base NULL only its size. */
@@ -447,18 +428,7 @@ static void npy_lay_out(struct carver *c, const struct reader_config *config, co
 	r->data = carve(c, whole);
 }
 
-static size_t npy_reader_bytes(const struct reader_config *config, const struct store *s)
-{
-	struct reader r = {0};
-
-	return reader_measure(&r, sizeof(r), npy_lay_out, config, s);
-}
-
-static int npy_reader_init(void *memory, const struct reader_config *config, const struct io *io,
-			   struct reader **out, struct err *e)
-{
-	return reader_begin(memory, sizeof(struct reader), npy_lay_out, config, io, out, e);
-}
+FORMAT_READER(npy, npy_lay_out, reader_start_nothing)
 
 /* What np.load does with a Python file before the data. */
 static int framework_header(struct reader *r, struct pybuffer *py, struct npy_array *a,
@@ -725,11 +695,10 @@ const struct format_ops format_npy = {
 	.is.dali = DALI_NPY,
 	.check = npy_check,
 	.file_bytes = npy_file_bytes,
-	.write = npy_write,
+	.put = npy_put,
 	.reader_bytes = npy_reader_bytes,
 	.reader_init = npy_reader_init,
 	.read = npy_read,
 	.reader_close = reader_close_nothing,
-	.verify = npy_verify,
 	.extent = npy_extent,
 };

@@ -201,14 +201,15 @@ static int put_member(struct blob_stream *s, struct zip_entry *entry, const stru
 	return rc < 0 ? rc : blob_stream_fill_hole(s, crc, e);
 }
 
-static int npz_put_file(struct blob_stream *s, const struct file_spec *f,
-			const struct content_source *content, struct err *e)
+static int npz_put(struct blob_stream *s, const struct file_spec *f,
+		   const struct content_source *content, void *scratch, struct err *e)
 {
 	unsigned char bytes[CENTRAL_MAX];
 	struct npz_layout l;
 	uint64_t directory, directory_bytes = 0;
 	int rc = npz_layout_of(f, &l, e);
 
+	(void)scratch;
 	for (int i = 0; rc == 0 && i < NPZ_MEMBERS; i++)
 		rc = put_member(s, &l.entry[i], &l.array[i], i == 0 ? content : NULL, f->file_index,
 				e);
@@ -224,26 +225,6 @@ static int npz_put_file(struct blob_stream *s, const struct file_spec *f,
 			s, bytes, zip_write_end(bytes, NPZ_MEMBERS, directory, directory_bytes), e);
 	assert(rc < 0 || s->offset + s->used == l.file_bytes);
 	return rc;
-}
-
-static int npz_write(const struct io *io, struct blob *b, const char *path,
-		     const struct file_spec *f, const struct content_source *content, void *scratch,
-		     size_t scratch_bytes, struct err *e)
-{
-	struct blob_stream s;
-
-	blob_stream_write(&s, io, b, scratch, scratch_bytes);
-	return blob_stream_end(&s, path, npz_put_file(&s, f, content, e), e);
-}
-
-static int npz_verify(const struct io *io, const char *path, const struct file_spec *f,
-		      const struct content_source *content, void *scratch, size_t scratch_bytes,
-		      struct err *e)
-{
-	struct blob_stream s;
-	int rc = blob_stream_compare(&s, io, path, npz_file_bytes(f), scratch, scratch_bytes, e);
-
-	return rc < 0 ? rc : blob_stream_end(&s, path, npz_put_file(&s, f, content, e), e);
 }
 
 /* The first member, x, over whose array every sample is spread. */
@@ -326,22 +307,14 @@ static void npz_lay_out(struct carver *c, const struct reader_config *config, co
 	r->out = carve(c, PYZIP_OUT);
 }
 
-static size_t npz_reader_bytes(const struct reader_config *config, const struct store *s)
+static int npz_start(struct reader *r, struct err *e)
 {
-	struct reader r = {0};
-
-	return reader_measure(&r, sizeof(r), npz_lay_out, config, s);
+	(void)e;
+	inflater_init(&r->inflater, r->inflater.memory.base);
+	return 0;
 }
 
-static int npz_reader_init(void *memory, const struct reader_config *config, const struct io *io,
-			   struct reader **out, struct err *e)
-{
-	int rc = reader_begin(memory, sizeof(struct reader), npz_lay_out, config, io, out, e);
-
-	if (rc == 0)
-		inflater_init(&(*out)->inflater, (*out)->inflater.memory.base);
-	return rc;
-}
+FORMAT_READER(npz, npz_lay_out, npz_start)
 
 /* Up to `want` bytes of the member: as Python's zipfile or as directly as possible. */
 typedef ssize_t next_fn(struct reader *r, size_t want, const unsigned char **run, struct err *e);
@@ -756,11 +729,10 @@ const struct format_ops format_npz = {
 	.is.dlio_reader = "NPZReader",
 	.check = npz_check,
 	.file_bytes = npz_file_bytes,
-	.write = npz_write,
+	.put = npz_put,
 	.reader_bytes = npz_reader_bytes,
 	.reader_init = npz_reader_init,
 	.read = npz_read,
 	.reader_close = reader_close_nothing,
-	.verify = npz_verify,
 	.extent = npz_extent,
 };

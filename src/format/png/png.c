@@ -287,8 +287,8 @@ static int put_pixels(struct blob_stream *s, const struct png_layout *p, const s
 	return rc < 0 ? rc : idat_put(&d, tail, sizeof(tail), e);
 }
 
-static int png_put_file(struct blob_stream *s, const struct file_spec *f,
-			const struct content_source *content, unsigned char *scratch, struct err *e)
+static int png_put(struct blob_stream *s, const struct file_spec *f,
+		   const struct content_source *content, void *scratch, struct err *e)
 {
 	unsigned char ihdr[PNG_IHDR_BYTES] = {[8] = 8};
 	struct png_layout p;
@@ -315,26 +315,10 @@ static int png_put_file(struct blob_stream *s, const struct file_spec *f,
 	return rc;
 }
 
-static int png_write(const struct io *io, struct blob *b, const char *path,
-		     const struct file_spec *f, const struct content_source *content, void *scratch,
-		     size_t scratch_bytes, struct err *e)
+static size_t png_put_scratch(const struct file_spec *f)
 {
-	struct blob_stream s;
-
-	blob_stream_write(&s, io, b, (char *)scratch + ROWS_SCRATCH, scratch_bytes - ROWS_SCRATCH);
-	return blob_stream_end(&s, path, png_put_file(&s, f, content, scratch, e), e);
-}
-
-static int png_verify(const struct io *io, const char *path, const struct file_spec *f,
-		      const struct content_source *content, void *scratch, size_t scratch_bytes,
-		      struct err *e)
-{
-	struct blob_stream s;
-	int rc =
-		blob_stream_compare(&s, io, path, png_file_bytes(f), (char *)scratch + ROWS_SCRATCH,
-				    scratch_bytes - ROWS_SCRATCH, e);
-
-	return rc < 0 ? rc : blob_stream_end(&s, path, png_put_file(&s, f, content, scratch, e), e);
+	(void)f;
+	return ROWS_SCRATCH;
 }
 
 /* ---- reading ---- */
@@ -390,25 +374,16 @@ static void png_lay_out(struct carver *c, const struct reader_config *config, co
 	r->pixels = carve(c, rows);
 }
 
-static size_t png_reader_bytes(const struct reader_config *config, const struct store *s)
+static int png_start(struct reader *r, struct err *e)
 {
-	struct reader r = {0};
-
-	return reader_measure(&r, sizeof(r), png_lay_out, config, s);
-}
-
-static int png_reader_init(void *memory, const struct reader_config *config, const struct io *io,
-			   struct reader **out, struct err *e)
-{
-	int rc = reader_begin(memory, sizeof(struct reader), png_lay_out, config, io, out, e);
-	struct reader *r = memory;
-
-	if (rc < 0 || config->decode == DECODE_NONE)
-		return rc;
+	if (r->image.base.config.decode == DECODE_NONE)
+		return 0;
 	inflater_init(&r->inflater, r->inflater_memory);
 	r->inflate = libdeflate_alloc_decompressor();
 	return r->inflate ? 0 : err_set(e, -ENOMEM, "not enough memory to inflate PNG images");
 }
+
+FORMAT_READER(png, png_lay_out, png_start)
 
 static int png_reader_close(struct reader *r, struct err *e)
 {
@@ -858,11 +833,11 @@ const struct format_ops format_png = {
 	.is.dali = DALI_IMAGE,
 	.check = png_check,
 	.file_bytes = png_file_bytes,
-	.write = png_write,
+	.put = png_put,
+	.put_scratch = png_put_scratch,
 	.reader_bytes = png_reader_bytes,
 	.reader_init = png_reader_init,
 	.read = png_read,
 	.reader_close = png_reader_close,
-	.verify = png_verify,
 	.extent = extent_whole_file,
 };

@@ -83,37 +83,17 @@ static int put_record(struct blob_stream *s, const struct file_spec *f,
 	return rc;
 }
 
-static int tfrecord_put_file(struct blob_stream *s, const struct file_spec *f,
-			     const struct content_source *content, struct err *e)
+static int tfrecord_put(struct blob_stream *s, const struct file_spec *f,
+			const struct content_source *content, void *scratch, struct err *e)
 {
 	struct tfrecord_layout l;
 	int rc = tfrecord_layout_of(f, &l, e);
 
+	(void)scratch;
 	for (uint64_t i = 0; i < f->samples && rc == 0; i++)
 		rc = put_record(s, f, &l, content, i, e);
 	assert(rc < 0 || s->offset + s->used == l.file_bytes);
 	return rc;
-}
-
-static int tfrecord_write(const struct io *io, struct blob *b, const char *path,
-			  const struct file_spec *f, const struct content_source *content,
-			  void *scratch, size_t scratch_bytes, struct err *e)
-{
-	struct blob_stream s;
-
-	blob_stream_write(&s, io, b, scratch, scratch_bytes);
-	return blob_stream_end(&s, path, tfrecord_put_file(&s, f, content, e), e);
-}
-
-static int tfrecord_verify(const struct io *io, const char *path, const struct file_spec *f,
-			   const struct content_source *content, void *scratch,
-			   size_t scratch_bytes, struct err *e)
-{
-	struct blob_stream s;
-	int rc = blob_stream_compare(&s, io, path, tfrecord_file_bytes(f), scratch, scratch_bytes,
-				     e);
-
-	return rc < 0 ? rc : blob_stream_end(&s, path, tfrecord_put_file(&s, f, content, e), e);
 }
 
 /* read_type memory loads all records at once. */
@@ -203,12 +183,14 @@ static uint64_t tfrecord_index_bytes(const struct file_spec *f, uint32_t which)
 	return sum;
 }
 
-static int put_lines(struct blob_stream *s, const struct file_spec *f, struct err *e)
+static int tfrecord_index_put(struct blob_stream *s, const struct file_spec *f, uint32_t which,
+			      struct err *e)
 {
 	struct tfrecord_layout l;
 	char line[48];
 	int rc = tfrecord_layout_of(f, &l, e);
 
+	(void)which;
 	for (uint64_t i = 0; i < f->samples && rc == 0; i++) {
 		int n = snprintf(line, sizeof(line), "%" PRIu64 " %" PRIu64 "\n",
 				 i * l.record_bytes, l.record_bytes);
@@ -216,27 +198,6 @@ static int put_lines(struct blob_stream *s, const struct file_spec *f, struct er
 		rc = blob_stream_put(s, line, (size_t)n, e);
 	}
 	return rc;
-}
-
-static int tfrecord_index_write(const struct io *io, struct blob *b, const char *path,
-				const struct file_spec *f, uint32_t which, void *scratch,
-				size_t scratch_bytes, struct err *e)
-{
-	struct blob_stream s;
-
-	(void)which;
-	blob_stream_write(&s, io, b, scratch, scratch_bytes);
-	return blob_stream_end(&s, path, put_lines(&s, f, e), e);
-}
-
-static int tfrecord_index_verify(const struct io *io, const char *path, const struct file_spec *f,
-				 uint32_t which, void *scratch, size_t scratch_bytes, struct err *e)
-{
-	struct blob_stream s;
-	int rc = blob_stream_compare(&s, io, path, tfrecord_index_bytes(f, which), scratch,
-				     scratch_bytes, e);
-
-	return rc < 0 ? rc : blob_stream_end(&s, path, put_lines(&s, f, e), e);
 }
 
 /* ---- reading ---- */
@@ -301,18 +262,7 @@ static void tfrecord_lay_out(struct carver *c, const struct reader_config *confi
 	r->record = carve(c, record);
 }
 
-static size_t tfrecord_reader_bytes(const struct reader_config *config, const struct store *s)
-{
-	struct reader r = {0};
-
-	return reader_measure(&r, sizeof(r), tfrecord_lay_out, config, s);
-}
-
-static int tfrecord_reader_init(void *memory, const struct reader_config *config,
-				const struct io *io, struct reader **out, struct err *e)
-{
-	return reader_begin(memory, sizeof(struct reader), tfrecord_lay_out, config, io, out, e);
-}
+FORMAT_READER(tfrecord, tfrecord_lay_out, reader_start_nothing)
 
 /* TensorFlow's file: asks again for what is missing until it gets nothing. Returns what there was.
  */
@@ -711,16 +661,14 @@ const struct format_ops format_tfrecord = {
 	.is.dali = DALI_TFRECORD,
 	.check = tfrecord_check,
 	.file_bytes = tfrecord_file_bytes,
-	.write = tfrecord_write,
+	.put = tfrecord_put,
 	.reader_bytes = tfrecord_reader_bytes,
 	.reader_init = tfrecord_reader_init,
 	.read = tfrecord_read,
 	.reader_close = tfrecord_reader_close,
-	.verify = tfrecord_verify,
 	.extent = tfrecord_extent,
 	.sidecars = 1,
 	.sidecar_path = tfrecord_index_path,
 	.sidecar_bytes = tfrecord_index_bytes,
-	.sidecar_write = tfrecord_index_write,
-	.sidecar_verify = tfrecord_index_verify,
+	.sidecar_put = tfrecord_index_put,
 };
