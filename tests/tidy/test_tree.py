@@ -21,6 +21,7 @@ with tempfile.TemporaryDirectory() as tmp:
     copy = pathlib.Path(tmp, "tree")
     shutil.copytree(SOURCE / "src", copy / "src")
     shutil.copytree(SOURCE / "tools", copy / "tools")
+    shutil.copytree(SOURCE / "tests", copy / "tests", ignore=shutil.ignore_patterns("data", "corpus", "*.py"))
     shutil.copy(SOURCE / "CMakeLists.txt", copy)
     planted = copy / "src/base/err.c"
     planted.write_text('#include "run/run.h"\n' + planted.read_text())
