@@ -25,7 +25,7 @@ ALLOWED = [
     ("src/workload/derive.c", "direct", "in an error of a build without such a store"),
     ("src/store/io_uring.c", "direct", "an option of the store"),
     ("src/checkpoint/distcp.c", "torch", "a module of Python"),
-    ("src/checkpoint/pickle_write.c", "torch", "a module of Python"),
+    ("src/checkpoint/pickle.c", "torch", "a module of Python"),
     ("src/cli/cmd_verify.c", "posix", "a folder of files is opened with that store"),
     ("src/study/plots.c", "png", "a terminal of gnuplot"),
     ("src/workload/load.c", "hydra", "the section of Hydra in a configuration"),

@@ -8,9 +8,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/named_output.h"
+#include "base/file_out.h"
 #include "base/path.h"
-#include "base/place.h"
 #include "base/str.h"
 #include "base/transfer.h"
 

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,21 +14,224 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/file_in.h"
-#include "base/named_output.h"
 #include "base/path.h"
-#include "base/place.h"
 #include "base/str.h"
 #include "base/transfer.h"
+
+/* ---- where a path leads that is to be written ---- */
+
+/* What follows the links of a path's last component, and so does not stop at one that leads
+ * nowhere, which open(2) with O_CREAT would, nor at an open file behind /proc. */
+struct out_place {
+	char *path;
+	struct stat st;
+	bool exists;
+	bool magic; /* a link of /proc to an open file: its text is no path to go by */
+};
+
+#define LINKS_MAX 40 /* as the kernel */
+
+static bool in_proc(const char *path)
+{
+	AUTO_FREE char *dir = path_dirname(path);
+	struct statfs fs;
+
+	return statfs(dir, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+}
+
+/* -EACCES: "cannot write 'path': WHAT belongs to another user (uid N); TODO". */
+static int place_foreign(const char *path, const char *what, uid_t owner, const char *todo,
+			 struct err *e)
+{
+	return err_set(e, -EACCES, "cannot write '%s': %s belongs to another user (uid %ld); %s",
+		       path, what, (long)owner, todo);
+}
+
+/* Whether an owner is this user or root: what others put somewhere is not theirs to choose for us.
+ */
+static bool place_trusted(uid_t owner)
+{
+	return owner == geteuid() || owner == 0;
+}
+
+/* *next: the path behind the link at `path`, whose owner and text are those of one inode. */
+static int follow(const char *path, const char *named, char **next, struct err *e)
+{
+	AUTO_FREE char *dir = path_dirname(path);
+	int fd = open_fully(AT_FDCWD, path, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
+	char text[PATH_MAX];
+	struct stat st;
+	ssize_t n = -1;
+	int code;
+
+	if (fd >= 0 && fstat(fd, &st) == 0)
+		n = readlinkat(fd, "", text, sizeof(text) - 1);
+	code = errno;
+	if (fd >= 0)
+		close(fd);
+	if (n < 0)
+		return err_sys(e, code, "cannot write '%s'", named);
+	text[n] = '\0';
+	if (!place_trusted(st.st_uid)) {
+		AUTO_FREE char *what = xasprintf("the symbolic link '%s' to '%s'", path, text);
+
+		return place_foreign(named, what, st.st_uid, "links of others are not followed", e);
+	}
+	*next = path_join(dir, text);
+	return 0;
+}
+
+/* Links of this user and of root are followed; others are -EACCES. 0, or negative with a sentence.
+ * p->path is to be freed in any case. */
+static int place_find(const char *path, struct out_place *p, struct err *e)
+{
+	*p = (struct out_place){.path = xstrdup(path)};
+	for (int links = 0; links < LINKS_MAX; links++) {
+		char *next = NULL;
+		int rc;
+
+		if (lstat(p->path, &p->st) != 0)
+			return errno == ENOENT ? 0 : err_sys(e, errno, "cannot write '%s'", path);
+		p->exists = true;
+		if (!S_ISLNK(p->st.st_mode))
+			return 0;
+		if (in_proc(p->path)) {
+			p->magic = true;
+			return stat(p->path, &p->st) == 0
+				       ? 0
+				       : err_sys(e, errno, "cannot write '%s'", path);
+		}
+		rc = follow(p->path, path, &next, e);
+		if (rc < 0)
+			return rc;
+		free(p->path);
+		p->path = next;
+		p->exists = false;
+	}
+	return err_sys(e, ELOOP, "cannot write '%s'", path);
+}
+
+/* The descriptor of this process that a magic link stands for, or -1. */
+static int place_descriptor(const struct out_place *p)
+{
+	AUTO_FREE char *dir = path_dirname(p->path);
+	char real[PATH_MAX], own[64];
+	int64_t fd;
+
+	snprintf(own, sizeof(own), "/proc/%ld/fd", (long)getpid());
+	if (!p->magic || !realpath(dir, real) || strcmp(real, own) != 0 ||
+	    !str_to_i64(path_basename(p->path), &fd) || fd < 0 || fd > INT_MAX)
+		return -1;
+	return (int)fd;
+}
+
+int place_named_descriptor(const char *path)
+{
+	struct out_place p;
+	int fd = place_find(path, &p, NULL) == 0 ? place_descriptor(&p) : -1;
+
+	free(p.path);
+	return fd;
+}
 
 #define NAMES_TRIED 16
 #define BASE_MAX 200 /* of a temporary name, which may have 255 */
 #define TMP_SUFFIX ".tmp"
 #define TMP_DIGITS 16u
+
+/* ---- files that are named to be written ---- */
+
+struct output {
+	dev_t dev;
+	ino_t ino;  /* of the file; of one that is not there, of its folder */
+	char *name; /* in that folder; NULL: it is there */
+	char *said; /* as named */
+	_Atomic bool read;
+};
+static struct output output[NAMED_OUTPUTS_MAX];
+static unsigned outputs;
+
+/* 1, or 0 of what is no file that could be lost: a pipe, a device, what cannot be looked at. */
+static int identify(const char *path, struct output *o)
+{
+	struct out_place p;
+	struct err e;
+	struct stat st;
+	int rc = place_find(path, &p, &e);
+
+	if (rc == 0 && p.exists) {
+		rc = S_ISREG(p.st.st_mode) && !p.magic;
+		o->dev = p.st.st_dev;
+		o->ino = p.st.st_ino;
+	} else if (rc == 0) {
+		AUTO_FREE char *folder = path_dirname(p.path);
+
+		rc = stat(folder, &st) == 0;
+		if (rc) {
+			const char *slash = strrchr(p.path, '/');
+
+			o->dev = st.st_dev;
+			o->ino = st.st_ino;
+			o->name = xstrdup(slash ? slash + 1 : p.path);
+		}
+	}
+	free(p.path);
+	return rc == 1;
+}
+
+static bool same(const struct output *a, const struct output *b)
+{
+	return a->dev == b->dev && a->ino == b->ino && !a->name == !b->name &&
+	       (!a->name || strcmp(a->name, b->name) == 0);
+}
+
+int named_output_add(const char *path, struct err *e)
+{
+	struct output o = {0};
+
+	if (outputs == NAMED_OUTPUTS_MAX || !identify(path, &o))
+		return 0;
+	for (unsigned i = 0; i < outputs; i++)
+		if (same(&output[i], &o)) {
+			free(o.name);
+			return err_set(e, ERR_USAGE,
+				       "two outputs would be written to the same file ('%s' and "
+				       "'%s'): name a file for each",
+				       output[i].said, path);
+		}
+	o.said = xstrdup(path);
+	output[outputs++] = o;
+	return 0;
+}
+
+void named_output_read(const struct stat *st)
+{
+	for (unsigned i = 0; i < outputs; i++)
+		if (!output[i].name && output[i].dev == st->st_dev && output[i].ino == st->st_ino)
+			atomic_store_explicit(&output[i].read, true, memory_order_relaxed);
+}
+
+/* ERR_USAGE when `st`, which is to be replaced, was added and then read. `path` is for the
+ * sentence. Any thread. */
+static int named_output_check(const char *path, const struct stat *st, struct err *e)
+{
+	for (unsigned i = 0; i < outputs; i++)
+		if (atomic_load_explicit(&output[i].read, memory_order_relaxed) &&
+		    output[i].dev == st->st_dev && output[i].ino == st->st_ino)
+			return err_set(e, ERR_USAGE,
+				       "cannot write '%s': this command reads it, and its content "
+				       "would be lost; name another file",
+				       path);
+	return 0;
+}
+
+/* ---- files written whole ---- */
 
 /* Whether everyone may make files beside this one, and so may have made it. */
 static bool among_others(const char *path, const struct stat *st)
@@ -39,7 +244,7 @@ static bool among_others(const char *path, const struct stat *st)
 }
 
 /* Of what exists and was named by somebody. */
-static int check_place(const struct place *p, const char *path, struct err *e)
+static int check_place(const struct out_place *p, const char *path, struct err *e)
 {
 	mode_t mode = p->st.st_mode;
 
@@ -64,7 +269,7 @@ static int check_place(const struct place *p, const char *path, struct err *e)
 
 /* What cannot be replaced is written to as it is. A descriptor of this process is not opened again:
  * a socket could not be, and a file would be written from its beginning. */
-static int open_through(const struct place *p, int flags)
+static int open_through(const struct out_place *p, int flags)
 {
 	int fd = place_descriptor(p);
 	struct stat st;
@@ -253,7 +458,7 @@ static void file_out_release(struct file_out *f)
 
 static int open_named(struct file_out *f, const char *path, struct err *e)
 {
-	struct place p;
+	struct out_place p;
 	int rc = place_find(path, &p, e);
 
 	if (rc == 0 && p.exists)
@@ -386,8 +591,8 @@ static int write_over(int fd, const struct buf *old, const char *bytes, size_t n
 	return rc;
 }
 
-static int rewrite_in_place(const struct place *p, const char *path, const void *bytes, size_t n,
-			    struct err *e)
+static int rewrite_in_place(const struct out_place *p, const char *path, const void *bytes,
+			    size_t n, struct err *e)
 {
 	int fd = open_fully(AT_FDCWD, p->path,
 			    O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0),
@@ -413,7 +618,7 @@ static int rewrite_in_place(const struct place *p, const char *path, const void 
 
 int file_rewrite(const char *path, const void *bytes, size_t n, struct err *e)
 {
-	struct place p;
+	struct out_place p;
 	int rc = place_find(path, &p, e);
 	bool regular = rc == 0 && p.exists && S_ISREG(p.st.st_mode) && !p.magic;
 
@@ -477,7 +682,7 @@ int file_append_ours(const char *path, mode_t mode, struct err *e)
 
 int file_open_out(const char *path, int flags, struct err *e)
 {
-	struct place p;
+	struct out_place p;
 	int rc = place_find(path, &p, e);
 
 	if (rc == 0 && p.exists)
@@ -502,4 +707,71 @@ int file_open_out(const char *path, int flags, struct err *e)
 	}
 	free(p.path);
 	return rc;
+}
+
+/* ---- files written piece by piece ---- */
+
+int out_file_open(struct out_file *f, const char *path, enum file_whose whose, struct err *e)
+{
+	int rc;
+
+	*f = (struct out_file){0};
+	rc = file_out_open(&f->file, path, whose, e);
+	if (rc == 0)
+		f->buffer = xmalloc(OUT_FILE_BUFFER);
+	return rc;
+}
+
+static void flush_buffer(struct out_file *f)
+{
+	assert(f->used <= OUT_FILE_BUFFER);
+	if (f->failed == 0)
+		f->failed = file_out_write(&f->file, f->buffer, f->used);
+	f->used = 0;
+}
+
+void out_file_put(struct out_file *f, const char *bytes, size_t n)
+{
+	while (n > 0) {
+		size_t room = OUT_FILE_BUFFER - f->used, part = n < room ? n : room;
+
+		memcpy(f->buffer + f->used, bytes, part);
+		f->used += part;
+		bytes += part;
+		n -= part;
+		if (f->used == OUT_FILE_BUFFER)
+			flush_buffer(f);
+	}
+}
+
+void out_file_number(struct out_file *f, uint64_t v)
+{
+	char digits[20], *at = digits + sizeof(digits);
+
+	do {
+		*--at = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	out_file_put(f, at, (size_t)(digits + sizeof(digits) - at));
+}
+
+void out_file_print(struct out_file *f, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	if (OUT_FILE_BUFFER - f->used < OUT_FILE_LINE)
+		flush_buffer(f);
+	va_start(args, format);
+	n = vsnprintf(f->buffer + f->used, OUT_FILE_LINE, format, args);
+	va_end(args);
+	if (n > 0)
+		f->used += (size_t)n < OUT_FILE_LINE ? (size_t)n : OUT_FILE_LINE - 1;
+}
+
+int out_file_close(struct out_file *f, struct err *e)
+{
+	flush_buffer(f);
+	free(f->buffer);
+	return file_out_close(&f->file, f->failed, e);
 }

@@ -3,10 +3,19 @@
  * to a temporary file in the same folder, whose name nobody can foresee and which must be new; it
  * is synced and renamed at the end. The folder is opened once, so that all of this happens in one
  * place whatever becomes of its name. */
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/file.h"
+
+/* N when the path is a name of this process's descriptor N (/dev/stdout, /dev/fd/N), else -1. */
+int place_named_descriptor(const char *path);
 
 enum file_whose {
 	/* The path was given by somebody, on the command line or in a file of theirs. It may be a
@@ -62,3 +71,47 @@ int file_append_ours(const char *path, mode_t mode, struct err *e);
 /* Opens for writing, by the rules of FILE_NAMED, what is to be written to as it is: what is there
  * is emptied if it is a regular file, else written to without waiting for a reader (-ENXIO). */
 int file_open_out(const char *path, int flags, struct err *e);
+
+/* A file written piece by piece, in constant memory: a file_out with a buffer. */
+
+#define OUT_FILE_BUFFER 65536u
+#define OUT_FILE_LINE 16384u /* one out_file_print at most; more is cut */
+
+struct out_file {
+	struct file_out file;
+	char *buffer;
+	size_t used;
+	int failed; /* the first failure, -errno; later pieces go nowhere */
+};
+
+int out_file_open(struct out_file *f, const char *path, enum file_whose whose, struct err *e);
+void out_file_put(struct out_file *f, const char *bytes, size_t n);
+/* A text, and a number in decimal: for what is written by the million. */
+static inline void out_file_text(struct out_file *f, const char *text)
+{
+	size_t n = strlen(text);
+
+	if (n >= OUT_FILE_BUFFER - f->used) {
+		out_file_put(f, text, n);
+		return;
+	}
+	memcpy(f->buffer + f->used, text, n);
+	f->used += n;
+}
+void out_file_number(struct out_file *f, uint64_t v);
+void out_file_print(struct out_file *f, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Flushes, and closes as file_out_close does; a failure of an earlier piece is reported here. */
+int out_file_close(struct out_file *f, struct err *e);
+
+/* Files that somebody named to be written. A command that reads one of them, or writes two things
+ * to the same, was not meant so: what was there would be lost. */
+
+/* So many at most are known; further ones are not checked. */
+#define NAMED_OUTPUTS_MAX 8
+
+/* Before anything is read: the process will write `path`. ERR_USAGE when that is the same regular
+ * file, or the same name in the same folder, as one said before. Not from two threads. */
+int named_output_add(const char *path, struct err *e);
+/* What was opened to be read. Any thread, after all were added. */
+void named_output_read(const struct stat *st);

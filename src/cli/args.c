@@ -17,7 +17,6 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/remove_tree.h"
 #include "base/str.h"
 
 #define RANKS_MAX 65536

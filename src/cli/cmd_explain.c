@@ -6,7 +6,6 @@
 
 #include "base/alloc.h"
 #include "base/file_out.h"
-#include "base/named_output.h"
 #include "base/say.h"
 #include "cli/cli.h"
 #include "cli/explain_fidelity.h"

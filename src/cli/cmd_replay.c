@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file_out.h"
-#include "base/named_output.h"
 #include "base/say.h"
 #include "base/str.h"
 #include "cli/cli.h"

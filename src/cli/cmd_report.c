@@ -8,8 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/named_output.h"
-#include "base/place.h"
+#include "base/file_out.h"
 #include "base/say.h"
 #include "base/str.h"
 #include "cli/cli.h"

@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/named_output.h"
+#include "base/file_out.h"
 #include "base/say.h"
 #include "base/str.h"
 #include "cli/cli.h"
@@ -18,8 +18,8 @@
 #include "launch/launcher.h"
 #include "os/signals.h"
 #include "screen/terminal.h"
-#include "study/study.h"
 #include "study/small.h"
+#include "study/study.h"
 
 extern const struct command command_report;
 

@@ -11,7 +11,7 @@
 #include "base/say.h"
 #include "base/str.h"
 #include "conf/override.h"
-#include "dataset/found.h"
+#include "dataset/listing.h"
 #include "dataset/manifest.h"
 #include "store/store.h"
 #include "workload/key.h"

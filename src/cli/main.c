@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
-#include "base/build_id.h"
+#include "base/program.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/say.h"

@@ -74,7 +74,7 @@ void net_listener_close(struct net_listener *l);
 
 /* Joins the processes 0..processes-1 of one invitation: collective. Process 0 hands in its
  * listener, which is consumed whatever happens. `ranks_each`: ranks of every process, for
- * sentences. All have to be the same program (base/build_id.h): ERR_USAGE otherwise, in
+ * sentences. All have to be the same program (base/program.h): ERR_USAGE otherwise, in
  * process 0 and in the one that differs. `control`: a socket whose end means that the launcher
  * ended this process, or -1; a byte a second goes into it while the thread lives. It stays the
  * caller's. Fails after a minute without the others. Starts the thread. */

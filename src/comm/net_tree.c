@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/build_id.h"
+#include "base/program.h"
 #include "base/clock.h"
 #include "comm/net_guests.h"
 #include "comm/net_talk.h"

@@ -131,7 +131,7 @@ void net_poll_peers(struct net *n);
 /* The loop of the thread (net.c); connections are made in net_connect.c. */
 void *net_main(void *arg);
 
-/* ---- for group.c ---- */
+/* ---- for collective.c ---- */
 
 /* This process arrived at the barrier of a channel; met() is called when all have. */
 int net_arrive(struct net *n, unsigned channel);

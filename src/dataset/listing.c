@@ -1,11 +1,22 @@
 /* Reads folders of datasets and the names in them. */
 #include "dataset/listing.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "base/transfer.h"
+#include "dataset/manifest.h"
 
 struct in_folder {
 	listing_fn fn;
@@ -174,4 +185,222 @@ int listing_missing(const struct dataset *d, struct store *store, enum dataset_k
 	}
 	free(s.seen);
 	return rc;
+}
+
+#define DEPTH_MAX 16
+#define FORMATS_MAX 32
+#define SIZES_OF_ALL 4096
+#define SIZES_ONE_IN 64
+
+/* What is counted of each format while the folder is listed. */
+struct tally {
+	uint64_t files, folders, last_folder, sized;
+	double mean, m2; /* Welford's sums over the sizes */
+	struct found_kind kind[DATASET_KINDS];
+	uint64_t last_of_kind[DATASET_KINDS];
+	bool named_alike[DATASET_KINDS];
+	char example[DATASET_PATH_MAX];
+};
+
+struct look {
+	struct tally of[FORMATS_MAX];
+	uint64_t others, folder; /* number of the folder being listed */
+	struct err *e;
+};
+
+static bool has_extension(const struct format_facts *f, const char *extension)
+{
+	const char *const *other = f->other_extensions;
+
+	if (!f->extension || !f->extension[0])
+		return false;
+	if (strcasecmp(extension, f->extension) == 0)
+		return true;
+	for (; other && *other; other++)
+		if (strcasecmp(extension, *other) == 0)
+			return true;
+	return false;
+}
+
+static int format_of(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	for (int i = 0; dot && format_facts_table[i] && i < FORMATS_MAX; i++)
+		if (has_extension(format_facts_table[i], dot + 1))
+			return i;
+	return -1;
+}
+
+/* "img_03_of_64.npz": the prefix's length and 64. */
+static bool parse_name(const char *name, size_t *prefix, uint64_t *total)
+{
+	const char *dot = strrchr(name, '.'), *p = dot;
+
+	if (!dot)
+		return false;
+	while (p > name && isdigit((unsigned char)p[-1]))
+		p--;
+	if (p == dot || p - name < 4 || strncmp(p - 4, "_of_", 4) != 0)
+		return false;
+	*total = strtoull(p, NULL, 10);
+	p -= 4;
+	dot = p;
+	while (p > name && isdigit((unsigned char)p[-1]))
+		p--;
+	if (p == dot || p == name || p[-1] != '_')
+		return false;
+	*prefix = (size_t)(p - 1 - name);
+	return true;
+}
+
+static void count_name(struct tally *t, const struct look *l, enum dataset_kind kind,
+		       const char *name, int depth)
+{
+	struct found_kind *k = &t->kind[kind];
+	size_t n;
+	uint64_t total;
+
+	if (!parse_name(name, &n, &total) || n >= sizeof(k->prefix))
+		return;
+	if (k->files++ == 0) {
+		snprintf(k->prefix, sizeof(k->prefix), "%.*s", (int)n, name);
+		k->total = total;
+		t->named_alike[kind] = true;
+	} else if (k->total != total || strncmp(k->prefix, name, n) != 0 || k->prefix[n]) {
+		t->named_alike[kind] = false;
+	}
+	if (depth > 1 && t->last_of_kind[kind] != l->folder) {
+		t->last_of_kind[kind] = l->folder;
+		k->subfolders++;
+	}
+}
+
+static void count_size(struct tally *t, double bytes)
+{
+	double off = bytes - t->mean;
+
+	t->sized++;
+	t->mean += off / (double)t->sized;
+	t->m2 += off * (bytes - t->mean);
+}
+
+/* `kind`: DATASET_KINDS outside of "train" and "valid". */
+static void count_file(struct look *l, int dir, const char *folder, const char *name, int kind,
+		       int depth)
+{
+	int at = format_of(name);
+	struct tally *t = &l->of[at < 0 ? 0 : at];
+	struct stat st;
+
+	if (at < 0) {
+		l->others += name[0] != '.';
+		return;
+	}
+	if (t->files++ == 0)
+		snprintf(t->example, sizeof(t->example), "%s/%s", folder, name);
+	if (t->last_folder != l->folder) {
+		t->last_folder = l->folder;
+		t->folders++;
+	}
+	if ((t->files <= SIZES_OF_ALL || t->files % SIZES_ONE_IN == 0) &&
+	    fstatat(dir, name, &st, 0) == 0)
+		count_size(t, (double)st.st_size);
+	if (kind < DATASET_KINDS)
+		count_name(t, l, (enum dataset_kind)kind, name, depth);
+}
+
+/* The files first, so that those of a folder are counted together. */
+static int list(struct look *l, const char *folder, int kind, int depth)
+{
+	DIR *d = folder_open(folder);
+	struct dirent *entry;
+	struct str_list below = {0};
+	int rc = 0, more;
+
+	if (!d)
+		return err_sys(l->e, errno, "cannot list '%s'", folder);
+	l->folder++;
+	while ((more = folder_next(d, &entry)) > 0) {
+		const char *name = entry->d_name;
+		bool is_dir = entry->d_type == DT_DIR;
+		struct stat st;
+
+		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+			continue;
+		if (entry->d_type != DT_DIR && entry->d_type != DT_REG)
+			is_dir = fstatat(dirfd(d), name, &st, 0) == 0 && S_ISDIR(st.st_mode);
+		/* links deeper down may lead round in a circle */
+		if (is_dir && depth < DEPTH_MAX && (depth < 2 || entry->d_type == DT_DIR))
+			str_list_add(&below, xstrdup(name));
+		else if (!is_dir)
+			count_file(l, dirfd(d), folder, name, kind, depth);
+	}
+	closedir(d);
+	if (more < 0)
+		rc = err_sys(l->e, -more, "cannot list '%s'", folder);
+	for (size_t i = 0; i < below.n && rc == 0; i++) {
+		AUTO_FREE char *path = path_join(folder, below.v[i]);
+		int of = kind;
+
+		for (int k = 0; depth == 0 && k < DATASET_KINDS; k++)
+			if (strcmp(below.v[i], dataset_kind_folder[k]) == 0)
+				of = k;
+		rc = list(l, path, of, depth + 1);
+	}
+	str_list_release(&below);
+	return rc;
+}
+
+int found_look(const char *folder, struct found *out, struct err *e)
+{
+	AUTO_FREE struct look *l = xcalloc(1, sizeof(*l));
+	AUTO_FREE char *manifest = path_join(folder, MANIFEST_NAME);
+	const struct tally *most = NULL;
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	l->e = e;
+	rc = path_look(folder, e);
+	if (rc < 0 || rc == PATH_ABSENT)
+		return rc < 0 ? rc : 0;
+	if (rc != PATH_FOLDER)
+		return err_set(e, ERR_USAGE, "'%s' is not a folder", folder);
+	out->exists = true;
+	rc = path_look(manifest, e);
+	out->manifest = rc != PATH_ABSENT;
+	if (rc != PATH_ABSENT)
+		return rc < 0 ? rc : 0;
+	rc = list(l, folder, DATASET_KINDS, 0);
+	for (int i = 0; format_facts_table[i] && i < FORMATS_MAX; i++) {
+		if (l->of[i].files && (!most || l->of[i].files > most->files)) {
+			most = &l->of[i];
+			out->format = format_facts_table[i];
+		}
+		out->others += l->of[i].files;
+	}
+	out->others += l->others;
+	if (!most)
+		return rc;
+	out->files = most->files;
+	out->others -= most->files;
+	out->folders = most->folders;
+	out->mean_bytes = most->mean;
+	out->stdev_bytes = most->sized > 1 ? sqrt(most->m2 / (double)(most->sized - 1)) : 0;
+	memcpy(out->example, most->example, sizeof(out->example));
+	for (int k = 0; k < DATASET_KINDS; k++) {
+		out->kind[k] = most->kind[k];
+		if (!most->named_alike[k])
+			out->kind[k].total = 0;
+	}
+	return rc;
+}
+
+bool found_is_dataset(const struct found *f)
+{
+	const struct found_kind *train = &f->kind[DATASET_TRAIN], *eval = &f->kind[DATASET_EVAL];
+
+	return train->total > 0 && train->files == train->total &&
+	       (eval->files == 0 || (eval->total > 0 && eval->files == eval->total &&
+				     strcmp(eval->prefix, train->prefix) == 0));
 }

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "dataset/each.h"
-#include "store/aside.h"
 #include "store/page_cache.h"
 
 #define THREADS 4 /* reading is waiting */

@@ -1,7 +1,8 @@
 #pragma once
 /* What the files of a dataset really are, looked at before a run: the content of some samples,
  * compared with what generating them gives; where files lie on their device; names that stand for
- * one file. The page cache is left as it was (store/aside.h). Numbers only: the sentences are the
+ * one file. The page cache is left as it was (store/page_cache.h).
+ * Numbers only: the sentences are the
  * verdict's. */
 #include "base/thread.h"
 #include "dataset/dataset.h"

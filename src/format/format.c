@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "format/blob_stream.h"
-#include "format/recorded_requests.h"
 
 /* From the size of a file to the shape of its samples. */
 

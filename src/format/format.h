@@ -173,6 +173,14 @@ struct format_ops {
 const struct format_ops *format_reader(const struct format_ops *format,
 				       const struct reader_config *c);
 
+/* ---- the requests that a real job made (ACCESS_RECORDED), whatever the format ---- */
+
+/* Files that a reader keeps open at most with reader.read_type memory. */
+#define RECORDED_KEPT_OPEN 64u
+
+/* Has a reader's functions alone. */
+extern const struct format_ops recorded_requests_ops;
+
 #define FORMAT_WRITE_SCRATCH (4u << 20)
 /* Writes the whole blob (already open for writing, empty); `scratch` of scratch_bytes (at least
  * FORMAT_WRITE_SCRATCH) is the only memory used. */

@@ -3,7 +3,7 @@
  * file stays open, and its other samples take only their own requests; of more than
  * RECORDED_KEPT_OPEN files the one not used for longest is closed. A request beyond the end of the
  * dataset's largest file is made at that end. Nothing is decoded. */
-#include "format/recorded_requests.h"
+#include "format/format.h"
 
 #include <string.h>
 

@@ -17,7 +17,6 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "os/file_system.h"
-#include "os/mount.h"
 #include "metric/counter.h"
 #include "metric/fs_client.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "os/mount.h"
 #include "metric/counter.h"
+#include "os/file_system.h"
 
 /* File systems that are on no disk of this machine, or do not say what they read. Of FUSE without a
  * row of its own ("fuse", "fuse.NAME") the server may be anywhere. */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "os/file_system.h"
-#include "os/mount.h"
 
 void host_io_source_init(struct host_io_source *s, const char *root, const char *folder)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "os/cgroup.h"
+#include "os/sysinfo.h"
 
 /* One device, looked for in the files of the groups. */
 struct sought {

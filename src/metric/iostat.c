@@ -11,8 +11,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/file_out.h"
 #include "base/log.h"
-#include "base/out_file.h"
 #include "base/program.h"
 #include "metric/proc_io.h"
 #include "metric/ticker.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "os/cgroup.h"
+#include "os/sysinfo.h"
 
 /* Version 1 writes "no limit" as a number near this one. */
 static const uint64_t NO_LIMIT = INT64_MAX / 2;

@@ -12,7 +12,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "os/cgroup.h"
 #include "base/clock.h"
 #include "base/run_delay.h"
 #include "os/sysinfo.h"

@@ -16,7 +16,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "os/mount.h"
+#include "os/file_system.h"
 
 #define TEXT_MAX (1u << 20)
 #define DEVICES_MAX 64

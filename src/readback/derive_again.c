@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/build_id.h"
+#include "base/program.h"
 #include "base/file.h"
 #include "base/file_in.h"
 #include "judge/judge.h"

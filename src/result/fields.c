@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/build_id.h"
+#include "base/program.h"
 #include "result/fields_view.h"
 #include "result/json_basis.h"
 #include "result/json_out.h"

@@ -2,7 +2,7 @@
 /* What a trace holds, in the order in which it is written: for the files that render it. Private to
  * this folder. A rank is a process there, numbered from 1 because 0 is taken for the idle one, and
  * each reader a thread of it. */
-#include "base/out_file.h"
+#include "base/file_out.h"
 #include "result/result.h"
 
 struct trace_event {

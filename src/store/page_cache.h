@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "store/store.h"
 
 struct page_cached {
 	uint64_t file_bytes;
@@ -20,8 +21,6 @@ struct page_cached {
  * Neither tells on files that the caller does not own and may not write; that is -EPERM with a
  * sentence. */
 int page_cache_look(const char *path, struct page_cached *out, struct err *e);
-/* The same of an open file; 0, or an errno. */
-int page_cache_look_fd(int fd, struct page_cached *out);
 /* Writes dirty pages out (fdatasync) and has the kernel drop all pages (POSIX_FADV_DONTNEED), again
  * if some are left. Pages that are mapped or locked by anyone stay: *out, which may be NULL, is a
  * look afterwards, of zeros where none is possible. */
@@ -50,3 +49,14 @@ struct file_extents {
 /* -EOPNOTSUPP when the file system reports none (network file systems, tmpfs, FUSE). Data that is
  * not written out yet counts as written. */
 int extents_look(const char *path, struct file_extents *out, struct err *e);
+
+/* A store that reads files beside a run and leaves the page cache as it was: with O_DIRECT, and
+ * where the file system refuses that or reads through the cache all the same, by dropping again
+ * what a read brought in. Dirty pages of a file are written out. What a server or a device below
+ * keeps of what was read cannot be undone. Read only; any thread. */
+
+struct aside_store {
+	struct store base;
+};
+/* It needs no release. */
+void aside_init(struct aside_store *s);

@@ -8,9 +8,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/rng.h"
-#include "store/latency.h"
 #include "store/store.h"
-#include "store/throttle_wait.h"
+#include "store/throttle_share.h"
 
 struct throttle_config {
 	double bandwidth, stream_bandwidth;

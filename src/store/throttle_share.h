@@ -19,10 +19,25 @@
  *
  * Requests are lent by the caller from share_submit until share_take_done returns them; nothing is
  * allocated. Not thread-safe. */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/err.h"
+#include "conf/opt.h"
+
+/* Draws from a duration distribution without state, so that threads need no lock and the n-th
+ * request of a run waits the same time whenever it is repeated. */
+
+/* Longest wait ever drawn. */
+#define LATENCY_MAX_NS 1000000000000000LL
+
+/* Whether the parameters can be drawn from; the sentence names `key`. */
+int latency_check(const struct time_dist *d, const char *key, struct err *e);
+/* The absolute value of draw `number` of the sequence named by `key`, in ns. */
+int64_t latency_draw_ns(const struct time_dist *d, uint64_t key, uint64_t number);
 
 /* A clock that stops: the stalls of an emulated storage system. Everything that is due during a
  * stall is due after it; what was due before is unchanged. */
@@ -113,3 +128,34 @@ bool share_own_end(const struct share *s, const struct share_request *r, int64_t
 /* The earliest time at which something may be done, and whose it is. False when nothing is pending.
  * Nothing finishes before it; later submissions never make it earlier, except by their own. */
 bool share_next(const struct share *s, int64_t *at_ns, struct share_request **whose);
+
+/* Makes threads wait as the arithmetic of throttle_share.h says. Any number of threads; those who
+ * wait sleep, and at any moment one sleeper at least holds a timer for the next event, and all
+ * whose end depends on no other request hold one for their own. */
+
+struct throttle_waiter {
+	struct share_request request; /* first: found from it */
+	_Atomic uint32_t word;        /* what the sleeper watches */
+	bool asleep;
+	struct throttle_waiter *prev, *next; /* ring of the sleepers */
+};
+
+struct throttle_line {
+	pthread_mutex_t lock;
+	struct share share;
+	struct throttle_stall *stall;     /* of the store; NULL: none */
+	struct throttle_waiter *sleepers; /* ring or NULL */
+	struct throttle_waiter *timer;    /* the sleeper with the earliest timer, or NULL */
+	int64_t timer_ns;                 /* when it wakes; INT64_MAX without one */
+};
+
+/* `stall`, if any, must outlive the line; lines that stall together share one. */
+void throttle_line_init(struct throttle_line *l, const struct share_limits *limits,
+			struct throttle_stall *stall);
+void throttle_line_release(struct throttle_line *l);
+/* The request arrives now. `w` must live until throttle_line_wait has returned. */
+void throttle_line_arrive(struct throttle_line *l, struct throttle_waiter *w, int64_t latency_ns,
+			  uint64_t bytes);
+/* Sleeps until the request, which turned out to be of `bytes` (not more than announced), is done.
+ */
+void throttle_line_wait(struct throttle_line *l, struct throttle_waiter *w, uint64_t bytes);

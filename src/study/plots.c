@@ -17,7 +17,6 @@
 #include "readback/configuration.h"
 #include "readback/groups.h"
 #include "readback/palette.h"
-#include "base/remove_tree.h"
 
 #define NEUTRAL "#444444" /* what belongs to no model */
 /* an error bar: gnuplot's own clear a box around the mean */

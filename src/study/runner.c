@@ -14,7 +14,6 @@
 #include "os/child.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/remove_tree.h"
 #include "base/str.h"
 #include "readback/record.h"
 #include "readback/result_folder.h"

@@ -13,7 +13,6 @@
 #include "base/file.h"
 #include "base/file_in.h"
 #include "os/file_system.h"
-#include "base/remove_tree.h"
 #include "os/sysinfo.h"
 #include "base/transfer.h"
 #include "conf/override.h"

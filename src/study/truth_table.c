@@ -12,7 +12,6 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "os/file_system.h"
-#include "base/remove_tree.h"
 #include "base/say.h"
 #include "base/str.h"
 #include "conf/override.h"

@@ -10,7 +10,6 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/remove_tree.h"
 #include "base/say.h"
 #include "base/str.h"
 #include "conf/override.h"

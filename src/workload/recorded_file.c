@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/file_in.h"
-#include "base/out_file.h"
+#include "base/file_out.h"
 #include "codec/crc.h"
 
 #define MAGIC "stoker recorded\n"

@@ -3,7 +3,7 @@
 #include <endian.h>
 
 #include "codec/crc.h"
-#include "format/tfrecord/tfrecord_example.h"
+#include "format/tfrecord/tfrecord.h"
 #include "format_fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

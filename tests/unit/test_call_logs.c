@@ -14,9 +14,9 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/remove_tree.h"
-#include "trace/trace_reader.h"
+#include "base/file.h"
 #include "put_file.h"
+#include "trace/trace_reader.h"
 
 static char folder[256];
 

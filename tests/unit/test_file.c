@@ -17,7 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/place.h"
+#include "base/file_out.h"
 
 static char dir[] = "/tmp/stoker-file-XXXXXX";
 

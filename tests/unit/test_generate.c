@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/rng.h"
 #include "base/str.h"
@@ -420,26 +420,6 @@ static char *temporary_folder(void)
 	return strdup(path);
 }
 
-static void remove_tree(const char *path)
-{
-	DIR *dir = opendir(path);
-	struct dirent *entry;
-	char below[1024];
-
-	while (dir && (entry = readdir(dir))) {
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
-		snprintf(below, sizeof(below), "%s/%s", path, entry->d_name);
-		if (entry->d_type == DT_DIR)
-			remove_tree(below);
-		else
-			unlink(below);
-	}
-	if (dir)
-		closedir(dir);
-	rmdir(path);
-}
-
 /* Files left behind by a killed generator are removed, those of other programs stay. */
 static void leftovers(void **state)
 {
@@ -460,7 +440,7 @@ static void leftovers(void **state)
 	must_verify(&d, s);
 	dataset_release(&d);
 	store_destroy(s);
-	remove_tree(folder);
+	remove_tree(folder, NULL);
 	free(folder);
 }
 
@@ -536,8 +516,8 @@ static void killed_and_resumed(void **state)
 	dataset_release(&other);
 	dataset_release(&reference);
 	store_destroy(s);
-	remove_tree(folder);
-	remove_tree(whole);
+	remove_tree(folder, NULL);
+	remove_tree(whole, NULL);
 	free(folder);
 	free(whole);
 }

@@ -16,9 +16,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "os/file_system.h"
-#include "os/mount.h"
 #include "metric/host_io.h"
-#include "base/remove_tree.h"
 
 static char root[64];
 static unsigned own_major, own_minor; /* of the folder that the devices are said to hold */

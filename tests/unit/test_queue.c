@@ -14,8 +14,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/queue.h"
 #include "base/thread.h"
+#include "loader/crew.h"
 
 #define MS 1000000LL
 

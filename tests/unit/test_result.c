@@ -2,7 +2,6 @@
  * and the text for people. */
 #include "result_synth.h"
 
-#include <dirent.h>
 #include <jansson.h>
 #include <math.h>
 #include <sys/stat.h>
@@ -714,28 +713,10 @@ static int make_folder(void **state)
 	return mkdtemp(folder) ? chdir(folder) : -1;
 }
 
-static void remove_tree(const char *path)
-{
-	DIR *d = opendir(path);
-	struct dirent *entry;
-
-	while (d && (entry = readdir(d))) {
-		AUTO_FREE char *below = path_join(path, entry->d_name);
-
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
-		if (unlink(below) != 0)
-			remove_tree(below);
-	}
-	if (d)
-		closedir(d);
-	rmdir(path);
-}
-
 static int drop_folder(void **state)
 {
 	(void)state;
-	remove_tree(folder);
+	remove_tree(folder, NULL);
 	return 0;
 }
 

@@ -16,7 +16,6 @@
 #include "base/file.h"
 #include "disk_folder.h"
 #include "study/study.h"
-#include "base/remove_tree.h"
 #include "../skip.h"
 
 static char folder[256];

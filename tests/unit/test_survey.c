@@ -18,10 +18,9 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/remove_tree.h"
+#include "base/file.h"
 #include "dataset/generate.h"
 #include "dataset/presence.h"
-#include "store/aside.h"
 #include "store/page_cache.h"
 
 #define TRAIN 9

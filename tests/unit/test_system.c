@@ -13,7 +13,6 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "os/system.h"
-#include "base/remove_tree.h"
 
 static char root[64];
 

@@ -17,7 +17,6 @@
 #include "codec/crc.h"
 #include "format/format.h"
 #include "format/tfrecord/tfrecord.h"
-#include "format/tfrecord/tfrecord_example.h"
 
 static struct err e;
 

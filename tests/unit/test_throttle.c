@@ -16,10 +16,8 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "base/thread.h"
-#include "store/latency.h"
 #include "store/store.h"
 #include "store/throttle_share.h"
-#include "store/throttle_wait.h"
 
 #define MS 1000000LL
 #define MB 1000000ULL

@@ -6,7 +6,7 @@
 
 #include "format/blob_stream.h"
 #include "format/hdf5/hdf5_layout.h"
-#include "format/hdf5/hdf5_read.h"
+#include "format/hdf5/hdf5_file.h"
 
 #define GATHER 16383u
 /* A page of the largest slots; the bits of all pages take less. */

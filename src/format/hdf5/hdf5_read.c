@@ -16,7 +16,6 @@
  * NATIVE is one request for all metadata of an ordinary file, together with the data when these lie
  * at the beginning; then one for the data per 2 MiB, chunks that follow each other taken together.
  */
-#include "format/hdf5/hdf5_read.h"
 
 #include <assert.h>
 #include <errno.h>
