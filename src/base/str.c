@@ -22,20 +22,14 @@ bool str_ends(const char *s, const char *suffix)
 	return n >= m && memcmp(s + n - m, suffix, m) == 0;
 }
 
-void str_append_args(char *out, size_t size, const char *fmt, va_list ap)
-{
-	size_t n = strlen(out);
-
-	assert(n < size);
-	vsnprintf(out + n, size - n, fmt, ap);
-}
-
 void str_append(char *out, size_t size, const char *fmt, ...)
 {
+	size_t n = strlen(out);
 	va_list ap;
 
+	assert(n < size);
 	va_start(ap, fmt);
-	str_append_args(out, size, fmt, ap);
+	vsnprintf(out + n, size - n, fmt, ap);
 	va_end(ap);
 }
 

@@ -10,8 +10,6 @@ bool str_ends(const char *s, const char *suffix);
 
 /* Prints behind what is in `out`, an array of `size` bytes, as far as there is room. */
 void str_append(char *out, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void str_append_args(char *out, size_t size, const char *fmt, va_list ap)
-	__attribute__((format(printf, 3, 0)));
 
 /* Whole-string conversions: true only when every character was used and the value fits. */
 bool str_to_i64(const char *s, int64_t *out);

@@ -85,9 +85,13 @@ void gate_run_of(const struct result *r, const struct run_metrics *m, struct gat
 
 		if (v->level != VERDICT_FAIL)
 			continue;
-		if (!out->failed[0])
-			snprintf(out->failure, sizeof(out->failure), "%.*s",
-				 (int)sizeof(out->failure) - 1, v->text);
+		if (!out->failed[0]) {
+			struct buf text = {0};
+
+			words_put_all(&text, &v->facts, v->first_bad, v->facts.count, WORDS_LONG);
+			snprintf(out->failure, sizeof(out->failure), "%s", text.data);
+			buf_release(&text);
+		}
 		str_append(out->failed, sizeof(out->failed), "%s%s", out->failed[0] ? ", " : "",
 			   v->check);
 	}

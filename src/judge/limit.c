@@ -7,7 +7,7 @@
 #include "judge/limit_io.h"
 #include "judge/limit_memory.h"
 #include "judge/limit_view.h"
-#include "judge/say_change.h"
+#include "judge/change_facts.h"
 #include "predict/costs.h"
 #include "predict/outlook.h"
 #include "workload/framework_key.h"

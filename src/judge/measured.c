@@ -1,38 +1,27 @@
 /* What the numbers are numbers of: all that warnings and failures take from them. */
 #include "judge/measured.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include "base/str.h"
 #include "judge/origin.h"
 
 static const struct {
 	unsigned takes;
-	const char *but;
+	enum reason but;
 } others[] = {
-	{TAKES_CHECKPOINT, "of checkpoints, the page cache or memory"},
-	{TAKES_TARGET, "of checkpoints, not known whether they reached the storage"},
-	{TAKES_CONTENT, "not the samples of the workload"},
-	{TAKES_LASTING, "not a rate that lasts"},
-	{TAKES_WINDOW, "not the whole run, but a window of it"},
-	{TAKES_CLIENT, "this machine was short of what training needs"},
-	{TAKES_END, "the run did not end as planned"},
+	{TAKES_CHECKPOINT, REASON_MEASURED_CHECKPOINTS},
+	{TAKES_TARGET, REASON_MEASURED_TARGET},
+	{TAKES_CONTENT, REASON_MEASURED_CONTENT},
+	{TAKES_LASTING, REASON_MEASURED_LASTING},
+	{TAKES_WINDOW, REASON_MEASURED_WINDOW},
+	{TAKES_CLIENT, REASON_MEASURED_CLIENT},
+	{TAKES_END, REASON_MEASURED_END},
 };
 
-/* Appends the names of the verdicts that take one of `takes`: " (cache, bytes)". */
-static void name_verdicts(struct measured *out, const struct judgement *j, unsigned takes)
+static void add(struct measured *out, struct fact f, unsigned by)
 {
-	const char *before = " (";
-
-	for (uint32_t i = 0; i < j->verdicts; i++) {
-		if (!(j->verdict[i].takes & takes))
-			continue;
-		str_append(out->text, sizeof(out->text), "%s%s", before, j->verdict[i].check);
-		before = ", ";
-	}
-	if (before[0] == ',')
-		str_append(out->text, sizeof(out->text), ")");
+	out->by[out->facts.count] = by;
+	fact_add(&out->facts, f);
 }
 
 /* Whether verdicts that look for the storage are there, and none of them has an answer. */
@@ -72,45 +61,35 @@ static enum measured_storage storage_of(const struct result *r, const struct mea
 									   : MEASURED_STORAGE;
 }
 
-static void say_storage(const struct result *r, struct measured *out)
+static struct fact storage_fact(const struct result *r, const struct measured *out)
+{
+	char instead[64];
+
+	measured_instead(out, instead, sizeof(instead));
+	switch (out->storage) {
+	case MEASURED_NOT:
+		return fact_with(FACT(MEASURED_NOT), 0, instead);
+	case MEASURED_PART:
+		return fact_with(FACT(MEASURED_PART), 0, instead);
+	case MEASURED_EMULATED:
+		return fact_with(FACT(MEASURED_EMULATED), 0, r->workload->storage.store);
+	case MEASURED_UNKNOWN:
+		return out->origin.reason != REASON_NONE ? out->origin : FACT(MEASURED_UNKNOWN);
+	case MEASURED_STORAGE:
+	case MEASURED_KINDS:
+		break;
+	}
+	return FACT(MEASURED_STORAGE);
+}
+
+void measured_find(const struct result *r, const struct verdict_ops *const *table,
+		   struct measured *out)
 {
 	static const unsigned takers[MEASURED_KINDS] = {
 		[MEASURED_NOT] = TAKES_STORAGE | TAKES_PART | TAKES_CHECKPOINT,
 		[MEASURED_PART] = TAKES_PART,
 		[MEASURED_UNKNOWN] = TAKES_ORIGIN,
 	};
-	const char *instead = out->instead[0] ? out->instead : "something else";
-
-	switch (out->storage) {
-	case MEASURED_NOT:
-		snprintf(out->what, sizeof(out->what), "not the storage: %s", instead);
-		break;
-	case MEASURED_PART:
-		snprintf(out->what, sizeof(out->what),
-			 "the storage only in part: %s served the rest", instead);
-		break;
-	case MEASURED_EMULATED:
-		snprintf(out->what, sizeof(out->what),
-			 "the store '%.80s' of this program, not a storage system",
-			 r->workload->storage.store ? r->workload->storage.store : "");
-		break;
-	case MEASURED_UNKNOWN:
-		snprintf(out->what, sizeof(out->what), "%s",
-			 out->origin[0] ? out->origin
-					: "unknown whether it was the storage or the page cache");
-		break;
-	case MEASURED_STORAGE:
-	case MEASURED_KINDS:
-		snprintf(out->what, sizeof(out->what), "the storage");
-	}
-	str_append(out->text, sizeof(out->text), "%s", out->what);
-	if (takers[out->storage])
-		name_verdicts(out, &r->judged, takers[out->storage]);
-}
-
-void measured_find(const struct result *r, const struct verdict_ops *const *table,
-		   struct measured *out)
-{
 	const struct judgement *j = &r->judged;
 	unsigned worst = 0;
 
@@ -121,25 +100,26 @@ void measured_find(const struct result *r, const struct verdict_ops *const *tabl
 		const struct verdict *v = &j->verdict[i];
 
 		out->taken |= v->takes;
-		if (v->origin[0])
-			snprintf(out->origin, sizeof(out->origin), "%s", v->origin);
+		if (v->origin.reason != REASON_NONE)
+			out->origin = v->origin;
 		/* what took all of it, and of two the later row, which looks closer */
-		if (v->instead[0] && (!out->instead[0] || (v->takes & TAKES_STORAGE) >= worst)) {
-			snprintf(out->instead, sizeof(out->instead), "%s", v->instead);
+		if (v->instead != REASON_NONE &&
+		    (out->instead == REASON_NONE || (v->takes & TAKES_STORAGE) >= worst)) {
+			out->instead = v->instead;
 			worst = v->takes & TAKES_STORAGE;
 		}
 	}
+	if (out->instead == REASON_NONE)
+		out->instead = REASON_INSTEAD_UNKNOWN;
 	out->storage = storage_of(r, out, table);
-	say_storage(r, out);
+	add(out, storage_fact(r, out), takers[out->storage]);
 	if (out->storage == MEASURED_PART && out->taken & TAKES_ORIGIN)
-		str_append(out->text, sizeof(out->text), "; %s", out->origin);
+		add(out, out->origin, 0);
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		if (!(out->taken & others[i].takes) ||
 		    (others[i].takes == TAKES_CHECKPOINT && out->storage == MEASURED_NOT &&
 		     !r->trained))
 			continue;
-		str_append(out->text, sizeof(out->text), "; %s", others[i].but);
-		name_verdicts(out, j, others[i].takes);
+		add(out, fact_of(others[i].but, 0, NULL), others[i].takes);
 	}
-	str_append(out->text, sizeof(out->text), ".");
 }

@@ -11,10 +11,10 @@ void origin_judge_server(struct verdict *v, const struct result *r, double retur
 /* Bytes that reading from all disks and the network delivered, of `eval` or training, all epochs;
  * NAN when a counter is not known. */
 double origin_delivered(const struct result *r, bool eval);
-/* Appends what is known of a device below the file system whose own source is not: `but`, then
- * "loop0 is the file ...". False, and nothing said, when there is none. */
-bool origin_judge_device(struct verdict *v, const struct result *r, const char *but);
-/* The same of the folder of checkpoints, a sentence. */
+/* What is known of a device below the file system whose own source is not. False, and nothing
+ * found, when there is none. */
+bool origin_judge_device(struct verdict *v, const struct result *r);
+/* The same of the folder of checkpoints. */
 void origin_judge_checkpoints(struct verdict *v, const struct result *r);
 /* A program of this machine serves the dataset. */
 bool origin_is_served(const struct result *r);

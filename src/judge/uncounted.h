@@ -5,8 +5,7 @@
 
 /* What was read, and what is known of it. */
 struct uncounted {
-	const char *files;   /* "the dataset" */
-	const char *before;  /* "the epochs": when the page cache was looked at */
+	bool eval;           /* of evaluations: their files, before them */
 	double cached_share; /* of the files, in the page cache then; negative: not known */
 	double request_rate; /* bytes/s of one request; 0: not known */
 	bool direct;         /* O_DIRECT */
@@ -21,5 +20,5 @@ void uncounted_judge(struct verdict *v, const struct result *r, const struct unc
  * kind.
  */
 bool uncounted_are_links(const struct result *r, enum dataset_kind kind);
-/* Goes on with a sentence: what the page cache served are names of files that were read before. */
-void uncounted_say_links(struct verdict *v, const struct result *r);
+/* What the page cache served are names of files that were read before. */
+struct fact uncounted_links(const struct result *r);

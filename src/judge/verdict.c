@@ -3,78 +3,41 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/str.h"
 #include "store/store.h"
 
-void verdict_say(struct verdict *v, const char *fmt, ...)
+static int badness(enum verdict_level level)
 {
-	va_list ap;
-
-	va_start(ap, fmt);
-	str_append_args(v->text, sizeof(v->text), fmt, ap);
-	va_end(ap);
-}
-
-void verdict_close(struct verdict *v)
-{
-	size_t n = strlen(v->text);
-
-	if (n && v->text[n - 1] != '.')
-		verdict_say(v, ".");
-}
-
-void verdict_worsen(struct verdict *v, enum verdict_level level)
-{
-	static const int badness[] = {
+	static const int of[] = {
 		[VERDICT_PASS] = 0, [VERDICT_UNKNOWN] = 1, [VERDICT_WARN] = 2, [VERDICT_FAIL] = 3};
 
-	if (badness[level] <= badness[v->level])
-		return;
-	v->level = level;
-	v->reason = (uint16_t)strlen(v->text);
+	return of[level];
 }
 
 struct fact *verdict_found(struct verdict *v, enum verdict_level level, struct fact f)
 {
-	enum verdict_level before = v->level;
-
-	verdict_worsen(v, level);
-	if (v->level != before)
+	if (badness(level) > badness(v->level)) {
+		v->level = level;
 		v->first_bad = v->facts.count;
+	}
 	return fact_add(&v->facts, f);
 }
 
-/* The text of one that gives facts. */
-static void put_text(struct verdict *v)
-{
-	struct buf b = {0};
-
-	words_put_all(&b, &v->facts, 0, v->first_bad, WORDS_LONG);
-	v->reason = (uint16_t)(b.len ? b.len + 1 : 0);
-	if (b.len && v->first_bad < v->facts.count)
-		buf_putc(&b, ' ');
-	words_put_all(&b, &v->facts, v->first_bad, v->facts.count, WORDS_LONG);
-	snprintf(v->text, sizeof(v->text), "%s", b.data ? b.data : "");
-	buf_release(&b);
-}
-
-void verdict_takes(struct verdict *v, unsigned takes, const char *instead)
+void verdict_takes(struct verdict *v, unsigned takes, enum reason instead)
 {
 	v->takes |= takes;
-	if (instead)
-		snprintf(v->instead, sizeof(v->instead), "%s", instead);
+	if (instead != REASON_NONE)
+		v->instead = instead;
 }
 
-void verdict_takes_origin(struct verdict *v, const char *origin)
+void verdict_takes_origin(struct verdict *v, struct fact origin)
 {
 	v->takes |= TAKES_ORIGIN;
-	snprintf(v->origin, sizeof(v->origin), "%s", origin);
+	v->origin = origin;
 }
 
 const struct verdict_ops *verdict_find(const char *name)
@@ -134,8 +97,6 @@ int verdicts_judge(struct result *r, const struct run_metrics *m,
 		*v = (struct verdict){.level = VERDICT_PASS, .about = row->about};
 		snprintf(v->check, sizeof(v->check), "%s", row->name);
 		row->judge(r, m, v);
-		if (v->facts.count)
-			put_text(v);
 		if (v->level != VERDICT_WARN && v->level != VERDICT_FAIL)
 			v->takes &= TAKES_ORIGIN | TAKES_TARGET;
 		else if (v->takes == 0)
@@ -143,7 +104,7 @@ int verdicts_judge(struct result *r, const struct run_metrics *m,
 		/* the headline of a run that trains is about training */
 		if (r->trained && row->needs & VERDICT_OF_EVALUATION)
 			v->takes = 0;
-		n += v->text[0] != '\0';
+		n += v->facts.count > 0;
 	}
 	free(r->judged.verdict);
 	r->judged.verdict = list;

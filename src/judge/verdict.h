@@ -1,7 +1,7 @@
 #pragma once
 /* Verdicts: can the numbers of a run be trusted? Each is a row that looks at one question and
- * answers it in words, with the figures it went by. What each means, with its thresholds:
- * docs/metrics.md. */
+ * answers it in facts, whose sentences are rows of words/. What each means, with its thresholds:
+ * docs/verdicts.md. */
 #include <stdbool.h>
 
 #include "result/metrics.h"
@@ -25,9 +25,9 @@ struct verdict_ops {
 	bool about_cache; /* a warning means that the page cache may have served the reads */
 	enum verdict_about about;
 	unsigned takes; /* enum taken: what a warning or failure takes, unless it says otherwise */
-	/* `v` has passed and says nothing yet: sets its level and text. A verdict that is left
-	 * without a text does not apply and is not listed. The rest of r->judged is there, but for
-	 * the verdicts, limit and outlook. */
+	/* `v` has passed and has no fact yet: adds what it finds (verdict_found). A verdict that
+	 * is left without a fact does not apply and is not listed. The rest of r->judged is there,
+	 * but for the verdicts, limit and outlook. */
 	void (*judge)(const struct result *r, const struct run_metrics *m, struct verdict *v);
 };
 
@@ -42,18 +42,13 @@ int verdicts_judge(struct result *r, const struct run_metrics *m,
 /* Rows of a table. */
 size_t verdicts_count(const struct verdict_ops *const *table);
 
-/* Adds what it found; of a level worse than before, the reason for it. */
+/* Adds what it found. Its level becomes at least `level` (pass, unknown, warn, fail, from good to
+ * bad); the first fact of the worst level is the reason for it. */
 struct fact *verdict_found(struct verdict *v, enum verdict_level level, struct fact f);
-/* Appends to its text. */
-void verdict_say(struct verdict *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Ends its text with a full stop where it has none. */
-void verdict_close(struct verdict *v);
 /* A warning or failure (of TAKES_TARGET any level) that takes `takes` (enum taken) from the
- * numbers, in place of its row's. `instead`, with TAKES_STORAGE or TAKES_PART: what was measured,
- * "the page cache"; or NULL. */
-void verdict_takes(struct verdict *v, unsigned takes, const char *instead);
-/* It is not known where the bytes came from (TAKES_ORIGIN), whatever its level: `origin` is all
- * that the headline can say: "unknown whether it was the storage: loop0 is the file ...". */
-void verdict_takes_origin(struct verdict *v, const char *origin);
-/* Its level becomes at least as bad: pass, unknown, warn, fail. What it says next is the reason. */
-void verdict_worsen(struct verdict *v, enum verdict_level level);
+ * numbers, in place of its row's. `instead` (INSTEAD_*), with TAKES_STORAGE or TAKES_PART: what was
+ * measured; or REASON_NONE. */
+void verdict_takes(struct verdict *v, unsigned takes, enum reason instead);
+/* It is not known where the bytes came from (TAKES_ORIGIN), whatever its level: the short form of
+ * `origin` is all that the headline can say. */
+void verdict_takes_origin(struct verdict *v, struct fact origin);

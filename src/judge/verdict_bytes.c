@@ -1,5 +1,4 @@
 /* Whether the bytes read are those of the samples, and whether the device delivered them. */
-#include "base/str.h"
 #include "judge/ledger.h"
 #include "judge/origin.h"
 #include "judge/uncounted.h"
@@ -27,7 +26,6 @@ static void judge_payload(struct verdict *v, const struct result *r, const struc
 {
 	const struct dataset *d = r->dataset;
 	uint64_t samples = 0, expected, copies;
-	char have[32], want[32];
 
 	for (uint32_t i = 0; i < m->epochs; i++)
 		samples += m->epoch[i].samples;
@@ -35,8 +33,7 @@ static void judge_payload(struct verdict *v, const struct result *r, const struc
 		return;
 	if (d->drawn) {
 		if (r->workload->reader.read_type == READ_MEMORY)
-			verdict_say(v, " Samples served from the reader's own copies "
-				       "(reader.read_type=memory) are not included.");
+			verdict_found(v, VERDICT_PASS, FACT(BYTES_COPIES_LEFT_OUT));
 		return;
 	}
 	expected = dataset_sample_bytes(d, DATASET_TRAIN, 0);
@@ -45,22 +42,19 @@ static void judge_payload(struct verdict *v, const struct result *r, const struc
 	if (own_copies(r, m->payload_bytes, samples, expected, &copies)) {
 		double share = (double)copies / (double)samples;
 
-		if (share > 1 - DEVICE_SHARE)
-			verdict_worsen(v, VERDICT_WARN);
-		if (share > 1 - DEVICE_SHARE)
+		bool many = share > 1 - DEVICE_SHARE;
+
+		verdict_found(v, many ? VERDICT_WARN : VERDICT_PASS,
+			      FACT(BYTES_COPIES, 100 * share));
+		if (many)
 			verdict_takes(v, share > 0.5 ? TAKES_STORAGE : TAKES_PART,
-				      "the reader's own copies");
-		verdict_say(v,
-			    " %.3g %% of the samples were served from the reader's own copies "
-			    "(reader.read_type=memory), not from the store.",
-			    100 * share);
+				      REASON_INSTEAD_OWN_COPIES);
 		return;
 	}
-	verdict_worsen(v, VERDICT_FAIL);
-	verdict_takes(v, TAKES_CONTENT, NULL);
-	verdict_say(v, " Samples had %s on average, but the workload specifies %s.",
-		    str_bytes((double)m->payload_bytes / (double)samples, have, sizeof(have)),
-		    str_bytes((double)expected, want, sizeof(want)));
+	verdict_found(
+		v, VERDICT_FAIL,
+		FACT(BYTES_SIZE, (double)m->payload_bytes / (double)samples, (double)expected));
+	verdict_takes(v, TAKES_CONTENT, REASON_NONE);
 }
 
 /* ---- what the device delivered ---- */
@@ -131,35 +125,28 @@ static void judge_missing(struct verdict *v, const struct result *r, double shar
 	const struct ledger_line *l = &r->judged.ledger.line[LEDGER_CHARGED];
 	bool thin = is_thin(r), links = uncounted_are_links(r, DATASET_TRAIN);
 
-	verdict_worsen(v, VERDICT_WARN);
 	if (in_memory(r)) {
-		verdict_takes(v, TAKES_STORAGE, "memory");
-		verdict_say(v, "%s is memory: no storage was measured.",
-			    r->usage[0].cache_start.file_system);
+		verdict_takes(v, TAKES_STORAGE, REASON_INSTEAD_MEMORY);
+		verdict_found(
+			v, VERDICT_WARN,
+			fact_with(FACT(BYTES_MEMORY), 0, r->usage[0].cache_start.file_system));
 	} else if (thin && (direct || cached_share(r) <= uncounted_left_share)) {
-		verdict_takes(v, TAKES_CONTENT, NULL);
-		verdict_say(v, "files have holes, or are compressed or inline on the device (see "
-			       "dataset).");
+		verdict_takes(v, TAKES_CONTENT, REASON_NONE);
+		verdict_found(v, VERDICT_WARN, FACT(BYTES_THIN));
 	} else if (direct) {
-		verdict_say(v, "O_DIRECT bypassed the page cache of this machine: the file system "
-			       "has a cache of its own, holes or compressed files.");
-	} else if (links) {
-		verdict_takes(v, share < CACHE_SHARE ? TAKES_STORAGE : TAKES_PART,
-			      "the page cache");
-		uncounted_say_links(v, r);
-	} else if (share < CACHE_SHARE) {
-		verdict_takes(v, TAKES_STORAGE, "the page cache");
-		verdict_say(v, "the page cache, not the storage, was measured.");
+		verdict_found(v, VERDICT_WARN, FACT(BYTES_DIRECT));
 	} else {
-		verdict_takes(v, TAKES_PART, "the page cache");
-		verdict_say(v, "the page cache served the other %.0f %%.", 100 * (1 - share));
+		verdict_takes(v, share < CACHE_SHARE ? TAKES_STORAGE : TAKES_PART,
+			      REASON_INSTEAD_PAGE_CACHE);
+		verdict_found(v, VERDICT_WARN,
+			      links                 ? uncounted_links(r)
+			      : share < CACHE_SHARE ? FACT(BYTES_CACHE)
+						    : FACT(BYTES_CACHE_PART, 1 - share));
 	}
 	if (!direct && !thin && !links && l->known && l->state == LEDGER_FLAGGED &&
 	    cached_share(r) >= 0)
-		verdict_say(v,
-			    " It held %.2g %% of the dataset before the epochs: another program "
-			    "read these files into it during the run.",
-			    100 * cached_share(r));
+		verdict_found(v, VERDICT_WARN,
+			      FACT(BYTES_OTHER_READER, 100 * cached_share(r), false));
 }
 
 /* A reader that goes through a file more than once has its own earlier reads in the page cache:
@@ -186,20 +173,17 @@ static bool judge_below(struct verdict *v, const struct result *r)
 				 *disks = &r->judged.ledger.line[LEDGER_DISKS];
 
 	if (t && t->memory[0]) {
-		verdict_say(v, "but it is memory (see cache).");
+		verdict_found(v, VERDICT_PASS, FACT(BYTES_BELOW_MEMORY));
 	} else if (t && t->cached[0] && device->known && disks->known && device->bytes > 0 &&
 		   disks->bytes < DEVICE_SHARE * device->bytes) {
 		double share = disks->bytes / device->bytes;
 
-		verdict_worsen(v, VERDICT_WARN);
 		verdict_takes(v, share < CACHE_SHARE ? TAKES_STORAGE : TAKES_PART,
-			      "the page cache");
-		verdict_say(v,
-			    "but %s. The disk below it delivered %.0f %% of these bytes, the page "
-			    "cache of this machine the others.",
-			    t->cached, 100 * share);
+			      REASON_INSTEAD_PAGE_CACHE);
+		verdict_found(v, VERDICT_WARN,
+			      fact_with(FACT(BYTES_BELOW_CACHED, share), 0, t->cached));
 	} else {
-		return origin_judge_device(v, r, "but");
+		return origin_judge_device(v, r);
 	}
 	return true;
 }
@@ -210,45 +194,36 @@ static void judge_delivered(struct verdict *v, const struct result *r, const str
 	const struct store_facts *base = workload_base_store(r->workload);
 	bool direct = base->flags & STORE_IS_UNCACHED;
 	double share = returned > 0 ? (double)m->device_bytes / returned : 0;
-	char a[32];
 
 	if (!(base->flags & STORE_HAS_FILES)) {
-		verdict_worsen(v, VERDICT_UNKNOWN);
-		verdict_say(v, " The store '%s' has no device to compare with.",
-			    r->workload->storage.store ? r->workload->storage.store : "");
+		verdict_found(v, VERDICT_UNKNOWN,
+			      fact_with(FACT(BYTES_NO_DEVICE), 0, r->workload->storage.store));
 		return;
 	}
 	if (!m->device_known) {
-		verdict_worsen(v, VERDICT_UNKNOWN);
-		verdict_say(v, " The kernel does not report what the device delivered.");
+		verdict_found(v, VERDICT_UNKNOWN, FACT(BYTES_NOT_REPORTED));
 		return;
 	}
 	if (share < CACHE_SHARE && !in_memory(r) && r->host_source &&
 	    r->host_source->client.kind == FS_CLIENT_NONE && !is_thin(r) &&
 	    (ledger_uncounted(r, (double)m->device_bytes) || counts_nothing(r, m))) {
-		const struct uncounted u = {.files = "the dataset",
-					    .before = "the epochs",
-					    .cached_share = cached_share(r),
+		const struct uncounted u = {.cached_share = cached_share(r),
 					    .request_rate = request_rate(r),
 					    .direct = direct};
 
 		uncounted_judge(v, r, &u);
 		return;
 	}
-	verdict_say(v, " The device delivered %.0f %% of that (%s): ", 100 * share,
-		    str_bytes((double)m->device_bytes, a, sizeof(a)));
+	verdict_found(v, VERDICT_PASS, FACT(BYTES_DEVICE, share, (double)m->device_bytes));
 	if (share < DEVICE_SHARE && (direct || !(payload > 0) || !is_read_again(r, m, payload))) {
 		judge_missing(v, r, share, direct);
 		if (!(v->takes & TAKES_STORAGE))
-			origin_judge_device(v, r, " The device delivered the rest, but");
+			origin_judge_device(v, r);
 	} else if (!judge_below(v, r)) {
-		verdict_say(v, "%s.",
-			    share < DEVICE_SHARE ? "each sample came from it, and what the reader "
-						   "read again came from the page cache"
-			    : share > READ_AHEAD_SHARE
-				    ? "more than was requested (read-ahead, or other reads of this "
-				      "process)"
-				    : "the storage was measured");
+		verdict_found(v, VERDICT_PASS,
+			      share < DEVICE_SHARE       ? FACT(BYTES_READ_AGAIN)
+			      : share > READ_AHEAD_SHARE ? FACT(BYTES_READ_AHEAD)
+							 : FACT(BYTES_STORAGE));
 	}
 }
 
@@ -266,7 +241,6 @@ static void judge_bytes(const struct result *r, const struct run_metrics *m, str
 {
 	double asked = 0, returned = 0, payload = 0;
 	uint64_t requests = 0;
-	char a[32], b[32], c[32];
 
 	/* requests are counted over all epochs, also one that was not finished: so is payload here
 	 */
@@ -282,23 +256,16 @@ static void judge_bytes(const struct result *r, const struct run_metrics *m, str
 			    (double)io->kind[IO_META].returned_bytes;
 	}
 	if (r->workload->run.measure == MEASURE_NONE) {
-		v->level = VERDICT_UNKNOWN;
-		verdict_say(v, "Requests were neither counted nor timed (run.measure=none), so the "
-			       "bytes that the store delivered are unknown.");
+		verdict_found(v, VERDICT_UNKNOWN, FACT(BYTES_NOT_COUNTED));
 		return;
 	}
 	if (requests == 0) {
-		v->level = VERDICT_WARN;
-		verdict_takes(v, TAKES_STORAGE, "no request was issued");
-		verdict_say(v, "No request was issued to the store: no storage was measured.");
+		verdict_found(v, VERDICT_WARN, FACT(BYTES_NO_REQUEST));
+		verdict_takes(v, TAKES_STORAGE, REASON_INSTEAD_NO_REQUEST);
 		return;
 	}
-	verdict_say(
-		v,
-		"%s of sample data delivered (decoded); of bytes in files %s were requested and "
-		"%s returned in %llu requests.",
-		str_bytes(payload, a, sizeof(a)), str_bytes(asked, b, sizeof(b)),
-		str_bytes(returned, c, sizeof(c)), (unsigned long long)requests);
+	verdict_found(v, VERDICT_PASS,
+		      FACT(BYTES_MOVED, payload, asked, returned, (double)requests));
 	judge_payload(v, r, m);
 	judge_device(v, r, m, returned, payload);
 }

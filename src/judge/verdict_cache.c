@@ -1,7 +1,6 @@
 /* What the page cache held of the dataset, looked at before and after each epoch. */
 #include <math.h>
 
-#include "base/str.h"
 #include "judge/verdict.h"
 #include "store/store.h"
 
@@ -63,14 +62,15 @@ static uint32_t fullest(const struct result *r, bool end)
 	return at;
 }
 
-static void say_sample(struct verdict *v, const struct result *r, const struct residency *c)
+static void judge_sample(struct verdict *v, const struct result *r, const struct residency *c)
 {
 	if (c->hosts > 1 && r->process && c->process < r->processes)
-		verdict_say(v, " (On host %.64s, which had the most of %u hosts.)",
-			    r->process[c->process].hostname, c->hosts);
+		verdict_found(
+			v, VERDICT_PASS,
+			fact_with(FACT(CACHE_HOST, c->hosts), 0, r->process[c->process].hostname));
 	if (c->looked < c->files)
-		verdict_say(v, " (%llu of %llu files, spread over all subfolders, were checked.)",
-			    (unsigned long long)c->looked, (unsigned long long)c->files);
+		verdict_found(v, VERDICT_PASS,
+			      FACT(CACHE_SAMPLE, (double)c->looked, (double)c->files));
 }
 
 /* Nothing may stay behind a reader that goes past the cache. */
@@ -78,7 +78,6 @@ static void judge_uncached(struct verdict *v, const struct result *r)
 {
 	uint64_t grown = 0;
 	uint32_t worst = 0;
-	char a[32], b[32], c[32];
 
 	for (uint32_t i = 0; i < r->epochs_begun; i++) {
 		const struct residency *from = &r->usage[i].cache_start,
@@ -97,28 +96,18 @@ static void judge_uncached(struct verdict *v, const struct result *r)
 	const struct residency *to = &r->usage[worst].cache_end;
 
 	if (!to->known) {
-		verdict_worsen(v, VERDICT_UNKNOWN);
-		verdict_say(v,
-			    "No epoch was completed, so the growth of the page cache is unknown.");
+		verdict_found(v, VERDICT_UNKNOWN, FACT(CACHE_NO_EPOCH));
 		return;
 	}
 	if (too_much(grown, to->bytes)) {
-		v->level = VERDICT_FAIL;
-		verdict_takes(v, TAKES_PART, "the page cache");
-		verdict_say(v,
-			    "O_DIRECT was requested, but the page cache grew by %s of the dataset "
-			    "in epoch %u: the file system reads through the cache.",
-			    str_bytes((double)grown, a, sizeof(a)), worst + 1);
+		verdict_found(v, VERDICT_FAIL, FACT(CACHE_DIRECT_GREW, (double)grown, worst + 1));
+		verdict_takes(v, TAKES_PART, REASON_INSTEAD_PAGE_CACHE);
 		return;
 	}
-	verdict_say(v,
-		    "O_DIRECT: the page cache did not grow; it held %s of the dataset's %s before "
-		    "epoch "
-		    "%u and %s after it.",
-		    str_bytes((double)from->cached_bytes, a, sizeof(a)),
-		    str_bytes((double)to->bytes, b, sizeof(b)), worst + 1,
-		    str_bytes((double)to->cached_bytes, c, sizeof(c)));
-	say_sample(v, r, to);
+	verdict_found(v, VERDICT_PASS,
+		      FACT(CACHE_DIRECT, (double)from->cached_bytes, (double)to->bytes, worst + 1,
+			   (double)to->cached_bytes));
+	judge_sample(v, r, to);
 }
 
 /* What was to be evicted before epoch `i`. */
@@ -131,22 +120,17 @@ static bool was_evicted(const struct result *r, uint32_t i)
 
 static bool judge_eviction(struct verdict *v, const struct result *r)
 {
-	char a[32], b[32];
-
 	for (uint32_t i = 0; i < r->epochs_begun; i++) {
 		const struct residency *c = &r->usage[i].cache_start;
+		double share = share_of(c);
 
 		if (!was_evicted(r, i) || !c->known || !too_much(c->cached_bytes, c->bytes))
 			continue;
-		verdict_worsen(v, share_of(c) > CACHE_SHARE ? VERDICT_FAIL : VERDICT_WARN);
-		verdict_takes(v, share_of(c) > CACHE_SHARE ? taken_by(share_of(c)) : 0,
-			      "the page cache");
-		verdict_say(v,
-			    "storage.page_cache should have kept the dataset out of the page "
-			    "cache, but %s of %s were in it before epoch %u: other programs map, "
-			    "lock or read these files, or the file system retains them.",
-			    str_bytes((double)c->cached_bytes, a, sizeof(a)),
-			    str_bytes((double)c->bytes, b, sizeof(b)), i + 1);
+		verdict_found(
+			v, share > CACHE_SHARE ? VERDICT_FAIL : VERDICT_WARN,
+			FACT(CACHE_NOT_EVICTED, (double)c->cached_bytes, (double)c->bytes, i + 1));
+		verdict_takes(v, share > CACHE_SHARE ? taken_by(share) : 0,
+			      REASON_INSTEAD_PAGE_CACHE);
 		return true;
 	}
 	return false;
@@ -172,41 +156,31 @@ static uint32_t fullest_of_served(const struct result *r)
 static void judge_start(struct verdict *v, const struct result *r, uint32_t worst)
 {
 	const struct residency *c = &r->usage[worst].cache_start;
-	double share = share_of(c);
-	uint32_t warm = 0;
-	char a[32], b[32];
+	double share = share_of(c), cached = (double)c->cached_bytes, bytes = (double)c->bytes;
+	uint32_t warm = 0, epochs = r->epochs_begun;
 
 	if (c->memory) {
-		v->level = VERDICT_WARN;
-		verdict_takes(v, TAKES_STORAGE, "memory");
-		verdict_say(v, "The dataset is on %s, which is memory: no storage was measured.",
-			    c->file_system);
+		verdict_found(v, VERDICT_WARN,
+			      fact_with(FACT(CACHE_MEMORY, false), 0, c->file_system));
+		verdict_takes(v, TAKES_STORAGE, REASON_INSTEAD_MEMORY);
 		return;
 	}
-	for (uint32_t i = 0; i < r->epochs_begun; i++)
+	for (uint32_t i = 0; i < epochs; i++)
 		warm += share_of(&r->usage[i].cache_start) > CACHE_SHARE &&
 			!device_delivered_all(r, i);
-	verdict_say(v, "%s of %s of the dataset were in the page cache before epoch %u",
-		    str_bytes((double)c->cached_bytes, a, sizeof(a)),
-		    str_bytes((double)c->bytes, b, sizeof(b)), worst + 1);
 	if (share <= CACHE_SHARE) {
-		verdict_say(v, "%s.", r->epochs_begun > 1 ? ", the maximum over all epochs" : "");
+		verdict_found(v, VERDICT_PASS,
+			      FACT(CACHE_HELD, cached, bytes, worst + 1, epochs > 1));
 		return;
 	}
 	if (device_delivered_all(r, worst)) {
-		verdict_say(v, ", but the device delivered all that training read in this epoch: "
-			       "what was cached was evicted before it was read, or is of "
-			       "evaluation.");
+		verdict_found(v, VERDICT_PASS, FACT(CACHE_HELD_UNUSED, cached, bytes, worst + 1));
 		return;
 	}
-	v->level = VERDICT_WARN;
-	verdict_takes(v, taken_by(share), "the page cache");
-	verdict_say(v, ": memory was measured%s",
-		    share >= NOT_STORAGE_SHARE ? ", not storage" : " in part");
-	if (r->epochs_begun > 1)
-		verdict_say(v, " (%u of %u epochs began with more than %.0f %% cached)", warm,
-			    r->epochs_begun, 100 * CACHE_SHARE);
-	verdict_say(v, ". storage.page_cache=cold_epochs evicts it before every epoch.");
+	verdict_found(v, VERDICT_WARN,
+		      FACT(CACHE_MEASURED, cached, bytes, worst + 1, share >= NOT_STORAGE_SHARE,
+			   epochs > 1 ? warm : (double)NAN, epochs));
+	verdict_takes(v, taken_by(share), REASON_INSTEAD_PAGE_CACHE);
 }
 
 /* Memory below the file system. */
@@ -216,25 +190,23 @@ static void judge_device(struct verdict *v, const struct result *r)
 
 	if (!t || !t->memory[0])
 		return;
-	verdict_worsen(v, VERDICT_WARN);
-	verdict_takes(v, TAKES_STORAGE, "memory");
-	verdict_say(v, "The device %s: this says nothing about storage. ", t->memory);
+	verdict_found(v, VERDICT_WARN, fact_with(FACT(CACHE_DEVICE_MEMORY), 0, t->memory));
+	verdict_takes(v, TAKES_STORAGE, REASON_INSTEAD_MEMORY);
 }
 
 static void judge_cache(const struct result *r, const struct run_metrics *m, struct verdict *v)
 {
 	const struct store_facts *base = workload_base_store(r->workload);
 	uint32_t worst, end;
-	char a[32], b[32];
 
 	(void)m;
 	judge_device(v, r);
 	worst = fullest_of_served(r);
 	if (worst == r->epochs_begun) {
-		verdict_worsen(v, VERDICT_UNKNOWN);
-		verdict_say(v, "How much of the dataset was in the page cache is unknown: %.300s.",
-			    r->usage[0].cache_start.why[0] ? r->usage[0].cache_start.why
-							   : "it was not checked");
+		verdict_found(v, VERDICT_UNKNOWN,
+			      fact_with(FACT(CACHE_UNKNOWN, false), 0,
+					r->usage[0].cache_start.why[0] ? r->usage[0].cache_start.why
+								       : "it was not checked"));
 		return;
 	}
 	if (base->flags & STORE_IS_UNCACHED) {
@@ -247,17 +219,15 @@ static void judge_cache(const struct result *r, const struct run_metrics *m, str
 	if (r->workload->storage.page_cache == PAGE_CACHE_DROP && end < r->epochs_begun) {
 		const struct residency *c = &r->usage[end].cache_end;
 
-		verdict_say(v, " Of the dataset, %s of %s remained there after epoch %u.",
-			    str_bytes((double)c->cached_bytes, a, sizeof(a)),
-			    str_bytes((double)c->bytes, b, sizeof(b)), end + 1);
+		verdict_found(
+			v, VERDICT_PASS,
+			FACT(CACHE_REMAINED, (double)c->cached_bytes, (double)c->bytes, end + 1));
 		if (too_much(c->cached_bytes, c->bytes)) {
-			verdict_worsen(v, VERDICT_WARN);
-			verdict_takes(v, TAKES_PART, "the page cache");
-			verdict_say(v, " Pages still being read ahead when a file is closed "
-				       "remain, and may serve other samples of the file.");
+			verdict_found(v, VERDICT_WARN, FACT(CACHE_REMAINS_SERVE));
+			verdict_takes(v, TAKES_PART, REASON_INSTEAD_PAGE_CACHE);
 		}
 	}
-	say_sample(v, r, &r->usage[worst].cache_start);
+	judge_sample(v, r, &r->usage[worst].cache_start);
 }
 
 extern const struct verdict_ops verdict_cache;

@@ -1,7 +1,6 @@
 /* What the times of checkpoints stand for: a disk, or memory. */
 #include <math.h>
 
-#include "base/str.h"
 #include "judge/origin.h"
 #include "judge/verdict.h"
 #include "store/store.h"
@@ -44,101 +43,74 @@ static bool has_files(const struct result *r)
 	return base->flags & STORE_HAS_FILES;
 }
 
-static void say_writes(struct verdict *v, const struct result *r, const struct sum *s)
+static void judge_writes(struct verdict *v, const struct result *r, const struct sum *s)
 {
-	char a[32], b[32];
+	bool taken = s->disk_known && (double)s->disk_bytes >= TAKEN_SHARE * (double)s->bytes;
 
-	verdict_say(v, "%llu written, %s.", (unsigned long long)s->count,
-		    str_bytes((double)s->bytes, a, sizeof(a)));
+	verdict_found(v, VERDICT_PASS,
+		      FACT(CHECKPOINT_WRITTEN, (double)s->count, (double)s->bytes,
+			   s->disk_known && has_files(r) ? (double)s->disk_bytes : (double)NAN));
 	if (!has_files(r)) {
-		verdict_worsen(v, VERDICT_WARN);
-		verdict_takes(v, TAKES_CHECKPOINT, "memory");
-		verdict_say(v, " The store '%s' keeps them in memory or discards them.",
-			    r->workload->storage.store);
-		return;
+		verdict_takes(v, TAKES_CHECKPOINT, REASON_INSTEAD_MEMORY);
+		verdict_found(v, VERDICT_WARN,
+			      fact_with(FACT(CHECKPOINT_DISCARDED), 0, r->workload->storage.store));
+	} else if (!r->workload->checkpoint.fsync) {
+		if (taken)
+			return;
+		verdict_takes(v, TAKES_CHECKPOINT, REASON_INSTEAD_PAGE_CACHE);
+		verdict_found(v, VERDICT_WARN, FACT(CHECKPOINT_NOT_SYNCED));
+	} else if (!s->disk_known) {
+		verdict_found(v, VERDICT_UNKNOWN, FACT(CHECKPOINT_NO_DISK));
+	} else if (taken) {
+		verdict_found(v, VERDICT_PASS, FACT(CHECKPOINT_SYNCED));
+	} else {
+		verdict_takes(v, TAKES_CHECKPOINT, REASON_INSTEAD_PAGE_CACHE);
+		verdict_found(v, VERDICT_WARN, FACT(CHECKPOINT_DISK_LESS));
 	}
-	if (s->disk_known)
-		verdict_say(v, " The disk received %s while they were written.",
-			    str_bytes((double)s->disk_bytes, b, sizeof(b)));
-	if (r->workload->checkpoint.fsync) {
-		if (s->disk_known && (double)s->disk_bytes < TAKEN_SHARE * (double)s->bytes) {
-			verdict_worsen(v, VERDICT_WARN);
-			verdict_takes(v, TAKES_CHECKPOINT, "the page cache");
-			verdict_say(
-				v,
-				" That is less than was written, although each file was synced.");
-		} else if (!s->disk_known) {
-			verdict_worsen(v, VERDICT_UNKNOWN);
-			verdict_say(v, " Each file was synced, but the file system has no block "
-				       "device with counters to confirm it.");
-		} else {
-			verdict_say(v, " Each file was synced before it counted as complete.");
-		}
-		return;
-	}
-	if (s->disk_known && (double)s->disk_bytes >= TAKEN_SHARE * (double)s->bytes)
-		return;
-	verdict_worsen(v, VERDICT_WARN);
-	verdict_takes(v, TAKES_CHECKPOINT, "the page cache");
-	verdict_say(v, " Checkpoints were not synced (checkpoint.fsync is false): the times are "
-		       "those of writing "
-		       "to the page cache, not to the storage.");
 }
 
-static void say_reads(struct verdict *v, const struct result *r, const struct sum *s)
+static void judge_reads(struct verdict *v, const struct result *r, const struct sum *s)
 {
-	char a[32], b[32];
+	bool known = s->process_known && has_files(r);
+	double stored = fmin((double)s->process_bytes, (double)s->bytes);
 
-	verdict_say(v, " %llu read back, %s", (unsigned long long)s->count,
-		    str_bytes((double)s->bytes, a, sizeof(a)));
-	if (!s->process_known || !has_files(r)) {
-		verdict_say(v, ".");
+	verdict_found(v, VERDICT_PASS,
+		      FACT(CHECKPOINT_READ, (double)s->count, (double)s->bytes,
+			   known ? stored : (double)NAN));
+	if (!known || (double)s->process_bytes >= GIVEN_SHARE * (double)s->bytes)
 		return;
-	}
-	verdict_say(v, ", of which %s came from the storage.",
-		    str_bytes(fmin((double)s->process_bytes, (double)s->bytes), b, sizeof(b)));
-	if ((double)s->process_bytes < GIVEN_SHARE * (double)s->bytes) {
-		verdict_worsen(v, VERDICT_WARN);
-		verdict_takes(v, TAKES_CHECKPOINT, "the page cache");
-		verdict_say(v, " The rest was still in the page cache of this machine.");
-	}
+	verdict_takes(v, TAKES_CHECKPOINT, REASON_INSTEAD_PAGE_CACHE);
+	verdict_found(v, VERDICT_WARN, FACT(CHECKPOINT_READ_CACHED));
 }
 
 /* Folders of which nothing reaches a device. */
-static void say_memory(struct verdict *v, const struct result *r)
+static void judge_memory(struct verdict *v, const struct result *r)
 {
 	const struct host_io_source *s = r->checkpoint_source;
 
 	if (!s || !has_files(r) || (!s->memory && !s->tree.memory[0]))
 		return;
-	verdict_worsen(v, VERDICT_WARN);
-	verdict_takes(v, TAKES_CHECKPOINT, "memory");
-	if (s->memory)
-		verdict_say(v, " Their folder is on %s, which is memory: no storage was measured.",
-			    s->file_system);
-	else
-		verdict_say(v, " The device %s: this says nothing about storage.", s->tree.memory);
+	verdict_takes(v, TAKES_CHECKPOINT, REASON_INSTEAD_MEMORY);
+	verdict_found(v, VERDICT_WARN,
+		      s->memory ? fact_with(FACT(CHECKPOINT_MEMORY), 0, s->file_system)
+				: fact_with(FACT(CHECKPOINT_DEVICE_MEMORY), 0, s->tree.memory));
 }
 
 /* Fewer ranks than whole copies of the model need write, and read, less than a real job would. */
-static void say_partial(struct verdict *v, const struct result *r)
+static void judge_partial(struct verdict *v, const struct result *r)
 {
 	const struct checkpoint_totals *t = &r->checkpoint_totals;
-	char a[32], b[32];
+	double ranks = (double)t->ranks, whole = (double)t->whole_ranks;
+	double bytes = (double)t->total_bytes, all = (double)t->whole_bytes;
 
 	if (t->ranks >= t->whole_ranks)
 		return;
-	verdict_say(v,
-		    " %s: %llu of the %llu ranks of the whole job, and therefore %s of the %s of a "
-		    "full checkpoint.",
-		    r->workload->checkpoint.mode == 1 ? "Subset" : "Partial model",
-		    (unsigned long long)t->ranks, (unsigned long long)t->whole_ranks,
-		    str_bytes((double)t->total_bytes, a, sizeof(a)),
-		    str_bytes((double)t->whole_bytes, b, sizeof(b)));
-	if (r->workload->checkpoint.mode == 1) /* as it was asked for */
+	if (r->workload->checkpoint.mode == 1) { /* as it was asked for */
+		verdict_found(v, VERDICT_PASS, FACT(CHECKPOINT_SUBSET, ranks, whole, bytes, all));
 		return;
-	verdict_worsen(v, VERDICT_WARN);
-	verdict_say(v, " For a full checkpoint, run a multiple of tensor x pipeline ranks.");
+	}
+	verdict_found(v, VERDICT_PASS, FACT(CHECKPOINT_PARTIAL, ranks, whole, bytes, all));
+	verdict_found(v, VERDICT_WARN, FACT(CHECKPOINT_FULL));
 }
 
 static void judge_checkpoint(const struct result *r, const struct run_metrics *m, struct verdict *v)
@@ -152,21 +124,18 @@ static void judge_checkpoint(const struct result *r, const struct run_metrics *m
 		load = sum_of(r, true, &unfinished);
 	}
 	if (save.count + load.count + unfinished == 0) {
-		v->level = VERDICT_WARN;
-		verdict_say(v, "Checkpoints are enabled, but none was due.");
+		verdict_found(v, VERDICT_WARN, FACT(CHECKPOINT_NONE));
 		return;
 	}
 	if (save.count)
-		say_writes(v, r, &save);
+		judge_writes(v, r, &save);
 	if (load.count)
-		say_reads(v, r, &load);
-	say_memory(v, r);
+		judge_reads(v, r, &load);
+	judge_memory(v, r);
 	origin_judge_checkpoints(v, r);
-	say_partial(v, r);
-	if (unfinished) {
-		verdict_worsen(v, VERDICT_FAIL);
-		verdict_say(v, " %llu remained incomplete.", (unsigned long long)unfinished);
-	}
+	judge_partial(v, r);
+	if (unfinished)
+		verdict_found(v, VERDICT_FAIL, FACT(CHECKPOINT_INCOMPLETE, (double)unfinished));
 }
 
 extern const struct verdict_ops verdict_checkpoint;

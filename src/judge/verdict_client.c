@@ -1,7 +1,6 @@
 /* Whether the machine that emulates the accelerators was itself the limit. */
 #include <math.h>
 
-#include "base/str.h"
 #include "judge/cpu_loss.h"
 #include "judge/limit_io.h"
 #include "judge/verdict.h"
@@ -69,73 +68,53 @@ static void judge_workers(struct verdict *v, const struct result *r)
 	share = busy / (wall * workers);
 	if (share <= WORKER_BUSY_SHARE || cpu / busy <= WORKER_CPU_SHARE)
 		return;
-	verdict_worsen(v, VERDICT_WARN);
-	verdict_say(v,
-		    " The workers (%.0f) were busy %.0f %% of the time, %.0f %% of that on the "
-		    "CPU: they spend their time computing (checksums, decoding, copying), not "
-		    "waiting for the store.",
-		    workers, fmin(100, 100 * share), fmin(100, 100 * cpu / busy));
+	verdict_found(v, VERDICT_WARN,
+		      FACT(CLIENT_WORKERS, workers, fmin(1, share), fmin(1, cpu / busy)));
 }
 
 /* Threads without a processor: nothing is said of little, except that it could not be measured. */
 static void judge_waits(struct verdict *v, const struct result *r, bool eval)
 {
-	const char *phase = eval ? "evaluation" : "training";
+	enum verdict_level lost;
 	struct cpu_loss l;
 	struct fact taker;
-	char who[256];
 	bool stood;
 
 	cpu_loss_of(r, eval, &l);
 	if (!l.measured)
 		return;
 	stood = l.stopped_s + l.frozen_s > 0;
-	if (!l.known && !eval) {
-		verdict_worsen(v, VERDICT_UNKNOWN);
-		verdict_say(v, " This kernel does not say how long threads waited for a processor "
-			       "(/proc/self/schedstat).");
-	}
-	if (l.steal_share >= STEAL_WARN) {
-		verdict_worsen(v, VERDICT_WARN);
-		verdict_say(v,
-			    " In %s, the hypervisor took %.0f %% of the processors' time "
-			    "(steal).",
-			    phase, 100 * l.steal_share);
-	}
+	if (!l.known && !eval)
+		verdict_found(v, VERDICT_UNKNOWN, FACT(CLIENT_NOT_TOLD));
+	if (l.steal_share >= STEAL_WARN)
+		verdict_found(v, VERDICT_WARN, FACT(CLIENT_STEAL, l.steal_share, eval));
 	if (l.lost_share < LOST_WARN && !(stood && l.lost_share >= STOOD_WARN)) {
 		if (l.known && l.lost_share >= STOOD_WARN)
-			verdict_say(v, " Waiting for a processor took %.1f %% of the %s time.",
-				    100 * l.lost_share, phase);
+			verdict_found(v, VERDICT_PASS,
+				      FACT(CLIENT_WAITED, 100 * l.lost_share, eval));
 		return;
 	}
 	/* that its own threads wait for each other is for the limit and the use of processors */
-	if (l.taker != CPU_TAKEN_BY_SELF)
-		verdict_worsen(v, cpu_loss_spoils(&l) ? VERDICT_FAIL : VERDICT_WARN);
-	verdict_say(v, " In %s, threads had no processor for %.1f %% of the time", phase,
-		    100 * l.lost_share);
-	if (l.known && l.waited_s > 0 && !stood)
-		verdict_say(v,
-			    " (they waited %.3g s, %.0f %% of the time in which they could have "
-			    "run)",
-			    l.waited_s, 100 * l.wanted_share);
-	verdict_say(v, ".");
+	lost = l.taker == CPU_TAKEN_BY_SELF ? VERDICT_PASS
+	       : cpu_loss_spoils(&l)        ? VERDICT_FAIL
+					    : VERDICT_WARN;
+	verdict_found(v, lost,
+		      FACT(CLIENT_LOST, 100 * l.lost_share,
+			   l.known && l.waited_s > 0 && !stood ? l.waited_s : NAN, l.wanted_share,
+			   eval));
 	if (cpu_loss_fact(r, &l, &taker))
-		verdict_say(v, " %s", words_of(&taker, WORDS_LONG, who, sizeof(who)));
+		verdict_found(v, lost, taker);
 	if (cpu_loss_spoils(&l))
-		verdict_say(v, " The result describes this machine, not the storage.");
+		verdict_found(v, lost, FACT(CLIENT_SPOILT));
 }
 
 static void judge_io_limit(struct verdict *v, const struct result *r)
 {
 	struct fact f;
-	char text[256];
 	bool reached;
 
-	if (!io_group_fact(r, &reached, &f))
-		return;
-	if (reached)
-		verdict_worsen(v, VERDICT_WARN);
-	verdict_say(v, " %s", words_of(&f, WORDS_LONG, text, sizeof(text)));
+	if (io_group_fact(r, &reached, &f))
+		verdict_found(v, reached ? VERDICT_WARN : VERDICT_PASS, f);
 }
 
 /* In training the steps themselves have to show it: threads that are still awake meet faster. */
@@ -149,12 +128,9 @@ static void judge_barrier(struct verdict *v, const struct result *r)
 	seen = (d->mean_s[TIME_COLLECTIVE] + d->late_barrier_s) / (double)d->common_steps / step;
 	if (!(seen > BARRIER_WARN))
 		return;
-	verdict_worsen(v, VERDICT_WARN);
-	verdict_say(
-		v,
-		" The barrier that ends a step takes %.3g ms by itself (%s), %.1f %% of a step: "
-		"with fewer processes, each with more accelerators, it takes less.",
-		1e3 * r->barrier.median_s, result_barrier_way(&r->barrier), 100 * share);
+	verdict_found(v, VERDICT_WARN,
+		      fact_with(FACT(CLIENT_BARRIER, r->barrier.median_s, 100 * share), 0,
+				result_barrier_way(&r->barrier)));
 }
 
 static void judge_client(const struct result *r, const struct run_metrics *m, struct verdict *v)
@@ -163,7 +139,6 @@ static void judge_client(const struct result *r, const struct run_metrics *m, st
 	double cpus = cpus_of(r);
 	double busy = 0, own = 0, memory = memory_gib_of(r) * 1073741824.0;
 	bool known = false;
-	char a[32], b[32];
 
 	(void)m;
 	for (uint32_t i = 0; r->usage && i < r->epochs_done; i++) {
@@ -176,42 +151,29 @@ static void judge_client(const struct result *r, const struct run_metrics *m, st
 		own = fmax(own, ((double)u->cpu_ns - result_framework_ns(r, i, false)) /
 					(double)u->wall_ns / cpus);
 	}
-	if (known) {
-		verdict_say(v, "%.0f %% of %.3g cores", 100 * busy, cpus);
-		if (r->nodes > 1)
-			verdict_say(v, " on %u hosts", r->nodes);
-		else if (cpus < h->cpu_count)
-			verdict_say(v, " (of %d; this process is limited to these)", h->cpu_count);
-		verdict_say(v, " were busy in the busiest epoch");
-	} else {
-		v->level = VERDICT_UNKNOWN;
-		verdict_say(v, "No epoch was completed, so CPU use is unknown");
-	}
-	verdict_say(v, "; peak memory use was %s of %s.",
-		    str_bytes((double)r->peak_rss_bytes, a, sizeof(a)),
-		    str_bytes(memory, b, sizeof(b)));
+	if (known)
+		verdict_found(v, VERDICT_PASS,
+			      FACT(CLIENT_BUSY, busy, cpus,
+				   r->nodes > 1 ? (double)r->nodes : (double)NAN,
+				   r->nodes <= 1 && cpus < h->cpu_count ? (double)h->cpu_count
+									: (double)NAN,
+				   (double)r->peak_rss_bytes, memory));
+	else
+		verdict_found(v, VERDICT_UNKNOWN,
+			      FACT(CLIENT_NO_EPOCH, (double)r->peak_rss_bytes, memory));
 	if (busy > own + 0.005)
-		verdict_say(v,
-			    " %.0f %% of the cores is the framework's own code "
-			    "(framework.costs), which a real run spends, too.",
-			    100 * (busy - own));
-	if (own > CPU_BUSY_SHARE) {
-		verdict_worsen(v, VERDICT_WARN);
-		verdict_say(v, " The CPU of this machine, not the storage, may be the bottleneck.");
-	}
+		verdict_found(v, VERDICT_PASS, FACT(CLIENT_FRAMEWORK, busy - own));
+	if (own > CPU_BUSY_SHARE)
+		verdict_found(v, VERDICT_WARN, FACT(CLIENT_CPU));
 	judge_waits(v, r, false);
 	judge_waits(v, r, true);
-	if (r->workload->run.measure == MEASURE_NONE) {
-		verdict_worsen(v, VERDICT_UNKNOWN);
-		verdict_say(v, " Waits for a processor were not measured (run.measure=none).");
-	}
+	if (r->workload->run.measure == MEASURE_NONE)
+		verdict_found(v, VERDICT_UNKNOWN, FACT(CLIENT_NOT_MEASURED));
 	judge_io_limit(v, r);
 	judge_workers(v, r);
 	judge_barrier(v, r);
-	if (memory > 0 && (double)r->peak_rss_bytes > MEMORY_SHARE * memory) {
-		verdict_worsen(v, VERDICT_WARN);
-		verdict_say(v, " Memory was nearly full: the results may include swapping.");
-	}
+	if (memory > 0 && (double)r->peak_rss_bytes > MEMORY_SHARE * memory)
+		verdict_found(v, VERDICT_WARN, FACT(CLIENT_MEMORY));
 }
 
 extern const struct verdict_ops verdict_client;

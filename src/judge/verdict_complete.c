@@ -3,18 +3,19 @@
 
 static void judge_complete(const struct result *r, const struct run_metrics *m, struct verdict *v)
 {
+	bool ended = r->status == RUN_INTERRUPTED;
+	struct fact f;
+
 	(void)m;
 	if (r->status == RUN_COMPLETE)
 		return;
-	v->level = VERDICT_FAIL;
-	verdict_say(v, "The run %s", r->status == RUN_INTERRUPTED ? "was interrupted" : "failed");
 	if (r->checkpointed && !r->trained)
-		verdict_say(v, "; only complete checkpoints are included below.");
+		f = ended ? FACT(COMPLETE_CHECKPOINTS_INTERRUPTED)
+			  : FACT(COMPLETE_CHECKPOINTS_FAILED);
 	else
-		verdict_say(v, " after %u of %u epochs; only completed epochs are included below.",
-			    r->epochs_done, r->epochs_planned);
-	if (r->reason.text[0])
-		verdict_say(v, " Reason: %.400s", r->reason.text);
+		f = ended ? FACT(COMPLETE_INTERRUPTED, r->epochs_done, r->epochs_planned)
+			  : FACT(COMPLETE_FAILED, r->epochs_done, r->epochs_planned);
+	verdict_found(v, VERDICT_FAIL, fact_with_clause(f, 0, r->reason.text));
 }
 
 extern const struct verdict_ops verdict_complete;

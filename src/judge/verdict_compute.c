@@ -10,29 +10,20 @@ static void judge_compute(const struct result *r, const struct run_metrics *m, s
 {
 	double nominal = r->workload->train.computation_time.a, share, late, change;
 	const struct decomposition *d = &r->judged.time;
-	bool no_cpu;
 
 	if (!m->overshoot_known)
 		return;
 	share = m->compute_overshoot_mean_s / nominal;
 	late = d->ranks ? m->compute_overshoot_mean_s * (double)d->steps / d->ranks : 0;
 	change = d->wall_s > 0 ? late / d->wall_s : 0;
-	verdict_say(v,
-		    "The emulated computation time of %.6g s was exceeded by %.3f ms on average "
-		    "(%.2f %%), by %.3f ms at most.",
-		    nominal, 1e3 * m->compute_overshoot_mean_s, 100 * share,
-		    1e3 * m->compute_overshoot_max_s);
-	if (fabs(change) <= CHANGE_SHARE)
-		return;
-	v->level = VERDICT_WARN;
-	no_cpu = d->late_compute_s >= NO_CPU_SHARE * late;
-	verdict_say(v,
-		    " That is %.1f %% of the training time: AU%s is up to %.1f points too high, or "
-		    "throughput up to %.1f %% too low, because %s.",
-		    100 * change, no_cpu ? " by DLIO's definition" : "", 100 * change, 100 * change,
-		    no_cpu ? "threads had no processor when they should have gone on (whole-run AU "
-			     "does not count this time as computation)"
-			   : "this machine wakes threads late");
+	verdict_found(v, VERDICT_PASS,
+		      FACT(COMPUTE_TOOK, nominal, m->compute_overshoot_mean_s, 100 * share,
+			   m->compute_overshoot_max_s));
+	if (fabs(change) > CHANGE_SHARE)
+		verdict_found(v, VERDICT_WARN,
+			      d->late_compute_s >= NO_CPU_SHARE * late
+				      ? FACT(COMPUTE_NO_PROCESSOR, 100 * change)
+				      : FACT(COMPUTE_LATE, 100 * change));
 }
 
 extern const struct verdict_ops verdict_compute;

@@ -1,19 +1,15 @@
 /* Whether the files are those of the workload, and hold what they should. */
 #include <ctype.h>
+#include <stdio.h>
 
 #include "judge/verdict.h"
 
 /* More than this of what was looked at, and a run reads something else than its dataset. */
 static const double WRONG_SHARE = 0.10;
 
-static const char *plural(uint64_t n, const char *one, const char *many)
+static enum verdict_level level_of(uint64_t n, uint64_t of)
 {
-	return n == 1 ? one : many;
-}
-
-static void worsen_by_share(struct verdict *v, uint64_t n, uint64_t of)
-{
-	verdict_worsen(v, (double)n > WRONG_SHARE * (double)of ? VERDICT_FAIL : VERDICT_WARN);
+	return (double)n > WRONG_SHARE * (double)of ? VERDICT_FAIL : VERDICT_WARN;
 }
 
 /* ---- names and extents ---- */
@@ -22,131 +18,103 @@ static void judge_links(struct verdict *v, const struct survey *s)
 {
 	if (s->distinct == s->named)
 		return;
-	worsen_by_share(v, s->named - s->distinct, s->named);
-	verdict_takes(v, TAKES_PART, "the page cache");
-	verdict_say(v,
-		    " The %llu names checked are links to %llu %s: what is read of one is in the "
-		    "page cache for the others.",
-		    (unsigned long long)s->named, (unsigned long long)s->distinct,
-		    plural(s->distinct, "file", "files"));
+	verdict_found(v, level_of(s->named - s->distinct, s->named),
+		      FACT(DATASET_LINKS, (double)s->named, (double)s->distinct));
+	verdict_takes(v, TAKES_PART, REASON_INSTEAD_PAGE_CACHE);
 }
 
 static void judge_extents(struct verdict *v, const struct survey *s)
 {
-	unsigned long long mapped = s->mapped;
+	double mapped = (double)s->mapped;
 
 	if (s->hole_files) {
-		worsen_by_share(v, s->hole_bytes, s->mapped_bytes);
+		verdict_found(v, level_of(s->hole_bytes, s->mapped_bytes),
+			      FACT(DATASET_HOLES, (double)s->hole_files, mapped,
+				   100 * (double)s->hole_bytes / (double)s->mapped_bytes));
 		verdict_takes(v, s->hole_bytes > s->mapped_bytes / 2 ? TAKES_STORAGE : TAKES_PART,
-			      "holes in files");
-		verdict_say(
-			v,
-			" %llu of %llu files checked have holes, %.3g %% of all bytes: reads of "
-			"them do not reach the device.",
-			(unsigned long long)s->hole_files, mapped,
-			100 * (double)s->hole_bytes / (double)s->mapped_bytes);
+			      REASON_INSTEAD_HOLES);
 	}
 	if (s->twin_files && s->distinct == s->named) {
-		worsen_by_share(v, s->twin_files, s->mapped);
-		verdict_takes(v, TAKES_PART, "the same blocks again");
-		verdict_say(v,
-			    " %llu of %llu files checked have the same blocks as others of them "
-			    "(reflinks): the device holds them once.",
-			    (unsigned long long)s->twin_files, mapped);
+		verdict_found(v, level_of(s->twin_files, s->mapped),
+			      FACT(DATASET_TWINS, (double)s->twin_files, mapped));
+		verdict_takes(v, TAKES_PART, REASON_INSTEAD_SAME_BLOCKS);
 	} else if (s->shared_files && s->distinct == s->named) {
-		verdict_say(v,
-			    " %llu of %llu files checked share blocks with a snapshot or with "
-			    "files that were not checked.",
-			    (unsigned long long)s->shared_files, mapped);
+		verdict_found(v, VERDICT_PASS,
+			      FACT(DATASET_SHARED, (double)s->shared_files, mapped));
 	}
 	if (s->sparse_files) {
-		worsen_by_share(v, s->sparse_files, s->counted);
-		verdict_takes(v, TAKES_PART, "holes in files");
-		verdict_say(v,
-			    " %llu of %llu files checked have fewer blocks than bytes: holes, or "
-			    "compression.",
-			    (unsigned long long)s->sparse_files, (unsigned long long)s->counted);
+		verdict_found(v, level_of(s->sparse_files, s->counted),
+			      FACT(DATASET_SPARSE, (double)s->sparse_files, (double)s->counted));
+		verdict_takes(v, TAKES_PART, REASON_INSTEAD_HOLES);
 	}
 	if (s->compressed_files)
-		verdict_say(v,
-			    " The file system compresses %llu of %llu files checked: the device "
-			    "delivers less than they hold.",
-			    (unsigned long long)s->compressed_files, mapped);
+		verdict_found(v, VERDICT_PASS,
+			      FACT(DATASET_COMPRESSED, (double)s->compressed_files, mapped));
 	if (s->inline_files)
-		verdict_say(v,
-			    " %llu of %llu files checked are so small that they are kept in the "
-			    "metadata of the file system.",
-			    (unsigned long long)s->inline_files, mapped);
+		verdict_found(v, VERDICT_PASS,
+			      FACT(DATASET_INLINE, (double)s->inline_files, mapped));
 }
 
 /* ---- content ---- */
 
-static void say_kind(struct verdict *v, uint64_t n, bool *any, const char *one, const char *many)
+static void judge_wrong(struct verdict *v, const struct survey *s, uint64_t wrong)
 {
-	if (n == 0)
-		return;
-	verdict_say(v, "%s%llu %s", *any ? ", " : "", (unsigned long long)n, plural(n, one, many));
-	*any = true;
-}
+	enum verdict_level level = level_of(wrong, s->files);
 
-static void say_kinds(struct verdict *v, const struct survey *s)
-{
-	bool any = false;
-
-	say_kind(v, s->zero_files, &any, "contains only zeros", "contain only zeros");
-	say_kind(v, s->constant_files, &any, "repeats one byte", "repeat one byte");
-	say_kind(v, s->copied_files, &any, "has the content of another",
-		 "have the content of others");
-	if (s->derivable)
-		say_kind(v, s->other_files, &any, "has other content", "have other content");
+	verdict_found(v, level,
+		      fact_with(FACT(DATASET_DIFFERS, (double)s->samples, (double)s->files,
+				     s->out_of_time),
+				0,
+				/* where nothing is known of the content, no byte is the first
+				 * that differs */
+				s->derivable ? s->first : ""));
+	verdict_takes(v, TAKES_CONTENT, REASON_NONE);
+	if (s->zero_files)
+		verdict_found(v, level, FACT(DATASET_ZEROS, (double)s->zero_files));
+	if (s->constant_files)
+		verdict_found(v, level, FACT(DATASET_CONSTANT, (double)s->constant_files));
+	if (s->copied_files)
+		verdict_found(v, level, FACT(DATASET_COPIED, (double)s->copied_files));
+	if (s->derivable && s->other_files)
+		verdict_found(v, level, FACT(DATASET_OTHER, (double)s->other_files));
 }
 
 static void judge_content(struct verdict *v, const struct survey *s)
 {
-	uint64_t hollow = s->zero_files + s->constant_files + s->copied_files;
-	uint64_t wrong = hollow + (s->derivable ? s->other_files : 0);
+	uint64_t wrong = s->zero_files + s->constant_files + s->copied_files +
+			 (s->derivable ? s->other_files : 0);
 
 	if (s->failed_files)
-		verdict_say(v, " %llu %s could not be compared.",
-			    (unsigned long long)s->failed_files,
-			    plural(s->failed_files, "file", "files"));
+		verdict_found(v, VERDICT_PASS, FACT(DATASET_NOT_COMPARED, (double)s->failed_files));
 	if (s->samples == 0)
 		return;
-	verdict_say(v, " Content of %llu %s in %llu %s compared%s", (unsigned long long)s->samples,
-		    plural(s->samples, "sample", "samples"), (unsigned long long)s->files,
-		    plural(s->files, "file", "files"),
-		    s->out_of_time ? " (reading more took too long)" : "");
-	if (wrong) {
-		worsen_by_share(v, wrong, s->files);
-		verdict_takes(v, TAKES_CONTENT, NULL);
-		verdict_say(v, ": ");
-		say_kinds(v, s);
-		/* where nothing is known of the content, no byte is the first that differs */
-		if (s->derivable && s->first[0])
-			verdict_say(v, " (%.200s)", s->first);
-		verdict_say(v, ".");
-	} else if (s->derivable) {
-		verdict_say(v, ": as generated.");
-	} else {
-		verdict_say(v, ": it is not Stoker's; no two files are the same, and none repeats "
-			       "one byte.");
-	}
+	if (wrong)
+		judge_wrong(v, s, wrong);
+	else
+		verdict_found(v, VERDICT_PASS,
+			      s->derivable ? FACT(DATASET_AS_GENERATED, (double)s->samples,
+						  (double)s->files, s->out_of_time)
+					   : FACT(DATASET_FOREIGN, (double)s->samples,
+						  (double)s->files, s->out_of_time));
 }
 
 static void judge_dataset(const struct result *r, const struct run_metrics *m, struct verdict *v)
 {
 	const struct survey *s = &r->presence.survey;
+	char note[sizeof(r->presence.note)];
 
 	(void)m;
 	if (!r->presence.note[0]) {
-		v->level = VERDICT_UNKNOWN;
-		verdict_say(v, "The dataset was not checked against the workload.");
+		verdict_found(v, VERDICT_UNKNOWN, FACT(DATASET_UNCHECKED));
 		return;
 	}
-	verdict_say(v, "%c%s", toupper((unsigned char)r->presence.note[0]), r->presence.note + 1);
-	verdict_close(v);
-	if (r->presence.how == PRESENCE_SIZES && r->presence.sizes_checked == 0)
-		v->level = VERDICT_WARN;
+	snprintf(note, sizeof(note), "%s", r->presence.note);
+	note[0] = (char)toupper((unsigned char)note[0]);
+	verdict_found(v,
+		      r->presence.how == PRESENCE_SIZES && r->presence.sizes_checked == 0
+			      ? VERDICT_WARN
+			      : VERDICT_PASS,
+		      fact_with_clause(FACT(DATASET_FOUND), 0, note));
 	judge_content(v, s);
 	judge_links(v, s);
 	judge_extents(v, s);

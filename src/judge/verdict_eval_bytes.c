@@ -1,6 +1,7 @@
 /* Whether the bytes of evaluations are those of their samples, and whether the device delivered
  * them. */
-#include "base/str.h"
+#include <math.h>
+
 #include "judge/ledger.h"
 #include "judge/origin.h"
 #include "judge/uncounted.h"
@@ -62,76 +63,61 @@ static void judge_device(struct verdict *v, const struct result *r, const struct
 	bool direct = workload_base_store(r->workload)->flags & STORE_IS_UNCACHED;
 	double share = s->returned > 0 ? s->device / s->returned : 0;
 	const struct uncounted u = {
-		.files = "the evaluation files",
-		.before = "evaluations",
+		.eval = true,
 		.cached_share = s->looked_known && s->looked > 0 ? s->cached / s->looked : -1,
 		.direct = direct};
-	char a[32];
 
 	if (!(workload_base_store(r->workload)->flags & STORE_HAS_FILES))
 		return;
 	if (!s->device_known || !(s->returned > 0)) {
-		verdict_worsen(v, VERDICT_UNKNOWN);
-		verdict_say(v, " The kernel does not report what the device delivered.");
+		verdict_found(v, VERDICT_UNKNOWN, FACT(BYTES_NOT_REPORTED));
 		return;
 	}
 	if (share < CACHE_SHARE && counts_nothing(r, s)) {
 		uncounted_judge(v, r, &u);
 		return;
 	}
-	verdict_say(v, " The device delivered %.0f %% of that (%s)", 100 * share,
-		    str_bytes(s->device, a, sizeof(a)));
+	verdict_found(v, VERDICT_PASS, FACT(BYTES_DEVICE, share, s->device));
 	if (share >= DEVICE_SHARE) {
-		if (!origin_judge_device(v, r, ", but"))
-			verdict_say(v, ".");
+		origin_judge_device(v, r);
 		return;
 	}
-	verdict_worsen(v, VERDICT_WARN);
 	if (direct) {
-		verdict_say(v, ": O_DIRECT bypassed the page cache of this machine: the file "
-			       "system has a cache of its own, holes or compressed files.");
+		verdict_found(v, VERDICT_WARN, FACT(BYTES_DIRECT));
 		return;
 	}
-	verdict_takes(v, share < CACHE_SHARE ? TAKES_STORAGE : TAKES_PART, "the page cache");
+	verdict_takes(v, share < CACHE_SHARE ? TAKES_STORAGE : TAKES_PART,
+		      REASON_INSTEAD_PAGE_CACHE);
 	if (uncounted_are_links(r, DATASET_EVAL)) {
-		verdict_say(v, ": ");
-		uncounted_say_links(v, r);
+		verdict_found(v, VERDICT_WARN, uncounted_links(r));
 		return;
 	}
-	verdict_say(v, share < CACHE_SHARE ? ": the page cache, not the storage, was measured."
-					   : ": the page cache served the rest.");
+	verdict_found(v, VERDICT_WARN,
+		      share < CACHE_SHARE ? FACT(BYTES_CACHE) : FACT(BYTES_CACHE_PART, 1 - share));
 	if (s->cold && share < CACHE_SHARE)
-		verdict_say(v,
-			    " It held %.2g %% of the files before: they were read into it during "
-			    "an evaluation, by another program or under other names.",
-			    100 * u.cached_share);
+		verdict_found(v, VERDICT_WARN,
+			      FACT(BYTES_OTHER_READER, 100 * u.cached_share, true));
 }
 
 static void judge_eval_bytes(const struct result *r, const struct run_metrics *m, struct verdict *v)
 {
 	const struct dataset *d = r->dataset;
 	struct eval_bytes s;
-	char a[32], b[32];
 	double expected;
 
 	if (m->evals == 0 || r->workload->run.measure == MEASURE_NONE || !r->judged.epoch)
 		return;
 	s = sum_of(r, m);
-	verdict_say(v, "%s of evaluation samples delivered (decoded)",
-		    str_bytes(s.payload, a, sizeof(a)));
-	if (s.returned_known)
-		verdict_say(v, "; %s of bytes in files returned",
-			    str_bytes(s.returned, b, sizeof(b)));
-	verdict_say(v, ".");
+	verdict_found(
+		v, VERDICT_PASS,
+		FACT(BYTES_EVAL_MOVED, s.payload, s.returned_known ? s.returned : (double)NAN));
 	if (d && !d->drawn && s.samples > 0 && d->files[DATASET_EVAL] &&
 	    r->workload->reader.read_type != READ_MEMORY) {
 		expected = (double)dataset_sample_bytes(d, DATASET_EVAL, 0);
 		if (s.payload != expected * s.samples) {
-			verdict_worsen(v, VERDICT_FAIL);
-			verdict_say(v, " Samples had %s on average, but the workload specifies %s.",
-				    str_bytes(s.payload / s.samples, a, sizeof(a)),
-				    str_bytes(expected, b, sizeof(b)));
-			verdict_takes(v, TAKES_CONTENT, NULL);
+			verdict_found(v, VERDICT_FAIL,
+				      FACT(BYTES_SIZE, s.payload / s.samples, expected));
+			verdict_takes(v, TAKES_CONTENT, REASON_NONE);
 		}
 	}
 	judge_device(v, r, &s);

@@ -1,5 +1,6 @@
 /* What the page cache held of the evaluation files before each evaluation. */
-#include "base/str.h"
+#include <math.h>
+
 #include "judge/verdict.h"
 #include "store/store.h"
 
@@ -24,7 +25,6 @@ static void judge_eval_cache(const struct result *r, const struct run_metrics *m
 {
 	const struct residency *most = NULL;
 	uint32_t at = 0, evaluations = 0, warm = 0;
-	char a[32], b[32];
 	double share;
 
 	/* O_DIRECT goes past whatever is there */
@@ -43,43 +43,29 @@ static void judge_eval_cache(const struct result *r, const struct run_metrics *m
 		}
 	}
 	if (!most) {
-		v->level = VERDICT_UNKNOWN;
-		verdict_say(v,
-			    "How much of the evaluation files was in the page cache is unknown.");
+		verdict_found(v, VERDICT_UNKNOWN, FACT(CACHE_UNKNOWN, true));
 		return;
 	}
 	if (most->memory) {
-		v->level = VERDICT_WARN;
-		verdict_say(v,
-			    "The evaluation files are on %s, which is memory: no storage was "
-			    "measured.",
-			    most->file_system);
-		verdict_takes(v, TAKES_STORAGE, "memory");
+		verdict_found(v, VERDICT_WARN,
+			      fact_with(FACT(CACHE_MEMORY, true), 0, most->file_system));
+		verdict_takes(v, TAKES_STORAGE, REASON_INSTEAD_MEMORY);
 		return;
 	}
 	share = share_of(most);
-	verdict_say(v,
-		    "%s of %s of the evaluation files were in the page cache before the "
-		    "evaluation of epoch %u%s",
-		    str_bytes((double)most->cached_bytes, a, sizeof(a)),
-		    str_bytes((double)most->bytes, b, sizeof(b)), at + 1,
-		    evaluations > 1 ? ", the maximum" : "");
-	if (was_evicted(r, at) && share > EVICTED_SHARE && most->cached_bytes > 65536) {
-		v->level = share > CACHE_SHARE ? VERDICT_FAIL : VERDICT_WARN;
-		verdict_say(v, ", although storage.page_cache should have kept them out of it");
-	}
-	if (share <= CACHE_SHARE) {
-		verdict_close(v);
+	verdict_found(v, VERDICT_PASS,
+		      FACT(CACHE_EVAL_HELD, (double)most->cached_bytes, (double)most->bytes, at + 1,
+			   evaluations > 1));
+	if (was_evicted(r, at) && share > EVICTED_SHARE && most->cached_bytes > 65536)
+		verdict_found(v, share > CACHE_SHARE ? VERDICT_FAIL : VERDICT_WARN,
+			      FACT(CACHE_EVAL_NOT_EVICTED));
+	if (share <= CACHE_SHARE)
 		return;
-	}
-	verdict_worsen(v, VERDICT_WARN);
-	verdict_say(v, ": the evaluation measured memory%s",
-		    share >= NOT_STORAGE_SHARE ? ", not storage" : " in part");
-	if (evaluations > 1)
-		verdict_say(v, " (%u of %u evaluations began with more than %.0f %% cached)", warm,
-			    evaluations, 100 * CACHE_SHARE);
-	verdict_close(v);
-	verdict_takes(v, share >= NOT_STORAGE_SHARE ? TAKES_STORAGE : TAKES_PART, "the page cache");
+	verdict_found(v, VERDICT_WARN,
+		      FACT(CACHE_EVAL_MEASURED, share >= NOT_STORAGE_SHARE,
+			   evaluations > 1 ? warm : (double)NAN, evaluations));
+	verdict_takes(v, share >= NOT_STORAGE_SHARE ? TAKES_STORAGE : TAKES_PART,
+		      REASON_INSTEAD_PAGE_CACHE);
 }
 
 extern const struct verdict_ops verdict_eval_cache;

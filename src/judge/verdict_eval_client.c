@@ -37,18 +37,13 @@ static void judge_eval_client(const struct result *r, const struct run_metrics *
 	}
 	if (at == 0)
 		return;
-	verdict_say(v, "%.0f %% of %.3g cores were busy in the busiest evaluation (epoch %u).",
-		    100 * busy, cpus, at);
+	verdict_found(v, VERDICT_PASS, FACT(CLIENT_EVAL_BUSY, busy, cpus, at));
 	if (busy > own + 0.005)
-		verdict_say(v,
-			    " %.0f %% of the cores is the framework's own code "
-			    "(framework.costs), which a real run spends, too.",
-			    100 * (busy - own));
+		verdict_found(v, VERDICT_PASS, FACT(CLIENT_FRAMEWORK, busy - own));
 	if (own <= CPU_BUSY_SHARE)
 		return;
-	verdict_worsen(v, VERDICT_WARN);
-	verdict_say(v, " The CPU of this machine, not the storage, may be the bottleneck.");
-	verdict_takes(v, TAKES_CLIENT, NULL);
+	verdict_found(v, VERDICT_WARN, FACT(CLIENT_CPU));
+	verdict_takes(v, TAKES_CLIENT, REASON_NONE);
 }
 
 extern const struct verdict_ops verdict_eval_client;

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "judge/run_length.h"
-#include "judge/say_change.h"
+#include "judge/change_facts.h"
 #include "judge/window.h"
 
 static const double GAP_POINTS = 2;   /* AU above that of all steps that is still no trap */
@@ -43,63 +43,44 @@ static void judge_length(struct verdict *v, const struct result *r, const struct
 	double whole = r->judged.eval_steady.whole_au,
 	       gap = m->eval_au.mean - whole - r->judged.eval_steady.late_percent;
 
-	if (gap > GAP_POINTS && queue >= RUN_LENGTH_QUEUE_MOST) {
+	if (gap > GAP_POINTS && queue >= RUN_LENGTH_QUEUE_MOST)
 		/* beside training, these are not the numbers that a target is for */
-		verdict_worsen(v, r->only_evaluated ? VERDICT_FAIL : VERDICT_WARN);
-		verdict_say(
-			v,
-			"Not steady: %llu steps in each evaluation, %llu batches prefetched. AU "
-			"of evaluation over all steps is %.1f %%; by DLIO's definition, %.1f %%, "
-			"it describes the prefetch queue. At least %llu steps are needed.",
-			(unsigned long long)steps, (unsigned long long)ahead, whole,
-			m->eval_au.mean, (unsigned long long)run_length_needed(ahead, out));
-	} else if (gap > GAP_POINTS && queue > RUN_LENGTH_QUEUE_NOTICED) {
-		verdict_worsen(v, VERDICT_WARN);
-		verdict_say(v,
-			    "Barely steady: %.0f %% of the measured steps of an evaluation can be "
-			    "served by the %llu prefetched batches. AU over all steps is %.1f %%, "
-			    "%.1f %% by DLIO's definition.",
-			    100 * queue, (unsigned long long)ahead, whole, m->eval_au.mean);
-	} else if (start_points(r, m, gap) > START_POINTS) {
-		verdict_worsen(v, VERDICT_WARN);
-		verdict_say(v,
-			    "Steady after a slow start: AU of evaluation over all steps is %.1f "
-			    "%%; by DLIO's definition, %.1f %%, it leaves out the first step.",
-			    whole, m->eval_au.mean);
-	} else {
-		verdict_say(v,
-			    "%llu steps in each evaluation, %llu batches prefetched; AU over all "
-			    "steps is %.1f %%, %.1f %% by DLIO's definition; %.1f samples/s.",
-			    (unsigned long long)steps, (unsigned long long)ahead, whole,
-			    m->eval_au.mean, m->eval_throughput.mean);
-	}
+		verdict_found(v, r->only_evaluated ? VERDICT_FAIL : VERDICT_WARN,
+			      FACT(EVALUATION_QUEUE, (double)steps, (double)ahead, whole,
+				   m->eval_au.mean, (double)run_length_needed(ahead, out)));
+	else if (gap > GAP_POINTS && queue > RUN_LENGTH_QUEUE_NOTICED)
+		verdict_found(
+			v, VERDICT_WARN,
+			FACT(EVALUATION_BARELY, queue, (double)ahead, whole, m->eval_au.mean));
+	else if (start_points(r, m, gap) > START_POINTS)
+		verdict_found(v, VERDICT_WARN, FACT(EVALUATION_SLOW_START, whole, m->eval_au.mean));
+	else
+		verdict_found(v, VERDICT_PASS,
+			      FACT(EVALUATION_STEADY, (double)steps, (double)ahead, whole,
+				   m->eval_au.mean, m->eval_throughput.mean));
 }
 
 static void judge_evaluation(const struct result *r, const struct run_metrics *m, struct verdict *v)
 {
 	if (r->eval_steps == 0) {
-		v->level = VERDICT_WARN;
-		verdict_say(v,
-			    "Evaluation is enabled, but %lld evaluation files do not fill a step: "
-			    "nothing was evaluated.",
-			    (long long)r->workload->dataset.num_files_eval);
+		verdict_found(
+			v, VERDICT_WARN,
+			FACT(EVALUATION_NO_STEP, (double)r->workload->dataset.num_files_eval));
 		return;
 	}
 	for (uint32_t i = 0; i < m->epochs; i++) {
 		if (!m->epoch[i].has_eval || m->epoch[i].eval_valid)
 			continue;
-		v->level = r->only_evaluated ? VERDICT_FAIL : VERDICT_WARN;
-		verdict_say(v, "The evaluation of epoch %u has no AU: %s.", i + 1,
-			    m->epoch[i].eval_why);
+		verdict_found(v, r->only_evaluated ? VERDICT_FAIL : VERDICT_WARN,
+			      fact_with(FACT(EVALUATION_NO_AU, i + 1), 0, m->epoch[i].eval_why));
 		return;
 	}
 	if (m->eval_au.count == 0) {
-		v->level = VERDICT_UNKNOWN;
-		verdict_say(v, "No evaluation was completed.");
+		verdict_found(v, VERDICT_UNKNOWN, FACT(EVALUATION_NONE));
 		return;
 	}
 	judge_length(v, r, m);
-	say_change(v, r, true, r->only_evaluated ? &m->eval_au : NULL);
+	judge_change(v, r, true, r->only_evaluated ? &m->eval_au : NULL);
 }
 
 extern const struct verdict_ops verdict_evaluation;

@@ -1,8 +1,7 @@
 /* Whether the counts of bytes agree, from the samples down to the storage. */
 #include <ctype.h>
-#include <string.h>
+#include <stdio.h>
 
-#include "base/str.h"
 #include "judge/verdict.h"
 
 static void judge_ledger(const struct result *r, const struct run_metrics *m, struct verdict *v)
@@ -21,28 +20,20 @@ static void judge_ledger(const struct result *r, const struct run_metrics *m, st
 	if (compared == 0)
 		return;
 	if (flagged == 0) {
-		verdict_say(v,
-			    "Every byte count, from the samples down to the storage, agrees with "
-			    "the one before it within 1 %% or 64 KiB%s.",
-			    explained ? ", or the difference is explained" : "");
+		verdict_found(v, VERDICT_PASS, FACT(LEDGER_AGREES, explained > 0));
 		return;
 	}
-	v->level = VERDICT_WARN;
 	for (int k = 0; k < LEDGER_LINES; k++) {
 		const struct ledger_line *line = &l->line[k];
-		char a[32], b[32];
-
-		size_t at = strlen(v->text);
+		struct fact f;
+		char title[64];
 
 		if (!line->known || line->state != LEDGER_FLAGGED)
 			continue;
-		at += at > 0;
-		verdict_say(v, "%s%s: %s, but %s: %s (%s).", v->text[0] ? " " : "",
-			    ledger_titles[k], str_bytes(line->bytes, a, sizeof(a)),
-			    ledger_titles[line->against],
-			    str_bytes(l->line[line->against].bytes, b, sizeof(b)), line->why);
-		if (at < sizeof(v->text))
-			v->text[at] = (char)toupper((unsigned char)v->text[at]);
+		snprintf(title, sizeof(title), "%s", ledger_titles[k]);
+		title[0] = (char)toupper((unsigned char)title[0]);
+		f = FACT(LEDGER_DIFFERS, line->bytes, l->line[line->against].bytes);
+		verdict_found(v, VERDICT_WARN, fact_with(fact_with(f, 0, title), 1, line->why));
 	}
 }
 

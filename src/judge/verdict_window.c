@@ -9,53 +9,35 @@ static const double CHOICE_POINTS = 2;    /* AU off by the choice, up or down */
 static const double WHOLE_POINTS = 5;     /* AU off whole-run AU, checkpoints apart */
 static const double COUNTED_SHARE = 0.05; /* compat.dlio: steps counted in throughput */
 
-/* "the first 30 and the last 10 steps of each epoch" */
-static void say_what(struct verdict *v, const struct result *r)
+static struct fact window_fact(const struct result *r)
 {
-	long long start = (long long)r->workload->output.metric.exclude_start_steps;
-	long long end = (long long)r->workload->output.metric.exclude_end_steps;
+	double start = (double)r->workload->output.metric.exclude_start_steps;
+	double end = (double)r->workload->output.metric.exclude_end_steps;
+	bool dlio = r->workload->compat.dlio;
 
-	verdict_say(v, "AU by DLIO's definition leaves out ");
-	if (start == 1)
-		verdict_say(v, "the first step and ");
-	else if (start > 0)
-		verdict_say(v, "the first %lld%s", start, end > 0 ? " and " : " steps");
-	if (end > 0)
-		verdict_say(v, "the last %lld step%s", end, end == 1 ? "" : "s");
-	verdict_say(v, " of each %s (output.metric.exclude_start_steps, exclude_end_steps).",
-		    r->workload->compat.dlio ? "block" : "epoch or evaluation");
+	return start > 0 ? FACT(WINDOW_LEAVES, start > 1 ? start : NAN, end > 0 ? end : NAN, dlio,
+				start <= 1)
+			 : FACT(WINDOW_LEAVES_END, end, dlio);
 }
 
 /* What the choice leaves out and does to AU, and at which end. */
-static void judge_choice(struct verdict *v, const struct window_view *w, double whole_au,
-			 const char *of)
+static void judge_choice(struct verdict *v, const struct window_view *w, double whole_au, bool eval)
 {
 	double off = w->au - w->default_au;
-	const char *at = w->start > 0 && w->end > 0 ? "start and end"
-			 : w->end > 0               ? "end"
-						    : "start";
-	bool much = w->steps_share > SHARE || w->time_share > SHARE, apart;
+	bool start = w->start > 0, end = w->end > 0, both = start && end;
+	bool much = w->steps_share > SHARE || w->time_share > SHARE;
 
 	if (fabs(off) <= CHOICE_POINTS && fabs(w->au - whole_au) > WHOLE_POINTS)
 		off = w->au - whole_au;
-	apart = fabs(off) > CHOICE_POINTS;
-	verdict_say(v, " Beyond the first step these are %.1f %% of the %s steps and %.1f %% of ",
-		    100 * w->steps_share, of, 100 * w->time_share);
-	verdict_say(v, "their time. AU is %.1f %%, with the default window %.1f %%", w->au,
-		    w->default_au);
-	if (isfinite(whole_au))
-		verdict_say(v, ", over all steps %.1f %%", whole_au);
-	verdict_say(v, ".");
-	if (!much && !apart)
-		return;
-	verdict_worsen(v, VERDICT_FAIL);
-	verdict_say(v, " The excluded %s ", at);
-	if (apart)
-		verdict_say(v, "%s AU by %.1f points", off > 0 ? "raises" : "lowers", fabs(off));
-	else
-		verdict_say(v, "%s more than %.0f %%", w->start > 0 && w->end > 0 ? "are" : "is",
-			    100 * SHARE);
-	verdict_say(v, ": this AU does not count for a target.");
+	verdict_found(v, VERDICT_PASS,
+		      FACT(WINDOW_CHOICE, 100 * w->steps_share, 100 * w->time_share, w->au,
+			   w->default_au, whole_au, eval));
+	if (fabs(off) > CHOICE_POINTS)
+		verdict_found(v, VERDICT_FAIL,
+			      off > 0 ? FACT(WINDOW_RAISES, off, !end, !start, both)
+				      : FACT(WINDOW_LOWERS, -off, !end, !start, both));
+	else if (much)
+		verdict_found(v, VERDICT_FAIL, FACT(WINDOW_MUCH, SHARE, !end, !start, both));
 }
 
 /* DLIO divides all steps but two by the time of the window. */
@@ -66,13 +48,8 @@ static void judge_counted(struct verdict *v, const struct run_metrics *m,
 
 	if (!(w->counted > 0) || fabs(off) <= COUNTED_SHARE)
 		return;
-	verdict_worsen(v, w->chosen && off > 0 ? VERDICT_FAIL : VERDICT_WARN);
-	verdict_say(v,
-		    "%sThroughput by DLIO's formula (compat.dlio) is %.1f samples/s: it counts all "
-		    "steps but two of each block and divides by the time of those in the window, "
-		    "which makes it %.0f %% too %s.",
-		    v->text[0] ? " " : "", m->train_throughput.mean, 100 * fabs(off),
-		    off > 0 ? "high" : "low");
+	verdict_found(v, w->chosen && off > 0 ? VERDICT_FAIL : VERDICT_WARN,
+		      FACT(WINDOW_COUNTED, m->train_throughput.mean, 100 * fabs(off), off > 0));
 }
 
 /* Compute over all steps, without the time that checkpoints stop training: in no window either. */
@@ -92,14 +69,14 @@ static void judge_window(const struct result *r, const struct run_metrics *m, st
 	window_look(r, m, true, &eval);
 	if (train.chosen &&
 	    ((train.known && m->train_au.count) || (eval.known && m->eval_au.count)))
-		say_what(v, r);
+		verdict_found(v, VERDICT_PASS, window_fact(r));
 	if (train.chosen && train.known && m->train_au.count)
-		judge_choice(v, &train, whole_au(r, m), "training");
+		judge_choice(v, &train, whole_au(r, m), false);
 	if (r->workload->compat.dlio && train.known && m->train_throughput.count)
 		judge_counted(v, m, &train);
 	/* DLIO divides AU of evaluation by the number of ranks */
 	if (eval.chosen && eval.known && m->eval_au.count && !r->workload->compat.dlio)
-		judge_choice(v, &eval, NAN, "evaluation");
+		judge_choice(v, &eval, NAN, true);
 }
 
 extern const struct verdict_ops verdict_window;

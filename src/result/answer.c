@@ -156,12 +156,13 @@ static void put_title(struct answer *a)
 static void say_reservation(const struct result *r, char *text, size_t size)
 {
 	const struct measured *of = &r->judged.measured;
-	const char *instead = of->instead[0] ? of->instead : "something else";
+	char instead[64];
 
 	if (of->storage == MEASURED_NOT)
 		str_append(text, size, ", but not from the storage");
 	else if (of->storage == MEASURED_PART)
-		str_append(text, size, ", but partly from %s", instead);
+		str_append(text, size, ", but partly from %s",
+			   measured_instead(of, instead, sizeof(instead)));
 	else if (of->storage == MEASURED_UNKNOWN)
 		str_append(text, size, ", but the source of the data is not known");
 	else if (of->taken & TAKES_END)
@@ -217,13 +218,14 @@ static void put_au(struct answer *a)
 static const char *source_of(const struct result *r, char *out, size_t size)
 {
 	const struct measured *of = &r->judged.measured;
+	char instead[64];
 
 	switch (of->storage) {
 	case MEASURED_STORAGE:
 		return " from the storage";
 	case MEASURED_PART:
 		snprintf(out, size, " from the storage and %s",
-			 of->instead[0] ? of->instead : "something else");
+			 measured_instead(of, instead, sizeof(instead)));
 		return out;
 	case MEASURED_NOT:
 		return ", not from the storage";
@@ -443,46 +445,43 @@ static bool put_measured(struct answer *a)
 	const struct judgement *j = &a->r->judged;
 	enum verdict_level worst = worst_about(j, ABOUT_ORIGIN);
 	struct verdict any = {.about = ABOUT_ORIGIN};
-	char names[128], text[512];
+	struct buf text = {0};
+	char names[128];
 
 	/* an emulated store is named with the rate */
-	if (!j->measured.text[0] || j->measured.storage == MEASURED_STORAGE ||
+	if (j->measured.facts.count == 0 || j->measured.storage == MEASURED_STORAGE ||
 	    (j->measured.storage == MEASURED_EMULATED && worst == VERDICT_PASS))
 		return false;
 	name_group(j, &any, names, sizeof(names));
-	snprintf(text, sizeof(text), "%s%s%s%s", j->measured.what, names[0] ? " (" : "", names,
-		 names[0] ? ")" : "");
+	words_put(&text, &j->measured.facts.fact[0], WORDS_SHORT);
+	if (names[0])
+		buf_printf(&text, " (%s)", names);
 	if (worst == VERDICT_PASS && j->measured.storage == MEASURED_UNKNOWN)
 		worst = VERDICT_UNKNOWN;
 	if (worst == VERDICT_PASS)
 		buf_say(a->out, "  %-*s", INDENT - 2, "measured");
 	else
 		put_level(a, worst, "measured");
-	put_text(a, text, ROW_LINES);
+	put_text(a, text.data, ROW_LINES);
+	buf_release(&text);
 	return true;
 }
 
-/* The sentence that says why, and who else says so. */
+/* Why, and who else says so. */
 static void put_verdict(struct answer *a, uint32_t i, unsigned lines)
 {
 	const struct judgement *j = &a->r->judged;
 	const struct verdict *v = &j->verdict[i];
-	const char *reason = v->text + v->reason;
-	char names[128], text[sizeof(v->text) + 160];
+	struct buf text = {0};
+	char names[128];
 
-	/* worsened after its last sentence: that is the one */
-	if (!*reason && reason > v->text)
-		reason--;
-	while (reason > v->text && !(reason[-1] == '.' && (!*reason || *reason == ' ')))
-		reason--;
-	reason += strspn(reason, " ");
 	name_group(j, v, names, sizeof(names));
 	if (strcmp(names, v->check) != 0)
-		snprintf(text, sizeof(text), "(also %s) %s", names + strlen(v->check) + 2, reason);
-	else
-		snprintf(text, sizeof(text), "%s", reason);
+		buf_printf(&text, "(also %s) ", names + strlen(v->check) + 2);
+	words_put_all(&text, &v->facts, v->first_bad, v->facts.count, WORDS_SHORT);
 	put_level(a, v->level, v->check);
-	put_text(a, text, lines);
+	put_text(a, text.data, lines);
+	buf_release(&text);
 }
 
 /* Verdicts of this level that have no line: ", WARN: config, order". */

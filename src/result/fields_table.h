@@ -73,8 +73,8 @@ FIGURE(RUN, WALL, "wall_s", NUMBER, "s", true, seconds(r->end_wall_ns - r->begin
 FIGURE(RUN, FOLDER, "folder", TEXT, NULL, true, r->folder, "The folder of the results")
 FIGURE(RUN, VERDICTS, "verdicts", JSON, NULL, true, json_verdicts(&r->judged),
        "What is known of how true the figures are: one verdict for each check")
-FIGURE(RUN, MEASURED, "measured", JSON, NULL, r->judged.measured.text[0],
-       json_measured(&r->judged.measured), "What was measured, and what the verdicts take from it")
+FIGURE(RUN, MEASURED, "measured", JSON, NULL, r->judged.measured.facts.count,
+       json_measured(&r->judged), "What was measured, and what the verdicts take from it")
 FIGURE(RUN, WARNINGS, "warnings", JSON, NULL, true, json_texts(&r->workload->warnings),
        "Warnings about the configuration")
 FIGURE(RUN, NOTES, "notes", JSON, NULL, true, json_texts(&r->workload->notes),

@@ -135,12 +135,17 @@ static json_t *json_taken(unsigned taken)
 	return list;
 }
 
-json_t *json_measured(const struct measured *m)
+json_t *json_measured(const struct judgement *j)
 {
+	const struct measured *m = &j->measured;
+	struct buf text = {0};
 	json_t *o = json_object();
 
+	measured_put(&text, j);
 	json_put_text(o, "storage", measured_names[m->storage]);
-	json_put_text(o, "text", m->text);
+	json_put_text(o, "text", text.data);
+	buf_release(&text);
+	json_put(o, "facts", json_facts(&m->facts));
 	json_put(o, "taken", json_taken(m->taken));
 	return o;
 }
@@ -155,7 +160,8 @@ json_t *json_verdicts(const struct judgement *j)
 
 		json_put_text(o, "check", v->check);
 		json_put_text(o, "level", level_names[v->level]);
-		json_put_text(o, "text", v->text);
+		json_put_words(o, "text", &v->facts, WORDS_LONG);
+		json_put(o, "facts", json_facts(&v->facts));
 		if (v->takes)
 			json_put(o, "takes", json_taken(v->takes));
 		json_array_append_new(list, o);

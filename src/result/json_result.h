@@ -7,7 +7,7 @@
 /* Of what judging yields: each verdict, what they leave of the numbers, what held the run back,
  * what would change it. */
 json_t *json_verdicts(const struct judgement *j);
-json_t *json_measured(const struct measured *m);
+json_t *json_measured(const struct judgement *j);
 json_t *json_limit(const struct limit *l);
 json_t *json_what_if(const struct outlook *w);
 /* Curves over time of the machine; only with r->series. */

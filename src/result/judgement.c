@@ -1,4 +1,4 @@
-/* What judging a result yields: names, and its end. */
+/* What judging a result yields: names, forms, and its end. */
 #include "result/judgement.h"
 
 #include <math.h>
@@ -160,4 +160,35 @@ void judgement_release(struct judgement *j)
 	free(j->epoch);
 	free(j->basis);
 	*j = (struct judgement){0};
+}
+
+/* Appends the names of the verdicts that take one of `takes`: " (cache, bytes)". */
+static void put_names(struct buf *out, const struct judgement *j, unsigned takes)
+{
+	const char *before = " (";
+
+	for (uint32_t i = 0; i < j->verdicts; i++) {
+		if (!(j->verdict[i].takes & takes))
+			continue;
+		buf_printf(out, "%s%s", before, j->verdict[i].check);
+		before = ", ";
+	}
+	buf_puts(out, before[0] == ',' ? ")" : "");
+}
+
+char *measured_instead(const struct measured *m, char *out, unsigned size)
+{
+	return words_of(&(const struct fact){.reason = m->instead}, WORDS_SHORT, out, size);
+}
+
+void measured_put(struct buf *out, const struct judgement *j)
+{
+	const struct measured *m = &j->measured;
+
+	for (uint32_t i = 0; i < m->facts.count; i++) {
+		buf_puts(out, i ? "; " : "");
+		words_put(out, &m->facts.fact[i], WORDS_SHORT);
+		put_names(out, j, m->by[i]);
+	}
+	buf_putc(out, '.');
 }

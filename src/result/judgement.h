@@ -158,6 +158,8 @@ struct steadiness {
 	struct stall stall[STALLS_KEPT];
 };
 
+struct judgement;
+
 /* ---- verdicts ---- */
 
 enum verdict_level { VERDICT_PASS, VERDICT_WARN, VERDICT_FAIL, VERDICT_UNKNOWN };
@@ -191,13 +193,12 @@ struct verdict {
 	char check[24]; /* the name of its row: "steady", "bytes", "dataset", ... */
 	enum verdict_level level;
 	enum verdict_about about; /* of its row */
-	uint16_t reason;          /* where in the text the sentence begins that it is so bad for */
-	unsigned takes;   /* enum taken; of a level that is no warning or failure, only what is
-			   * not known: TAKES_ORIGIN, TAKES_TARGET */
-	char instead[64]; /* what was measured in place of the storage: "the page cache" */
-	char origin[160]; /* TAKES_ORIGIN: what is known of where the bytes came from */
-	char text[640];   /* one or two sentences with the figures */
-	struct fact_list facts; /* what it found; where there are some, the text is made of them */
+	unsigned takes;      /* enum taken; of a level that is no warning or failure, only what is
+			      * not known: TAKES_ORIGIN, TAKES_TARGET */
+	enum reason instead; /* INSTEAD_*: what was measured in place of the storage; else
+			      * REASON_NONE */
+	struct fact origin;  /* TAKES_ORIGIN: what is known of where the bytes came from */
+	struct fact_list facts; /* what it found, in the order in which it is said */
 	uint32_t first_bad;     /* the fact that it is so bad for */
 };
 
@@ -214,12 +215,18 @@ extern const char *const measured_names[MEASURED_KINDS]; /* as in result.json */
 
 struct measured {
 	enum measured_storage storage;
-	unsigned taken; /* enum taken, of all verdicts */
-	char instead[64];
-	char origin[160];
-	char what[224]; /* the storage or what served in its place, without the verdicts' names */
-	char text[500]; /* a noun phrase with a full stop; empty: nothing was measured */
+	unsigned taken;      /* enum taken, of all verdicts */
+	enum reason instead; /* INSTEAD_*: what served in place of the storage, where it did */
+	struct fact origin;  /* REASON_NONE: where the bytes came from is known */
+	/* What the numbers are of, then what is taken from them, as noun phrases; none: nothing
+	 * was measured. The verdicts that take one of by[i] say fact i. */
+	struct fact_list facts;
+	unsigned by[FACTS_MOST];
 };
+/* "the page cache"; returns `out`. */
+char *measured_instead(const struct measured *m, char *out, unsigned size);
+/* One sentence of them, with the names of the verdicts. */
+void measured_put(struct buf *out, const struct judgement *j);
 
 /* ---- what would change the result, by the model (predict/model.h) ---- */
 

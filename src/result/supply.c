@@ -106,9 +106,7 @@ void supply_find(const struct result *r, const struct run_metrics *m, struct sup
 	out->all = out->need.target > 0 && whole_au >= 100 * out->need.target;
 	out->part = r->judged.measured.storage == MEASURED_PART;
 	if (out->source == SUPPLY_CACHE)
-		snprintf(out->instead, sizeof(out->instead), "%s",
-			 r->judged.measured.instead[0] ? r->judged.measured.instead
-						       : "something else");
+		measured_instead(&r->judged.measured, out->instead, sizeof(out->instead));
 }
 
 /* "3.0 of 8", "at least 8", "all 8 at 90 %". */

@@ -60,13 +60,16 @@ static void put_verdicts(struct buf *out, const struct result *r, const struct p
 	for (size_t k = 0; k < LEVEL_LOOKS; k++)
 		for (uint32_t i = 0; i < r->judged.verdicts; i++) {
 			const struct verdict *v = &r->judged.verdict[i];
+			struct buf text = {0};
 
 			if (v->level != level_looks[k].level)
 				continue;
 			buf_printf(out, "  %s%-4s%s ", colored(p, level_looks[k].color),
 				   level_looks[k].word, colored(p, TEXT_PLAIN));
 			buf_say(out, "%-10s ", v->check);
-			put_wrapped(out, v->text, INDENT);
+			words_put_all(&text, &v->facts, 0, v->facts.count, WORDS_LONG);
+			put_wrapped(out, text.data, INDENT);
+			buf_release(&text);
 		}
 	buf_putc(out, '\n');
 }
@@ -424,21 +427,23 @@ static void put_limit(struct buf *out, const struct judgement *j, const struct p
 void result_text(const struct result *r, const struct run_metrics *m, bool color, struct buf *out)
 {
 	const struct paint p = {color};
-	char peak[32], bound[32], measured[sizeof(r->judged.measured.text)];
+	struct buf measured = {0};
+	char peak[32], bound[32];
 
 	buf_putc(out, '\n');
 	answer_head(r, m, color, out);
 	buf_putc(out, '\n');
-	if (r->judged.measured.text[0]) {
+	if (r->judged.measured.facts.count) {
 		buf_printf(out, "  %s%-*s%s", colored(&p, TEXT_BOLD), INDENT - 2, "measured",
 			   colored(&p, TEXT_PLAIN));
-		snprintf(measured, sizeof(measured), "%s", r->judged.measured.text);
-		measured[0] = (char)toupper((unsigned char)measured[0]);
-		put_wrapped(out, measured, INDENT);
+		measured_put(&measured, &r->judged);
+		measured.data[0] = (char)toupper((unsigned char)measured.data[0]);
+		put_wrapped(out, measured.data, INDENT);
+		buf_release(&measured);
 	}
 	put_limit(out, &r->judged, &p);
 	put_changes(out, &r->judged.outlook);
-	if (r->judged.measured.text[0] || r->judged.limit.cause != CAUSE_NONE)
+	if (r->judged.measured.facts.count || r->judged.limit.cause != CAUSE_NONE)
 		buf_putc(out, '\n');
 	if (r->trained && !r->judged.outlook.known && r->judged.outlook.why.reason != REASON_NONE)
 		put_fact(out, "no prediction", &r->judged.outlook.why);

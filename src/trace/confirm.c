@@ -12,7 +12,6 @@
 #include "base/path.h"
 #include "dataset/dataset.h"
 #include "base/map.h"
-#include "base/vector.h"
 #include "loader/loader.h"
 #include "loader/sample_reader.h"
 #include "store/store.h"
@@ -61,8 +60,13 @@ static void note(struct noted_store *s, struct request r)
 {
 	struct expected *x = s->to;
 
-	if (x)
-		VECTOR_PUSH(x->request, x->n, x->room, r);
+	if (!x)
+		return;
+	if (x->n == x->room) {
+		x->room = x->room ? 2 * x->room : 32;
+		x->request = xrealloc(x->request, x->room * sizeof(*x->request));
+	}
+	x->request[x->n++] = r;
 }
 
 static int noted_open(struct store *store, const char *path, unsigned how, struct blob *b,
@@ -164,9 +168,13 @@ static void group_end(struct expected *x, size_t first, bool index)
 {
 	struct group g = {.first = first, .n = x->n - first, .index = index};
 
+	if (x->groups == x->group_room) {
+		x->group_room = x->group_room ? 2 * x->group_room : 4;
+		x->group = xrealloc(x->group, x->group_room * sizeof(*x->group));
+	}
 	for (size_t i = first; i < x->n; i++)
 		g.opens = g.opens || x->request[i].kind == ASK_OPEN;
-	VECTOR_PUSH(x->group, x->groups, x->group_room, g);
+	x->group[x->groups++] = g;
 }
 
 static void forget(struct confirming *c)
@@ -492,6 +500,15 @@ static int check_visit(struct confirming *c, struct visit *v, struct err *e)
 	return 0;
 }
 
+static void visit_add(struct visit *v, size_t event)
+{
+	if (v->n == v->room) {
+		v->room = v->room ? 2 * v->room : 16;
+		v->event = xrealloc(v->event, v->room * sizeof(*v->event));
+	}
+	v->event[v->n++] = event;
+}
+
 static int check_events(struct confirming *c, struct err *e)
 {
 	const struct job *job = c->job;
@@ -518,8 +535,12 @@ static int check_events(struct confirming *c, struct err *e)
 		key = (int64_t)v->thread << 32 | v->file;
 		k = map_get(&open, key);
 		if (k == MAP_NONE) {
-			k = (uint32_t)visits;
-			VECTOR_PUSH(visit, visits, room, {.thread = v->thread, .file = v->file});
+			if (visits == room) {
+				room = room ? 2 * room : 64;
+				visit = xrealloc(visit, room * sizeof(*visit));
+			}
+			k = (uint32_t)visits++;
+			visit[k] = (struct visit){.thread = v->thread, .file = v->file};
 			map_put(&open, key, k);
 		}
 		at = &visit[k];
@@ -535,7 +556,7 @@ static int check_events(struct confirming *c, struct err *e)
 			read[c->file_of[v->file] - 1] = true;
 			c->out->files++;
 		}
-		VECTOR_PUSH(at->event, at->n, at->room, i);
+		visit_add(at, i);
 	}
 	for (size_t i = 0; i < visits; i++) {
 		if (rc == 0)

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/vector.h"
 #include "trace/job_log.h"
 
 #define RENAMES_FOLLOWED 8
@@ -43,7 +42,7 @@ struct descriptors {
 		int64_t size;
 		uint32_t renamed; /* file + 1; 0: never */
 	} * file;
-	size_t files, file_room;
+	size_t files;
 	uint64_t lost;
 };
 
@@ -51,7 +50,7 @@ struct descriptors *descriptors_new(void)
 {
 	struct descriptors *d = xcalloc(1, sizeof(*d));
 
-	VECTOR_ADD(d->open, d->opens, d->open_room);
+	d->opens = 1;
 	return d;
 }
 
@@ -74,6 +73,11 @@ uint64_t descriptors_lost(const struct descriptors *d)
 
 /* ---- descriptions ---- */
 
+static uint32_t grown(uint32_t room)
+{
+	return room ? 2 * room : 64;
+}
+
 static void description_drop(struct descriptors *d, uint32_t i)
 {
 	if (!i || --d->open[i].entries)
@@ -90,7 +94,10 @@ static uint32_t description_new(struct descriptors *d)
 		d->open_free = d->open[i].next_free;
 		return i;
 	}
-	VECTOR_ROOM(d->open, d->opens, d->open_room, 1);
+	if (d->opens >= d->open_room) {
+		d->open_room = grown(d->open_room);
+		d->open = xrealloc(d->open, d->open_room * sizeof(*d->open));
+	}
 	return d->opens++;
 }
 
@@ -200,7 +207,10 @@ uint32_t descriptors_table(struct descriptors *d)
 		i = d->table_free - 1;
 		d->table_free = d->table[i].next_free;
 	} else {
-		VECTOR_ROOM(d->table, d->tables, d->table_room, 1);
+		if (d->tables == d->table_room) {
+			d->table_room = grown(d->table_room);
+			d->table = xrealloc(d->table, d->table_room * sizeof(*d->table));
+		}
 		i = d->tables++;
 	}
 	d->table[i] = (struct table){.owners = 1};
@@ -372,8 +382,16 @@ uint32_t descriptors_expect(struct descriptors *d, uint32_t table, int64_t fd, u
 
 static void file_room(struct descriptors *d, uint32_t file)
 {
-	while (file >= d->files)
-		VECTOR_ADD(d->file, d->files, d->file_room)->size = JOB_UNKNOWN;
+	size_t more;
+
+	if (file < d->files)
+		return;
+	more = file < 32 ? 64 : 2 * ((size_t)file + 1);
+	d->file = xrealloc(d->file, more * sizeof(*d->file));
+	for (; d->files < more; d->files++) {
+		d->file[d->files].size = JOB_UNKNOWN;
+		d->file[d->files].renamed = 0;
+	}
 }
 
 void descriptors_size(struct descriptors *d, uint32_t file, int64_t size)

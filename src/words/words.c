@@ -87,6 +87,17 @@ struct fact fact_with(struct fact f, unsigned i, const char *text)
 	return f;
 }
 
+struct fact fact_with_clause(struct fact f, unsigned i, const char *sentence)
+{
+	size_t n;
+
+	f = fact_with(f, i, sentence);
+	n = strlen(f.text[i]);
+	if (n && f.text[i][n - 1] == '.')
+		f.text[i][n - 1] = '\0';
+	return f;
+}
+
 struct fact *fact_add(struct fact_list *list, struct fact f)
 {
 	static struct fact unused;

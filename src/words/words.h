@@ -39,10 +39,10 @@ enum reason {
 struct fact {
 	enum reason reason;
 	double figure[FACT_FIGURES]; /* NAN: not known */
-	char text[FACT_TEXTS][160];
+	char text[FACT_TEXTS][256];
 };
 
-#define FACTS_MOST 10
+#define FACTS_MOST 16
 struct fact_list {
 	uint32_t count;
 	struct fact fact[FACTS_MOST]; /* in the order in which they are said */
@@ -56,6 +56,8 @@ struct fact fact_of(enum reason reason, unsigned figures, const double *figure);
 /* The same with text `i` (by the row's order), cut at the end of a character where it is too long.
  * NULL is "". */
 struct fact fact_with(struct fact f, unsigned i, const char *text);
+/* The same with a sentence, as a clause: without its full stop. */
+struct fact fact_with_clause(struct fact f, unsigned i, const char *sentence);
 /* Appends; what has no room is left out. Returns its place, which stays. */
 struct fact *fact_add(struct fact_list *list, struct fact f);
 /* The first of that reason; NULL: there is none. */

@@ -24,6 +24,10 @@ def add_toys(tree):
         end = cmake.index("\n", at) + 1
         cmake = cmake[:end] + f"backend({kind} toy src/{folder}/toy_{kind.lower()}.c)\n" + cmake[end:]
     (tree / "CMakeLists.txt").write_text(cmake)
+    # what the verdict says is one row
+    with open(tree / "src/words/verdicts.def", "a") as f:
+        f.write('WORDS(TOY_TRAINED, "toy.trained", "epochs ranks", "", "trained with toys",\n'
+                '      "{epochs} epochs were trained with toys by {ranks} ranks.")\n')
 
 
 def build(tree):
@@ -75,7 +79,8 @@ def use(stoker, tmp):
     epochs = result["training"]["epochs"]
     assert len(epochs) == 2 and all(e["order_proved"] and e["payload_bytes"] == 24 * 4900 for e in epochs), epochs
     toys = [v for v in result["verdicts"] if v["check"] == "toy"]
-    assert [(v["level"], v["text"]) for v in toys] == [("warn", "2 epochs were trained with toys by 2 ranks.")], toys
+    fact = {"reason": "toy.trained", "figures": {"epochs": 2, "ranks": 2}}
+    assert [(v["level"], v["facts"]) for v in toys] == [("warn", [fact])], toys
     loud = [a for a in run if a != "-q"]
     text = stoker("run", "-v", *loud, "-n", "2", "workflow.generate_data=false").stdout
     assert "2 epochs were trained with toys by 2 ranks" in text, text

@@ -128,8 +128,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	put(fuzz.path, data + used, size - used);
 	for (int i = 0; i < READERS; i++)
 		read_all(i);
-	ended(indexed_verify(&fuzz.io, fuzz.path, &fuzz.spec, &fuzz.content, fuzz.scratch,
-			     FORMAT_WRITE_SCRATCH, &e),
+	ended(format_verify(format_find("indexed_binary"), &fuzz.io, fuzz.path, &fuzz.spec,
+			    &fuzz.content, fuzz.scratch, FORMAT_WRITE_SCRATCH, &e),
 	      &e);
 	return 0;
 }

@@ -1,10 +1,9 @@
-/* A verdict for a test: every trained epoch is a toy's. */
+/* A verdict for a test: every trained epoch is a toy's. Its sentence is a row of words/. */
 #include "judge/verdict.h"
 
 static void judge_toys(const struct result *r, const struct run_metrics *m, struct verdict *v)
 {
-	v->level = VERDICT_WARN;
-	verdict_say(v, "%u epochs were trained with toys by %u ranks.", m->epochs, r->ranks);
+	verdict_found(v, VERDICT_WARN, FACT(TOY_TRAINED, m->epochs, r->ranks));
 }
 
 const struct verdict_ops verdict_toy = {

@@ -191,13 +191,17 @@ static void of_a_result(void **state)
 
 static void verdicts_of_a_result(void **state)
 {
-	struct verdict v[3] = {{.check = "steady", .level = VERDICT_FAIL, .text = "Not steady."},
-			       {.check = "cache", .level = VERDICT_WARN, .text = "Warm."},
-			       {.check = "order", .level = VERDICT_FAIL, .text = "Twice."}};
+	struct verdict v[3] = {{.check = "steady", .level = VERDICT_FAIL},
+			       {.check = "cache", .level = VERDICT_WARN},
+			       {.check = "order", .level = VERDICT_FAIL}};
+	const struct fact why = FACT(STEADY_NO_EPOCH);
 	struct gate_run run;
+	char text[128];
 	struct synth s;
 
 	(void)state;
+	for (int i = 0; i < 3; i++)
+		fact_add(&v[i].facts, why);
 	synth_begin(&s, 1, 1, NULL);
 	synth_even(&s, 0, 0, 60, 0, 0, 0.02);
 	synth_metrics(&s);
@@ -205,7 +209,7 @@ static void verdicts_of_a_result(void **state)
 	s.r.judged.verdicts = 3;
 	gate_run_of(&s.r, &s.m, &run);
 	assert_string_equal(run.failed, "steady, order");
-	assert_string_equal(run.failure, "Not steady.");
+	assert_string_equal(run.failure, words_of(&why, WORDS_LONG, text, sizeof(text)));
 	s.r.status = RUN_INTERRUPTED;
 	gate_run_of(&s.r, &s.m, &run);
 	assert_string_equal(run.failed, "");

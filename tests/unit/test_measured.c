@@ -1,6 +1,5 @@
 /* No headline is kinder than the verdicts: what each of them takes away is in the first line, and
  * in what is said of the storage. */
-#include "base/str.h"
 #include "judge/measured.h"
 #include "judge/origin.h"
 #include "judge/verdict.h"
@@ -16,17 +15,17 @@ static const struct verdict_ops *const *only(const struct verdict_ops *row)
 
 /* A run of one verdict of such a level, by which `takes` is taken. */
 static struct measured of(const char *store, enum verdict_level level, unsigned takes,
-			  const char *instead, bool about_cache)
+			  enum reason instead, bool about_cache)
 {
 	const char *overrides[] = {store, NULL};
 	const struct verdict_ops row = {.name = "planted", .about_cache = about_cache};
-	struct verdict v = {.check = "planted", .level = level, .takes = takes, .text = "."};
+	struct verdict v = {.check = "planted", .level = level, .takes = takes};
 	struct measured m;
 	struct synth s;
 
 	synth_begin(&s, 1, 1, overrides);
 	synth_even(&s, 0, 0, 60, 0.01, 0.001, 0.02);
-	snprintf(v.instead, sizeof(v.instead), "%s", instead ? instead : "");
+	v.instead = instead;
 	s.r.judged.verdict = &v;
 	s.r.judged.verdicts = 1;
 	measured_find(&s.r, only(&row), &m);
@@ -43,29 +42,32 @@ static void each_is_named(void **state)
 	struct measured m;
 
 	(void)state;
-	m = of(FILES, VERDICT_PASS, 0, NULL, true);
+	m = of(FILES, VERDICT_PASS, 0, REASON_NONE, true);
 	assert_int_equal(m.storage, MEASURED_STORAGE);
-	assert_string_equal(m.text, "the storage.");
-	m = of(FILES, VERDICT_WARN, TAKES_STORAGE, "the page cache", true);
+	assert_int_equal(m.facts.fact[0].reason, REASON_MEASURED_STORAGE);
+	m = of(FILES, VERDICT_WARN, TAKES_STORAGE, REASON_INSTEAD_PAGE_CACHE, true);
 	assert_int_equal(m.storage, MEASURED_NOT);
-	assert_string_equal(m.text, "not the storage: the page cache (planted).");
-	m = of(FILES, VERDICT_WARN, TAKES_PART, "the page cache", true);
+	assert_int_equal(m.facts.fact[0].reason, REASON_MEASURED_NOT);
+	assert_int_equal(m.instead, REASON_INSTEAD_PAGE_CACHE);
+	assert_true(m.by[0] & TAKES_STORAGE);
+	m = of(FILES, VERDICT_WARN, TAKES_PART, REASON_INSTEAD_PAGE_CACHE, true);
 	assert_int_equal(m.storage, MEASURED_PART);
-	assert_non_null(strstr(m.text, "only in part: the page cache served the rest (planted)"));
-	m = of(FILES, VERDICT_UNKNOWN, 0, NULL, true);
+	assert_int_equal(m.facts.fact[0].reason, REASON_MEASURED_PART);
+	assert_true(m.by[0] & TAKES_PART);
+	m = of(FILES, VERDICT_UNKNOWN, 0, REASON_NONE, true);
 	assert_int_equal(m.storage, MEASURED_UNKNOWN);
 	/* another question without an answer takes nothing */
-	m = of(FILES, VERDICT_UNKNOWN, 0, NULL, false);
+	m = of(FILES, VERDICT_UNKNOWN, 0, REASON_NONE, false);
 	assert_int_equal(m.storage, MEASURED_STORAGE);
-	m = of("storage.store=throttle+memory", VERDICT_UNKNOWN, 0, NULL, true);
+	m = of("storage.store=throttle+memory", VERDICT_UNKNOWN, 0, REASON_NONE, true);
 	assert_int_equal(m.storage, MEASURED_EMULATED);
-	assert_non_null(strstr(m.text, "'throttle+memory'"));
+	assert_string_equal(m.facts.fact[0].text[0], "throttle+memory");
 	for (unsigned i = 2; i < TAKEN_KINDS; i++) {
-		m = of(FILES, VERDICT_FAIL, 1u << i, NULL, false);
+		m = of(FILES, VERDICT_FAIL, 1u << i, REASON_NONE, false);
 		assert_int_equal(m.taken, 1u << i);
 		assert_int_equal(m.storage,
 				 1u << i == TAKES_ORIGIN ? MEASURED_UNKNOWN : MEASURED_STORAGE);
-		assert_true(str_ends(m.text, "(planted)."));
+		assert_int_equal(m.by[m.facts.count - 1], 1u << i);
 	}
 }
 
@@ -119,7 +121,7 @@ static void unknown_origins(void **state)
 
 	(void)state;
 	for (int device = 0; device < 3; device++) {
-		struct verdict v = {.check = "bytes", .text = "."};
+		struct verdict v = {.check = "bytes"};
 		bool taken = true;
 
 		synth_begin(&s, 1, 1, (const char *[]){FILES, NULL});
@@ -128,7 +130,7 @@ static void unknown_origins(void **state)
 		s.r.host_source = &source;
 		if (device == 2) {
 			snprintf(source.tree.unseen, sizeof(source.tree.unseen), "loop0 is a file");
-			taken = origin_judge_device(&v, &s.r, ", but");
+			taken = origin_judge_device(&v, &s.r);
 		} else {
 			snprintf(source.client.type, sizeof(source.client.type), "fuse.planted");
 			source.client.local_server = true;

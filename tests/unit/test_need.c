@@ -304,8 +304,7 @@ static void test_supply(void **state)
 	expect_fed(&s, "decode", SUPPLY_RUN, "this run fed 0.5 of 2");
 	expect_fed(&s, "", SUPPLY_RUN, "this run fed 0.5 of 2");
 	s.r.judged.measured.storage = MEASURED_NOT;
-	snprintf(s.r.judged.measured.instead, sizeof(s.r.judged.measured.instead),
-		 "the page cache");
+	s.r.judged.measured.instead = REASON_INSTEAD_PAGE_CACHE;
 	expect_fed(&s, "page_cache", SUPPLY_CACHE, "the page cache fed 0.5 of 2");
 	s.r.judged.measured.storage = MEASURED_PART;
 	expect_fed(&s, "bandwidth", SUPPLY_CACHE, "the storage and the page cache fed 0.5 of 2");

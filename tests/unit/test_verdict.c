@@ -5,12 +5,37 @@
 
 #include <math.h>
 
+/* Its sentences, which stay until the next call but one. */
+static const char *said(const struct verdict *v)
+{
+	static char text[2][2048];
+	static int at;
+	struct buf b = {0};
+
+	words_put_all(&b, &v->facts, 0, v->facts.count, WORDS_LONG);
+	at = !at;
+	snprintf(text[at], sizeof(text[at]), "%s", b.data ? b.data : "");
+	buf_release(&b);
+	return text[at];
+}
+
+/* Whether it says so; where sentences are replaced by their names, there is nothing to look at. */
+static bool says(const struct verdict *v, const char *words)
+{
+#ifdef STOKER_BARE_WORDS
+	(void)words;
+	return v->facts.count > 0;
+#else
+	return strcasestr(said(v), words) != NULL;
+#endif
+}
+
 static void judge(struct synth *s)
 {
 	synth_metrics(s);
 	synth_judge(s);
 	for (uint32_t i = 0; i < s->r.judged.verdicts; i++) {
-		const char *t = s->r.judged.verdict[i].text;
+		const char *t = said(&s->r.judged.verdict[i]);
 
 		assert_true(t[0]);
 		assert_null(strstr(t, "nan"));
@@ -25,9 +50,9 @@ static void expect(const struct synth *s, const char *check, enum verdict_level 
 
 	if (!v->check[0])
 		fail_msg("no verdict '%s'", check);
-	if (v->level != level || (words && !strstr(v->text, words)))
+	if (v->level != level || (words && !says(v, words)))
 		fail_msg("%s: level %d (not %d), '%s' (wanted '%s')", check, v->level, level,
-			 v->text, words ? words : "");
+			 said(v), words ? words : "");
 }
 
 /* Requests as if every payload byte had been asked for once. */
@@ -89,7 +114,8 @@ static void good_run(void **state)
 	for (uint32_t i = 0; i < s.r.judged.verdicts; i++)
 		if (s.r.judged.verdict[i].level != VERDICT_PASS &&
 		    strcmp(s.r.judged.verdict[i].check, "config") != 0)
-			fail_msg("%s: %s", s.r.judged.verdict[i].check, s.r.judged.verdict[i].text);
+			fail_msg("%s: %s", s.r.judged.verdict[i].check,
+				 said(&s.r.judged.verdict[i]));
 	expect(&s, "steady", VERDICT_PASS, "59 steps");
 	expect(&s, "bytes", VERDICT_PASS, "the storage was measured");
 	assert_string_equal(synth_verdict(&s, "complete")->check, "");
@@ -163,7 +189,7 @@ static void the_study(void **state)
 		assert_near(s.m.train_au.mean, rows[i].au, 0.01);
 		assert_near(s.m.whole_au.mean, rows[i].whole, 0.01);
 		if (synth_verdict(&s, "steady")->level != rows[i].level)
-			fail_msg("row %zu: %s", i, synth_verdict(&s, "steady")->text);
+			fail_msg("row %zu: %s", i, said(synth_verdict(&s, "steady")));
 		synth_end(&s);
 	}
 }
@@ -217,7 +243,7 @@ static void length_with_compat(void **state)
 	(void)state;
 	for (uint64_t steps = 1; steps <= 30; steps = steps < 4 ? steps + 1 : steps * 2)
 		for (size_t i = 0; i < 16; i++) {
-			char said[2][sizeof(((struct verdict *)0)->text)];
+			char text[2][2048];
 			enum verdict_level level[2];
 
 			for (int mode = 0; mode < 2; mode++) {
@@ -233,13 +259,13 @@ static void length_with_compat(void **state)
 				judge(&s);
 				v = synth_verdict(&s, "steady");
 				level[mode] = v->level;
-				memcpy(said[mode], v->text, sizeof(said[mode]));
+				snprintf(text[mode], sizeof(text[mode]), "%s", said(v));
 				synth_end(&s);
 			}
 			if (level[0] != level[1])
-				fail_msg("%llu steps: %s | %s", (unsigned long long)steps, said[0],
-					 said[1]);
-			assert_string_equal(said[0], said[1]);
+				fail_msg("%llu steps: %s | %s", (unsigned long long)steps, text[0],
+					 text[1]);
+			assert_string_equal(text[0], text[1]);
 		}
 }
 
@@ -299,7 +325,7 @@ static void bytes(void **state)
 		const char *words;
 	} rows[] = {
 		{0, VERDICT_WARN,
-		 "The device delivered 0 % of that (0 B): the page cache, not the storage, was "
+		 "The device delivered 0 % of that (0 B). The page cache, not the storage, was "
 		 "measured"},
 		{0.5, VERDICT_WARN, "the page cache served the other 50 %"},
 		{0.95, VERDICT_PASS, "the storage was measured"},
@@ -316,7 +342,7 @@ static void bytes(void **state)
 		judge(&s);
 		expect(&s, "bytes", rows[i].level, rows[i].words);
 		expect(&s, "bytes", rows[i].level,
-		       "5 MiB of sample data delivered (decoded); of bytes in files ");
+		       "5 MiB of sample data (decoded) were delivered. ");
 		synth_end(&s);
 	}
 	synth_begin(&s, 1, 1, memory);
@@ -354,17 +380,17 @@ static void interrupted_bytes(void **state)
 	fill_io(&s, 1);
 	judge(&s);
 	expect(&s, "bytes", VERDICT_PASS,
-	       "The device delivered 100 % of that (5 MiB): the storage was measured");
+	       "The device delivered 100 % of that (5 MiB). The storage was measured");
 	s.r.epochs_done = 0;
 	judge(&s);
 	expect(&s, "bytes", VERDICT_PASS,
-	       "The device delivered 100 % of that (5 MiB): the storage was measured");
+	       "The device delivered 100 % of that (5 MiB). The storage was measured");
 	/* ended before the first read of epoch 3: nothing of it to know */
 	s.r.epochs_begun = 3;
 	s.r.epochs_done = 2;
 	judge(&s);
 	expect(&s, "bytes", VERDICT_PASS,
-	       "The device delivered 100 % of that (5 MiB): the storage was measured");
+	       "The device delivered 100 % of that (5 MiB). The storage was measured");
 	/* a rank that hangs never takes the counters at the end */
 	s.r.rank[0].epoch[2].begin_ns = 1;
 	judge(&s);
@@ -436,7 +462,7 @@ static void dataset_and_order(void **state)
 	synth_even(&s, 0, 1, 20, 0.01, 0.001, 0.02);
 	judge(&s);
 	expect(&s, "dataset", VERDICT_UNKNOWN, "not checked");
-	expect(&s, "order", VERDICT_PASS, "each of 2 epochs");
+	expect(&s, "order", VERDICT_PASS, "each epoch; epoch 1");
 	snprintf(s.r.presence.note, sizeof(s.r.presence.note), "No manifest; names agree.");
 	s.r.presence.how = PRESENCE_SIZES;
 	s.r.usage[1].order_kept = ORDER_BROKEN;
@@ -472,8 +498,8 @@ static void config(void **state)
 	s.r.dropped_samples = 0;
 	judge(&s);
 	expect(&s, "config", VERDICT_WARN, "key 2 is not known");
-	expect(&s, "config", VERDICT_WARN, "; and 2 more.");
-	assert_null(strstr(synth_verdict(&s, "config")->text, "key 4"));
+	expect(&s, "config", VERDICT_WARN, "There are 2 more.");
+	assert_null(strstr(said(synth_verdict(&s, "config")), "key 4"));
 	synth_end(&s);
 }
 
@@ -546,7 +572,7 @@ static void client_workers(void **state)
 		s.r.usage[0].cpu_ns = rows[i].cpu_ms * 1000000;
 		judge(&s);
 		expect(&s, "client", rows[i].level,
-		       rows[i].level == VERDICT_WARN ? "spend their time computing" : NULL);
+		       rows[i].level == VERDICT_WARN ? "they compute" : NULL);
 		synth_end(&s);
 	}
 }
@@ -878,9 +904,9 @@ static void page_cache(void **state)
 	cache_case(epochs, 0, 16, 4, 16, VERDICT_FAIL, "before epoch 2");
 	cache_case(epochs, 0, 16, 1, 16, VERDICT_WARN, "1 GiB of 16 GiB were in it before epoch 2");
 	cache_case(drop, 0, 0.01, 0.01, 0, VERDICT_PASS,
-		   "Of the dataset, 10.2 MiB of 16 GiB remained there");
+		   "Of the dataset, 10.2 MiB of 16 GiB remained in the page cache");
 	cache_case(drop, 0, 1, 0, 0, VERDICT_WARN,
-		   "Of the dataset, 1 GiB of 16 GiB remained there after epoch 1");
+		   "Of the dataset, 1 GiB of 16 GiB remained in the page cache after epoch 1");
 	cache_case(direct, 0, 0, 0, 0, VERDICT_PASS, "the page cache did not grow");
 	/* what was there before is not read */
 	cache_case(direct, 8, 8, 8, 7, VERDICT_PASS, "it held 8 GiB of the dataset's 16 GiB");
@@ -916,15 +942,14 @@ static void judge_all(const struct result *r, const struct run_metrics *m, struc
 {
 	(void)r;
 	(void)m;
-	verdict_say(v, "of %s", v->check);
-	verdict_worsen(v, VERDICT_WARN);
+	verdict_found(v, VERDICT_WARN, fact_with(FACT(CONFIG_WARNING), 0, v->check));
 }
 
 static void judge_none(const struct result *r, const struct run_metrics *m, struct verdict *v)
 {
 	(void)r;
 	(void)m;
-	verdict_worsen(v, VERDICT_FAIL);
+	v->level = VERDICT_FAIL;
 }
 
 /* As many verdicts as rows that apply and say something, in their order. */
@@ -955,7 +980,7 @@ static void each_row_has_its_verdict(void **state)
 	assert_int_equal(s.r.judged.verdicts, ROWS);
 	for (int i = 0; i < ROWS; i++) {
 		assert_string_equal(s.r.judged.verdict[i].check, name[i]);
-		assert_string_equal(s.r.judged.verdict[i].text + 3, name[i]);
+		assert_string_equal(s.r.judged.verdict[i].facts.fact[0].text[0], name[i]);
 	}
 	s.r.checkpointed = true;
 	assert_int_equal(verdicts_judge(&s.r, &s.m, table, &e), 0);
@@ -1011,12 +1036,12 @@ static void one_rank_changes(void **state)
 
 	slower_rank(&s, 0.02);
 	expect(&s, "steady", VERDICT_WARN, "on rank 1 alone");
-	expect(&s, "steady", VERDICT_WARN, "Throughput fell");
+	expect(&s, "steady", VERDICT_WARN, "throughput fell");
 	assert_true(s.r.judged.steady.changed && !s.r.judged.steady.hidden);
 	assert_true(!s.r.judged.outlook.known);
 	synth_end(&s);
 	slower_rank(&s, 0);
-	expect(&s, "steady", VERDICT_WARN, "Reading became slower");
+	expect(&s, "steady", VERDICT_WARN, "reading became slower");
 	assert_true(s.r.judged.steady.hidden && s.r.judged.steady.rank == 1);
 	synth_end(&s);
 }

@@ -14,10 +14,8 @@
 #include "base/clock.h"
 #include "base/compare.h"
 #include "base/file_in.h"
-#include "base/heap.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "base/vector.h"
 
 #define STEP 4096 /* chunks begin at multiples of it */
 
@@ -105,12 +103,17 @@ static void add_cursor(struct ring_files *f, uint32_t ring, uint64_t at, const s
 {
 	struct ring_merge *m = f->merge;
 
-	VECTOR_PUSH(m->cursor, m->cursors, m->room,
-		    {.at = at + sizeof(*c),
-		     .used = used,
-		     .ring = ring,
-		     .tid = c->tid,
-		     .last_ns = c->base_ns});
+	if (m->cursors == m->room) {
+		m->room = m->room ? 2 * m->room : 64;
+		m->cursor = xrealloc(m->cursor, m->room * sizeof(*m->cursor));
+	}
+	m->cursor[m->cursors++] = (struct cursor){
+		.at = at + sizeof(*c),
+		.used = used,
+		.ring = ring,
+		.tid = c->tid,
+		.last_ns = c->base_ns,
+	};
 }
 
 static void add_counts(struct ring_counts *to, const struct ring_counts *c)
@@ -163,7 +166,7 @@ static bool read_end(const char *folder, const char *name, struct ring_files *f)
 	struct stat st;
 	int fd = open_ring(folder, name, &st);
 	struct ring_end e;
-	size_t room = f->ends;
+	size_t room = 0;
 
 	if (fd < 0)
 		return false;
@@ -172,7 +175,11 @@ static bool read_end(const char *folder, const char *name, struct ring_files *f)
 		if (pread(fd, &e, sizeof(e), at) != (ssize_t)sizeof(e) ||
 		    memcmp(e.magic, RING_END_MAGIC, sizeof(e.magic)) != 0)
 			break;
-		VECTOR_PUSH(f->end, f->ends, room, e);
+		if (f->ends >= room) {
+			room = f->ends + 64;
+			f->end = xrealloc(f->end, room * sizeof(e));
+		}
+		f->end[f->ends++] = e;
 	}
 	close(fd);
 	return true;
@@ -240,7 +247,11 @@ static int list_folder(struct ring_files *f, const char *path, struct err *e)
 		close(fd);
 		f->bytes += (uint64_t)st.st_blocks * 512;
 		memcpy(r.name, entry->d_name, strlen(entry->d_name) + 1); /* it fits: see above */
-		VECTOR_PUSH(f->ring, f->rings, room, r);
+		if (f->rings == room) {
+			room = room ? 2 * room : 16;
+			f->ring = xrealloc(f->ring, room * sizeof(*f->ring));
+		}
+		f->ring[f->rings++] = r;
 	}
 	closedir(d);
 	return 0;
@@ -419,12 +430,30 @@ static bool load(struct ring_files *f, struct cursor *c)
 
 /* ---- the heap: the cursor with the least key is first ---- */
 
-static bool less(const void *a, const void *b, const void *of)
+static bool less(const struct ring_merge *m, uint32_t a, uint32_t b)
 {
-	const struct ring_merge *m = of;
-	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+	const struct cursor *x = &m->cursor[a], *y = &m->cursor[b];
 
-	return m->cursor[i].key != m->cursor[k].key ? m->cursor[i].key < m->cursor[k].key : i < k;
+	return x->key != y->key ? x->key < y->key : a < b;
+}
+
+static void sink(struct ring_merge *m, size_t i)
+{
+	for (;;) {
+		size_t least = i, l = 2 * i + 1;
+		uint32_t swap;
+
+		if (l < m->n && less(m, m->heap[l], m->heap[least]))
+			least = l;
+		if (l + 1 < m->n && less(m, m->heap[l + 1], m->heap[least]))
+			least = l + 1;
+		if (least == i)
+			return;
+		swap = m->heap[i];
+		m->heap[i] = m->heap[least];
+		m->heap[least] = swap;
+		i = least;
+	}
 }
 
 /* The begin of the event after, without taking it: its key. */
@@ -471,7 +500,7 @@ bool ring_files_next(struct ring_files *f, struct ring_event *out)
 			end_cursor(c);
 			m->heap[0] = m->heap[--m->n];
 		}
-		heap_sink(m->heap, m->n, sizeof(*m->heap), 0, less, m);
+		sink(m, 0);
 		if (given)
 			return true;
 	}
@@ -506,7 +535,8 @@ int ring_files_open(struct ring_files *f, const char *path, struct err *e)
 		m->cursor[i].key = m->cursor[i].last_ns + f->ring[m->cursor[i].ring].shift_ns;
 		m->heap[m->n++] = (uint32_t)i;
 	}
-	heap_make(m->heap, m->n, sizeof(*m->heap), less, m);
+	for (size_t i = m->n; i-- > 0;)
+		sink(m, i);
 	return 0;
 }
 
