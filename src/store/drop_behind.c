@@ -13,16 +13,10 @@ struct drop_config {
 };
 
 static const struct opt drop_options[] = {
-	{.key = "window",
-	 .type = OPT_I64,
-	 .offset = OPT_FIELD(struct drop_config, window, int64_t),
-	 .def = "8388608",
-	 .min = 4096,
-	 .max = 1e12,
-	 .unit = "bytes",
-	 .help = "How many bytes are read from an open file before they are dropped; closing a "
-		 "file drops all of it.",
-	 .flags = OPT_STOKER},
+	STORE_OPTION("window", struct drop_config, window, OPT_I64, int64_t, "8388608",
+		     "How many bytes are read from an open file before they are dropped; closing a "
+		     "file drops all of it.",
+		     .min = 4096, .max = 1e12, .unit = "bytes"),
 };
 
 struct drop_store {

@@ -51,63 +51,30 @@ struct fault_config {
 	double delay;
 };
 
-#define FIELD(name, type) OPT_FIELD(struct fault_config, name, type)
-
 static const struct opt fault_options[] = {
-	{.key = "op",
-	 .type = OPT_ENUM,
-	 .offset = FIELD(op, int),
-	 .def = "any",
-	 .choices = op_names,
-	 .help = "Which calls are counted: open, read, write, sync (files and folders), close, "
-		 "stat, "
-		 "rename, remove, mkdir, list, or any.",
-	 .flags = OPT_STOKER},
-	{.key = "nth",
-	 .type = OPT_I64,
-	 .offset = FIELD(nth, int64_t),
-	 .def = "0",
-	 .max = 9e18,
-	 .help = "The first call that is affected, counted from 1 over all threads; 0 affects "
-		 "none.",
-	 .flags = OPT_STOKER},
-	{.key = "count",
-	 .type = OPT_I64,
-	 .offset = FIELD(count, int64_t),
-	 .def = "1",
-	 .max = 9e18,
-	 .unit = "calls",
-	 .help = "How many consecutive calls are affected from the nth on; 0: all that follow.",
-	 .flags = OPT_STOKER},
-	{.key = "action",
-	 .type = OPT_ENUM,
-	 .offset = FIELD(action, int),
-	 .def = "fail",
-	 .choices = action_names,
-	 .help = "fail: the call has no effect and returns the error. short: a read returns half "
-		 "of what was requested; a write stores half and returns the error; other calls "
-		 "are not affected. delay: the call takes 'delay' seconds longer.",
-	 .flags = OPT_STOKER},
-	{.key = "errno",
-	 .type = OPT_ENUM,
-	 .offset = FIELD(errno_index, int),
-	 .def = "EIO",
-	 .choices = errno_names,
-	 .help = "The error that is returned.",
-	 .flags = OPT_STOKER},
-	{.key = "path",
-	 .type = OPT_STR,
-	 .offset = FIELD(path, char *),
-	 .help = "Only calls on paths that contain this text are counted.",
-	 .flags = OPT_STOKER},
-	{.key = "delay",
-	 .type = OPT_F64,
-	 .offset = FIELD(delay, double),
-	 .def = "0",
-	 .max = 1e6,
-	 .unit = "s",
-	 .help = "How much longer an affected call takes with action delay.",
-	 .flags = OPT_STOKER},
+	STORE_OPTION("op", struct fault_config, op, OPT_ENUM, int, "any",
+		     "Which calls are counted: open, read, write, sync (files and folders), close, "
+		     "stat, rename, remove, mkdir, list, or any.",
+		     .choices = op_names),
+	STORE_OPTION(
+		"nth", struct fault_config, nth, OPT_I64, int64_t, "0",
+		"The first call that is affected, counted from 1 over all threads; 0 affects none.",
+		.max = 9e18),
+	STORE_OPTION("count", struct fault_config, count, OPT_I64, int64_t, "1",
+		     "How many consecutive calls are affected from the nth on; 0: all that follow.",
+		     .max = 9e18, .unit = "calls"),
+	STORE_OPTION("action", struct fault_config, action, OPT_ENUM, int, "fail",
+		     "fail: the call has no effect and returns the error. short: a read returns "
+		     "half of what was requested; a write stores half and returns the error; other "
+		     "calls are not affected. delay: the call takes 'delay' seconds longer.",
+		     .choices = action_names),
+	STORE_OPTION("errno", struct fault_config, errno_index, OPT_ENUM, int, "EIO",
+		     "The error that is returned.", .choices = errno_names),
+	STORE_OPTION("path", struct fault_config, path, OPT_STR, char *, NULL,
+		     "Only calls on paths that contain this text are counted."),
+	STORE_OPTION("delay", struct fault_config, delay, OPT_F64, double, "0",
+		     "How much longer an affected call takes with action delay.", .max = 1e6,
+		     .unit = "s"),
 };
 
 struct fault_store {

@@ -35,40 +35,21 @@ struct uring {
 /* A thread's buffer for requests that O_DIRECT does not take as they are. */
 #define BOUNCE_BYTES (1u << 20)
 
-#define FIELD(name, type) OPT_FIELD(struct uring_options, name, type)
-
 static const struct opt uring_rows[] = {
-	{.key = "direct",
-	 .type = OPT_BOOL,
-	 .offset = FIELD(direct, bool),
-	 .def = "false",
-	 .help = "Whether files that are only read are opened with O_DIRECT, past the page cache. "
-		 "Files that are written go through it.",
-	 .flags = OPT_STOKER},
-	{.key = "sqpoll",
-	 .type = OPT_BOOL,
-	 .offset = FIELD(sqpoll, bool),
-	 .def = "false",
-	 .help = "Whether a kernel thread polls each queue of requests, so that submitting takes "
-		 "no system call; it uses a CPU of its own.",
-	 .flags = OPT_STOKER},
-	{.key = "sqpoll_idle_ms",
-	 .type = OPT_I64,
-	 .offset = FIELD(sqpoll_idle_ms, int64_t),
-	 .def = "1000",
-	 .min = 1,
-	 .max = 1000000,
-	 .unit = "ms",
-	 .help = "How long that thread polls without a request before it sleeps.",
-	 .flags = OPT_STOKER},
-	{.key = "registered_buffers",
-	 .type = OPT_BOOL,
-	 .offset = FIELD(registered_buffers, bool),
-	 .def = "false",
-	 .help = "Whether the buffers of queues are registered with the kernel, so that their "
-		 "pages need not be pinned for each request; they count against ulimit -l. It "
-		 "helps with direct.",
-	 .flags = OPT_STOKER},
+	STORE_OPTION("direct", struct uring_options, direct, OPT_BOOL, bool, "false",
+		     "Whether files that are only read are opened with O_DIRECT, past the page "
+		     "cache. Files that are written go through it."),
+	STORE_OPTION("sqpoll", struct uring_options, sqpoll, OPT_BOOL, bool, "false",
+		     "Whether a kernel thread polls each queue of requests, so that submitting "
+		     "takes no system call; it uses a CPU of its own."),
+	STORE_OPTION("sqpoll_idle_ms", struct uring_options, sqpoll_idle_ms, OPT_I64, int64_t,
+		     "1000", "How long that thread polls without a request before it sleeps.",
+		     .min = 1, .max = 1000000, .unit = "ms"),
+	STORE_OPTION("registered_buffers", struct uring_options, registered_buffers, OPT_BOOL, bool,
+		     "false",
+		     "Whether the buffers of queues are registered with the kernel, so that their "
+		     "pages need not be pinned for each request; they count against ulimit -l. It "
+		     "helps with direct."),
 };
 
 /* ---- a ring ---- */

@@ -16,26 +16,14 @@ struct memory_config {
 };
 
 static const struct opt memory_options[] = {
-	{.key = "size",
-	 .type = OPT_I64,
-	 .offset = OPT_FIELD(struct memory_config, size, int64_t),
-	 .def = "0",
-	 .min = 0,
-	 .max = 1e18,
-	 .unit = "bytes",
-	 .help = "The most that all blobs can hold together; a write beyond it fails as on a full "
-		 "disk; 0 sets no limit.",
-	 .flags = OPT_STOKER},
-	{.key = "block_bytes",
-	 .type = OPT_I64,
-	 .offset = OPT_FIELD(struct memory_config, block_bytes, int64_t),
-	 .def = "4096",
-	 .min = 1,
-	 .max = 1 << 30,
-	 .unit = "bytes",
-	 .help = "The preferred request size that the store reports (st_blksize), by which "
-		 "libraries size their reads.",
-	 .flags = OPT_STOKER},
+	STORE_OPTION("size", struct memory_config, size, OPT_I64, int64_t, "0",
+		     "The most that all blobs can hold together; a write beyond it fails as on a "
+		     "full disk; 0 sets no limit.",
+		     .max = 1e18, .unit = "bytes"),
+	STORE_OPTION("block_bytes", struct memory_config, block_bytes, OPT_I64, int64_t, "4096",
+		     "The preferred request size that the store reports (st_blksize), by which "
+		     "libraries size their reads.",
+		     .min = 1, .max = 1 << 30, .unit = "bytes"),
 };
 
 struct memory_store {

@@ -21,14 +21,10 @@ struct mmap_config {
 };
 
 static const struct opt mmap_options[] = {
-	{.key = "advice",
-	 .type = OPT_ENUM,
-	 .offset = OPT_FIELD(struct mmap_config, advice, int),
-	 .def = "normal",
-	 .choices = advices,
-	 .help = "The advice given to the kernel for each mapping (madvise): normal reads around a "
-		 "fault, sequential reads far ahead, random reads single pages.",
-	 .flags = OPT_STOKER},
+	STORE_OPTION("advice", struct mmap_config, advice, OPT_ENUM, int, "normal",
+		     "The advice given to the kernel for each mapping (madvise): normal reads "
+		     "around a fault, sequential reads far ahead, random reads single pages.",
+		     .choices = advices),
 };
 
 struct mmap_store {

@@ -53,6 +53,13 @@ struct blob {
 /* Called for each entry of a folder; not "." and "..". A negative return ends the listing. */
 typedef int (*store_list_fn)(void *arg, const char *name, bool is_dir);
 
+/* A row of is.options: `field`, of type `ctype`, of the struct that the options are read into. */
+#define STORE_OPTION(k, strct, field, t, ctype, d, text, ...)                                      \
+	{                                                                                          \
+		.key = k, .type = t, .offset = OPT_FIELD(strct, field, ctype), .def = d,           \
+		.help = text, .flags = OPT_STOKER, ##__VA_ARGS__                                   \
+	}
+
 struct store_ops {
 	struct store_facts is;
 	size_t blob_bytes; /* own part; a shim adds its lower store's */

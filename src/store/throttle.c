@@ -23,14 +23,9 @@ struct throttle_config {
 	int64_t seed;
 };
 
-#define FIELD(name, type) OPT_FIELD(struct throttle_config, name, type)
-
 /* A number from 0, which is no limit, up to `most`. */
 #define LIMIT(t, ctype, k, field, most, u, text)                                                   \
-	{                                                                                          \
-		.key = k, .type = t, .offset = FIELD(field, ctype), .def = "0", .max = most,       \
-		.unit = u, .help = text, .flags = OPT_STOKER                                       \
-	}
+	STORE_OPTION(k, struct throttle_config, field, t, ctype, "0", text, .max = most, .unit = u)
 
 static const struct opt throttle_options[] = {
 	LIMIT(OPT_F64, double, "bandwidth", bandwidth, 1e18, "bytes/s",
@@ -38,20 +33,15 @@ static const struct opt throttle_options[] = {
 	      "sets no limit."),
 	LIMIT(OPT_F64, double, "stream_bandwidth", stream_bandwidth, 1e18, "bytes/s",
 	      "The bandwidth of one request; 0 sets no limit."),
-	{.key = "latency",
-	 .type = OPT_TIME,
-	 .offset = FIELD(latency, struct time_dist),
-	 .unit = "s",
-	 .help = "The time before the first byte of each request, a number or a distribution as "
-		 "for train.computation_time.",
-	 .flags = OPT_STOKER},
-	{.key = "open_latency",
-	 .type = OPT_TIME,
-	 .offset = FIELD(open_latency, struct time_dist),
-	 .unit = "s",
-	 .help = "The time that each open and each stat of a path takes; these need no slot of "
-		 "'concurrency'. A stat of an open file is free.",
-	 .flags = OPT_STOKER},
+	STORE_OPTION("latency", struct throttle_config, latency, OPT_TIME, struct time_dist, NULL,
+		     "The time before the first byte of each request, a number or a distribution "
+		     "as for train.computation_time.",
+		     .unit = "s"),
+	STORE_OPTION("open_latency", struct throttle_config, open_latency, OPT_TIME,
+		     struct time_dist, NULL,
+		     "The time that each open and each stat of a path takes; these need no slot of "
+		     "'concurrency'. A stat of an open file is free.",
+		     .unit = "s"),
 	LIMIT(OPT_I64, int64_t, "concurrency", concurrency, 1e9, "requests",
 	      "How many requests are served at once, latency and transfer; the others wait, "
 	      "first "
@@ -92,21 +82,13 @@ static const struct opt throttle_options[] = {
 	LIMIT(OPT_F64, double, "stall_every", stall_every, 1e6, "s",
 	      "The time from the beginning of one stall to that of the "
 	      "next; 0 is a single stall."),
-	{.key = "write",
-	 .type = OPT_BOOL,
-	 .offset = FIELD(write, bool),
-	 .def = "false",
-	 .help = "Whether writes, and opens for writing, are slowed like reads. Off, a dataset is "
-		 "generated at full speed and then read at the given one.",
-	 .flags = OPT_STOKER},
-	{.key = "seed",
-	 .type = OPT_I64,
-	 .offset = FIELD(seed, int64_t),
-	 .def = "42",
-	 .max = 9e18,
-	 .help = "The seed of the latencies: the n-th request of a store waits the same time in "
-		 "every run.",
-	 .flags = OPT_STOKER},
+	STORE_OPTION("write", struct throttle_config, write, OPT_BOOL, bool, "false",
+		     "Whether writes, and opens for writing, are slowed like reads. Off, a dataset "
+		     "is generated at full speed and then read at the given one."),
+	STORE_OPTION("seed", struct throttle_config, seed, OPT_I64, int64_t, "42",
+		     "The seed of the latencies: the n-th request of a store waits the same time "
+		     "in every run.",
+		     .max = 9e18),
 };
 
 struct throttle_store {
