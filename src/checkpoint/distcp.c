@@ -5,12 +5,14 @@
  * checkpoint.torch decides under which names the classes of the pickle go: those of PyTorch 1.13
  * (torch.distributed._shard.checkpoint, held against its FileSystemReader in tests/interop), or of
  * 2.x (torch.distributed.checkpoint, as its sources name them). */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/compare.h"
+#include "base/vector.h"
 #include "checkpoint/pickle.h"
 #include "checkpoint/torch.h"
 
@@ -93,7 +95,7 @@ struct placed_tensor {
 
 struct placed_tensors {
 	struct placed_tensor *v;
-	size_t n, cap;
+	size_t n, room;
 };
 
 static int by_tensor(const void *a, const void *b)
@@ -101,7 +103,7 @@ static int by_tensor(const void *a, const void *b)
 	const struct placed_tensor *x = a, *y = b;
 	int c = strcmp(x->name, y->name);
 
-	return c ? c : (x->rank > y->rank) - (x->rank < y->rank);
+	return c ? c : ORDER(x->rank, y->rank);
 }
 
 static const char *const part_names[CHECKPOINT_PARTS] = {"model", "model", "optimizer"};
@@ -125,16 +127,8 @@ static int place_file(struct file_writer *w, const struct checkpoint_file *f,
 		struct checkpoint_tensor t;
 		struct placed_tensor *x;
 
-		if (all->n == all->cap) {
-			size_t cap = all->cap ? 2 * all->cap : 1024;
-			struct placed_tensor *v = realloc(all->v, cap * sizeof(*v));
-
-			if (!v)
-				return err_set(e, ERR_DATA,
-					       "no memory for the metadata of %zu tensors", cap);
-			all->v = v;
-			all->cap = cap;
-		}
+		if (VECTOR_TRY(all->v, all->n, all->room, 1, "the metadata of tensors", e) < 0)
+			return -ENOMEM;
 		x = &all->v[all->n++];
 		checkpoint_tensor_at(w->common->plan, f, i, &t);
 		*x = (struct placed_tensor){.rank = f->rank,
@@ -213,12 +207,10 @@ static void put_object(struct metadata_writer *m, enum class class)
 					: "MEM_FORMAT_ENCODING");
 	if (class == MEMORY) { /* contiguous */
 		pickle_int(&m->p, 0);
-		pickle_op(&m->p, PICKLE_OP_TUPLE1);
-		pickle_op(&m->p, PICKLE_OP_REDUCE);
+		pickle_ops(&m->p, PICKLE_OP_TUPLE1, PICKLE_OP_REDUCE);
 		return;
 	}
-	pickle_op(&m->p, PICKLE_OP_EMPTY_TUPLE);
-	pickle_op(&m->p, PICKLE_OP_NEWOBJ);
+	pickle_ops(&m->p, PICKLE_OP_EMPTY_TUPLE, PICKLE_OP_NEWOBJ);
 }
 
 static void put_key(struct metadata_writer *m, const char *s)
@@ -234,9 +226,7 @@ static void put_size(struct metadata_writer *m, uint64_t n)
 {
 	pickle_global(&m->p, &m->size, "torch", "Size");
 	pickle_int(&m->p, (int64_t)n);
-	pickle_op(&m->p, PICKLE_OP_TUPLE1);
-	pickle_op(&m->p, PICKLE_OP_TUPLE1);
-	pickle_op(&m->p, PICKLE_OP_REDUCE);
+	pickle_ops(&m->p, PICKLE_OP_TUPLE1, PICKLE_OP_TUPLE1, PICKLE_OP_REDUCE);
 }
 
 static void put_properties(struct metadata_writer *m, enum checkpoint_datatype type)
@@ -249,13 +239,9 @@ static void put_properties(struct metadata_writer *m, enum checkpoint_datatype t
 	pickle_global(&m->p, &m->type[type], "torch", names[type]);
 	pickle_global(&m->p, &m->layout, "torch.serialization", "_get_layout");
 	put_key(m, "torch.strided");
-	pickle_op(&m->p, PICKLE_OP_TUPLE1);
-	pickle_op(&m->p, PICKLE_OP_REDUCE);
-	pickle_op(&m->p, PICKLE_OP_NEWFALSE);
+	pickle_ops(&m->p, PICKLE_OP_TUPLE1, PICKLE_OP_REDUCE, PICKLE_OP_NEWFALSE);
 	put_object(m, MEMORY);
-	pickle_op(&m->p, PICKLE_OP_NEWFALSE);
-	pickle_op(&m->p, PICKLE_OP_TUPLE);
-	pickle_op(&m->p, PICKLE_OP_BUILD);
+	pickle_ops(&m->p, PICKLE_OP_NEWFALSE, PICKLE_OP_TUPLE, PICKLE_OP_BUILD);
 }
 
 static void put_tensor_entry(struct metadata_writer *m, const struct placed_tensor *x,
@@ -263,55 +249,45 @@ static void put_tensor_entry(struct metadata_writer *m, const struct placed_tens
 {
 	put_key(m, x->name);
 	put_object(m, TENSOR_STORAGE);
-	pickle_op(&m->p, PICKLE_OP_EMPTY_DICT);
-	pickle_op(&m->p, PICKLE_OP_MARK);
+	pickle_ops(&m->p, PICKLE_OP_EMPTY_DICT, PICKLE_OP_MARK);
 	put_key(m, "properties");
 	put_properties(m, x->type);
 	put_key(m, "size");
 	put_size(m, x[chunks - 1].chunk + x[chunks - 1].elements);
 	put_key(m, "chunks");
-	pickle_op(&m->p, PICKLE_OP_EMPTY_LIST);
-	pickle_op(&m->p, PICKLE_OP_MARK);
+	pickle_ops(&m->p, PICKLE_OP_EMPTY_LIST, PICKLE_OP_MARK);
 	for (size_t i = 0; i < chunks; i++) {
 		put_object(m, CHUNK);
-		pickle_op(&m->p, PICKLE_OP_EMPTY_DICT);
-		pickle_op(&m->p, PICKLE_OP_MARK);
+		pickle_ops(&m->p, PICKLE_OP_EMPTY_DICT, PICKLE_OP_MARK);
 		put_key(m, "offsets");
 		put_size(m, x[i].chunk);
 		put_key(m, "sizes");
 		put_size(m, x[i].elements);
-		pickle_op(&m->p, PICKLE_OP_SETITEMS);
-		pickle_op(&m->p, PICKLE_OP_BUILD);
+		pickle_ops(&m->p, PICKLE_OP_SETITEMS, PICKLE_OP_BUILD);
 	}
-	pickle_op(&m->p, PICKLE_OP_APPENDS);
-	pickle_op(&m->p, PICKLE_OP_SETITEMS);
-	pickle_op(&m->p, PICKLE_OP_BUILD);
+	pickle_ops(&m->p, PICKLE_OP_APPENDS, PICKLE_OP_SETITEMS, PICKLE_OP_BUILD);
 }
 
 static void put_place_entry(struct metadata_writer *m, const struct placed_tensor *x)
 {
 	put_object(m, INDEX);
-	pickle_op(&m->p, PICKLE_OP_EMPTY_DICT);
-	pickle_op(&m->p, PICKLE_OP_MARK);
+	pickle_ops(&m->p, PICKLE_OP_EMPTY_DICT, PICKLE_OP_MARK);
 	put_key(m, "fqn");
 	put_key(m, x->name);
 	put_key(m, "index");
 	pickle_op(&m->p, PICKLE_OP_NONE);
 	put_key(m, "offset");
 	put_size(m, x->chunk);
-	pickle_op(&m->p, PICKLE_OP_SETITEMS);
-	pickle_op(&m->p, PICKLE_OP_BUILD);
+	pickle_ops(&m->p, PICKLE_OP_SETITEMS, PICKLE_OP_BUILD);
 	put_object(m, STORAGE_INFO);
-	pickle_op(&m->p, PICKLE_OP_EMPTY_DICT);
-	pickle_op(&m->p, PICKLE_OP_MARK);
+	pickle_ops(&m->p, PICKLE_OP_EMPTY_DICT, PICKLE_OP_MARK);
 	put_key(m, "relative_path");
 	put_key(m, x->path);
 	put_key(m, "offset");
 	pickle_int(&m->p, (int64_t)x->offset);
 	put_key(m, "length");
 	pickle_int(&m->p, (int64_t)x->length);
-	pickle_op(&m->p, PICKLE_OP_SETITEMS);
-	pickle_op(&m->p, PICKLE_OP_BUILD);
+	pickle_ops(&m->p, PICKLE_OP_SETITEMS, PICKLE_OP_BUILD);
 }
 
 static void write_metadata(struct file_writer *w, const struct placed_tensors *all, struct buf *out)
@@ -323,11 +299,9 @@ static void write_metadata(struct file_writer *w, const struct placed_tensors *a
 	m.size = m.layout = -1;
 	pickle_begin(&m.p, out);
 	put_object(&m, METADATA);
-	pickle_op(&m.p, PICKLE_OP_EMPTY_DICT);
-	pickle_op(&m.p, PICKLE_OP_MARK);
+	pickle_ops(&m.p, PICKLE_OP_EMPTY_DICT, PICKLE_OP_MARK);
 	put_key(&m, "state_dict_metadata");
-	pickle_op(&m.p, PICKLE_OP_EMPTY_DICT);
-	pickle_op(&m.p, PICKLE_OP_MARK);
+	pickle_ops(&m.p, PICKLE_OP_EMPTY_DICT, PICKLE_OP_MARK);
 	for (size_t i = 0, n; i < all->n; i += n) {
 		for (n = 1; i + n < all->n && strcmp(all->v[i].name, all->v[i + n].name) == 0;)
 			n++;
@@ -337,8 +311,7 @@ static void write_metadata(struct file_writer *w, const struct placed_tensors *a
 	put_key(&m, "planner_data");
 	pickle_op(&m.p, PICKLE_OP_NONE);
 	put_key(&m, "storage_data");
-	pickle_op(&m.p, PICKLE_OP_EMPTY_DICT);
-	pickle_op(&m.p, PICKLE_OP_MARK);
+	pickle_ops(&m.p, PICKLE_OP_EMPTY_DICT, PICKLE_OP_MARK);
 	for (size_t i = 0; i < all->n; i++)
 		put_place_entry(&m, &all->v[i]);
 	pickle_op(&m.p, PICKLE_OP_SETITEMS);
@@ -346,8 +319,7 @@ static void write_metadata(struct file_writer *w, const struct placed_tensors *a
 		put_key(&m, "storage_meta");
 		pickle_op(&m.p, PICKLE_OP_NONE);
 	}
-	pickle_op(&m.p, PICKLE_OP_SETITEMS);
-	pickle_op(&m.p, PICKLE_OP_BUILD);
+	pickle_ops(&m.p, PICKLE_OP_SETITEMS, PICKLE_OP_BUILD);
 	pickle_end(&m.p);
 }
 

@@ -744,8 +744,7 @@ void pickle_item(struct pickle_writer *w, uint64_t i, uint64_t n)
 		pickle_op(w, PICKLE_OP_MARK);
 	/* after whole batches the pickler finds out with an empty one */
 	if (i == n && i % BATCH == 0) {
-		pickle_op(w, PICKLE_OP_MARK);
-		pickle_op(w, PICKLE_OP_SETITEMS);
+		pickle_ops(w, PICKLE_OP_MARK, PICKLE_OP_SETITEMS);
 	}
 }
 
@@ -753,8 +752,7 @@ void pickle_tensor(struct pickle_writer *w, unsigned type, const char *key, uint
 {
 	assert(type < CHECKPOINT_DATATYPES);
 	pickle_global(w, &w->shared[PICKLE_REBUILD], "torch._utils", "_rebuild_tensor_v2");
-	pickle_op(w, PICKLE_OP_MARK);
-	pickle_op(w, PICKLE_OP_MARK);
+	pickle_ops(w, PICKLE_OP_MARK, PICKLE_OP_MARK);
 	put_shared_text(w, &w->shared[PICKLE_STORAGE], "storage");
 	pickle_global(w, &w->shared[PICKLE_TYPE + type], "torch", pickle_storage_names[type]);
 	put_new_text(w, key);
@@ -772,8 +770,7 @@ void pickle_tensor(struct pickle_writer *w, unsigned type, const char *key, uint
 	pickle_put(w);
 	pickle_op(w, PICKLE_OP_NEWFALSE);
 	pickle_global(w, &w->shared[PICKLE_ORDERED], "collections", "OrderedDict");
-	pickle_op(w, PICKLE_OP_EMPTY_TUPLE);
-	pickle_op(w, PICKLE_OP_REDUCE);
+	pickle_ops(w, PICKLE_OP_EMPTY_TUPLE, PICKLE_OP_REDUCE);
 	pickle_put(w);
 	pickle_op(w, PICKLE_OP_TUPLE);
 	pickle_put(w);

@@ -75,6 +75,9 @@ extern const char *const pickle_storage_names[];
 void pickle_begin(struct pickle_writer *w, struct buf *out);
 void pickle_end(struct pickle_writer *w); /* STOP */
 void pickle_op(struct pickle_writer *w, unsigned char op);
+#define pickle_ops(w, ...)                                                                         \
+	buf_append((w)->out, (const unsigned char[]){__VA_ARGS__},                                 \
+		   sizeof((const unsigned char[]){__VA_ARGS__}))
 /* Puts what is on the stack into the memo; returns its place. */
 int64_t pickle_put(struct pickle_writer *w);
 void pickle_get(struct pickle_writer *w, int64_t place);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/vector.h"
 
 #define PATH_MOST 160
 #define SIGNED_MOST ((int64_t)1 << 62)
@@ -44,11 +45,7 @@ static void add_members(struct leaves *l, const struct shape *s, const char *bef
 		if (m->type == 's')
 			continue;
 		snprintf(one.path, sizeof(one.path), "%s%s", before, m->name);
-		if (l->n == l->room) {
-			l->room = l->room ? 2 * l->room : 32;
-			l->v = xrealloc(l->v, l->room * sizeof(*l->v));
-		}
-		l->v[l->n++] = one;
+		VECTOR_PUSH(l->v, l->n, l->room, one);
 	}
 }
 

@@ -27,7 +27,6 @@
 #include "base/program.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "comm/net_guests.h"
 #include "comm/net_talk.h"
 #include "comm/net_tree.h"
 

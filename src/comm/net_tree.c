@@ -14,7 +14,6 @@
 #include "base/alloc.h"
 #include "base/program.h"
 #include "base/clock.h"
-#include "comm/net_guests.h"
 #include "comm/net_talk.h"
 
 /* For all connections of the tree; without it the run goes on. */

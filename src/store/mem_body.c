@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/map.h"
 
 #define SMALL_SHIFT 12
 #define LARGE_SHIFT 20
@@ -258,10 +259,8 @@ struct place {
 
 static uint64_t hash_of(const struct mem_node *dir, const char *name, size_t len)
 {
-	uint64_t h = 0xcbf29ce484222325u;
+	uint64_t h = fnv1a(FNV_START, name, len);
 
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (unsigned char)name[i]) * 0x100000001b3u;
 	h ^= (uint64_t)(uintptr_t)dir * 0x9e3779b97f4a7c15u;
 	return h ^ h >> 29;
 }
