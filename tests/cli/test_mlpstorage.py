@@ -157,7 +157,8 @@ def compared(leaf, reported):
         of = result
         for key in path:
             of = (of or {}).get(key)
-        assert metric.get(name) == of, (leaf, name, metric.get(name), of)
+        same = metric.get(name) == of or of is not None and abs(metric[name] - of) <= 1e-9 * abs(of)
+        assert same, (leaf, name, metric.get(name), of)
     for name, rate in (("save", "save_checkpoint_io_mean_GB_per_second"), ("load",
                                                                           "load_checkpoint_io_mean_GB_per_second")):
         if rate in metric:

@@ -85,7 +85,7 @@ def forged(tmp):
     honest = path.read_text()
     assert "need." not in stoker("audit", out, status=None).stdout
     for key in ("accelerators_fed", "samples_per_s", "bytes_per_s_at_target"):
-        text, n = re.subn(rf'("{key}": )([0-9.e+-]+)', lambda m: m[1] + repr(float(m[2]) * 1.5),
+        text, n = re.subn(rf'("{key}": ?)([0-9.e+-]+)', lambda m: m[1] + repr(float(m[2]) * 1.5),
                           honest[honest.index('"need"'):], count=1)
         assert n == 1
         path.write_text(honest[:honest.index('"need"')] + text)
