@@ -463,17 +463,6 @@ void fidelity_of(const struct job *log, const struct job *run, bool same, bool d
 	profile_release(&b);
 }
 
-void fidelity_forget_requests(struct fidelity *f)
-{
-	struct fidelity_pair *const of[] = {&f->reads,      &f->writes,        &f->others,
-					    &f->read_bytes, &f->written_bytes, &f->concurrency,
-					    &f->wall_s};
-
-	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
-		of[i]->run = NAN;
-	f->equal = f->equal_others = f->tau = NAN;
-}
-
 void fidelity_set_steps(struct fidelity *f, const struct job *log, const double *run_s, size_t n)
 {
 	struct values x = {0}, y = {0};
@@ -491,9 +480,73 @@ void fidelity_set_steps(struct fidelity *f, const struct job *log, const double 
 
 /* ---- printing ---- */
 
-static void put_change(struct buf *out, struct fidelity_pair p)
+enum unit { REQUESTS, BYTES, IN_FLIGHT, SECONDS };
+
+/* What is compared of both as a whole, in the order in which it is printed. */
+static const struct row {
+	const char *key, *label;
+	size_t at; /* of the pair */
+	enum unit unit;
+} rows[] = {
+	{"reads", "reads", offsetof(struct fidelity, reads), REQUESTS},
+	{"bytes_read", "bytes read", offsetof(struct fidelity, read_bytes), BYTES},
+	{"writes", "writes", offsetof(struct fidelity, writes), REQUESTS},
+	{"bytes_written", "bytes written", offsetof(struct fidelity, written_bytes), BYTES},
+	{"other_requests", "other requests", offsetof(struct fidelity, others), REQUESTS},
+	{"requests_in_flight", "requests in flight", offsetof(struct fidelity, concurrency),
+	 IN_FLIGHT},
+	{"run_s", "run time", offsetof(struct fidelity, wall_s), SECONDS},
+};
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static struct fidelity_pair *pair_of(const struct fidelity *f, size_t row)
 {
-	if (isnan(p.run) || isnan(p.log))
+	return (void *)((uintptr_t)f + rows[row].at);
+}
+
+void fidelity_forget_requests(struct fidelity *f)
+{
+	for (size_t i = 0; i < ROWS; i++)
+		pair_of(f, i)->run = NAN;
+	f->equal = f->equal_others = f->tau = NAN;
+}
+
+/* One number in the unit that suits `of`. */
+static const char *number(double v, double of, enum unit unit, char *text, size_t size)
+{
+	if (isnan(v))
+		return "-";
+	if (unit == BYTES)
+		return str_bytes(v, text, size);
+	if (unit == SECONDS)
+		snprintf(text, size, "%.3f %-2s",
+			 v * (of >= 1      ? 1
+			      : of >= 1e-3 ? 1e3
+					   : 1e6),
+			 of >= 1      ? "s"
+			 : of >= 1e-3 ? "ms"
+				      : "us");
+	else
+		snprintf(text, size, "%.*f", unit == IN_FLIGHT ? 3 : 0, v);
+	return text;
+}
+
+static void put_pair(struct buf *out, const char *label, enum unit unit, struct fidelity_pair p)
+{
+	bool known = !isnan(p.log) && !isnan(p.run);
+	char log[32], run[32];
+
+	if ((unit <= BYTES && p.log == 0 && p.run == 0) || (unit == IN_FLIGHT && !known))
+		return;
+	if (unit == SECONDS && !known) {
+		buf_printf(out, "  %-22s not known\n", label);
+		return;
+	}
+	buf_printf(out, "  %-22s %14s %14s  ", label, number(p.log, p.log, unit, log, sizeof(log)),
+		   number(p.run, p.log, unit, run, sizeof(run)));
+	if (unit == IN_FLIGHT)
+		buf_puts(out, "in the mean");
+	else if (!known)
 		buf_puts(out, "not known");
 	else if (p.log == p.run)
 		buf_puts(out, "equal");
@@ -504,73 +557,24 @@ static void put_change(struct buf *out, struct fidelity_pair p)
 	buf_putc(out, '\n');
 }
 
-static void put_count(struct buf *out, const char *what, struct fidelity_pair p)
+static void put_times(struct buf *out, const char *label, const struct fidelity_times *t)
 {
-	if (p.log == 0 && p.run == 0)
-		return;
-	if (isnan(p.run))
-		buf_printf(out, "  %-22s %14.0f %14s  ", what, p.log, "-");
-	else
-		buf_printf(out, "  %-22s %14.0f %14.0f  ", what, p.log, p.run);
-	put_change(out, p);
-}
-
-static void put_bytes(struct buf *out, const char *what, struct fidelity_pair p)
-{
-	char a[32], b[32];
-
-	if (p.log == 0 && p.run == 0)
-		return;
-	buf_printf(out, "  %-22s %14s %14s  ", what, str_bytes(p.log, a, sizeof(a)),
-		   isnan(p.run) ? "-" : str_bytes(p.run, b, sizeof(b)));
-	put_change(out, p);
-}
-
-static void put_seconds(struct buf *out, const char *what, struct fidelity_pair p)
-{
-	bool s = p.log >= 1, ms = p.log >= 1e-3;
-	double unit = s ? 1 : ms ? 1e3 : 1e6;
-
-	if (isnan(p.log) || isnan(p.run)) {
-		buf_printf(out, "  %-22s not known\n", what);
-		return;
-	}
-	buf_printf(out, "  %-22s %11.3f %-2s %11.3f %-2s  ", what, p.log * unit,
-		   s    ? "s"
-		   : ms ? "ms"
-			: "us",
-		   p.run * unit,
-		   s    ? "s"
-		   : ms ? "ms"
-			: "us");
-	put_change(out, p);
-}
-
-static void put_times(struct buf *out, const char *what, const struct fidelity_times *t)
-{
-	char text[64];
-
-	snprintf(text, sizeof(text), "%s, median", what);
-	put_seconds(out, text, t->median);
+	put_pair(out, label, SECONDS, t->median);
 	if (isnan(t->ks))
 		return;
-	put_seconds(out, "  mean", t->mean);
+	put_pair(out, "  mean", SECONDS, t->mean);
+	buf_printf(out, "  %-22s %14zu %14zu  ", "  of", t->log_n, t->run_n);
 	if (t->log_n < FEWEST || t->run_n < FEWEST)
-		buf_printf(out, "  %-22s %14zu %14zu  too few for a distance\n", "  of", t->log_n,
-			   t->run_n);
+		buf_puts(out, "too few for a distance\n");
 	else
-		buf_printf(out, "  %-22s %14zu %14zu  distance %.3f\n", "  of", t->log_n, t->run_n,
-			   t->ks);
+		buf_printf(out, "distance %.3f\n", t->ks);
 }
 
 void fidelity_print(const struct fidelity *f, struct buf *out)
 {
 	buf_printf(out, "  %-22s %14s %14s\n", "", "log", "here");
-	put_count(out, "reads", f->reads);
-	put_bytes(out, "bytes read", f->read_bytes);
-	put_count(out, "writes", f->writes);
-	put_bytes(out, "bytes written", f->written_bytes);
-	put_count(out, "other requests", f->others);
+	for (size_t i = 0; rows[i].unit <= BYTES; i++)
+		put_pair(out, rows[i].label, rows[i].unit, *pair_of(f, i));
 	if (!isnan(f->equal))
 		buf_printf(out,
 			   "  %-22s %.2f %% of reads and writes have one of the same file and "
@@ -583,64 +587,45 @@ void fidelity_print(const struct fidelity *f, struct buf *out)
 	if (!isnan(f->tau))
 		buf_printf(out, "  %-22s Kendall's tau %.4f (%zu reader%s)\n", "order", f->tau,
 			   f->readers, f->readers == 1 ? "" : "s");
-	if (!isnan(f->concurrency.log) && !isnan(f->concurrency.run))
-		buf_printf(out, "  %-22s %14.3f %14.3f  in the mean\n", "requests in flight",
-			   f->concurrency.log, f->concurrency.run);
-	put_times(out, "reading a sample", &f->sample);
-	put_times(out, "step", &f->step);
-	put_seconds(out, "run time", f->wall_s);
+	put_pair(out, "requests in flight", IN_FLIGHT, f->concurrency);
+	put_times(out, "reading a sample, median", &f->sample);
+	put_times(out, "step, median", &f->step);
+	put_pair(out, "run time", SECONDS, f->wall_s);
 }
 
-static void json_number(struct buf *out, double v)
+/* `"name": value`, and what follows. */
+static void json_number(struct buf *out, const char *name, double v, const char *after)
 {
+	char text[32] = "null";
+
 	if (isfinite(v))
-		buf_printf(out, "%.9g", v);
-	else
-		buf_puts(out, "null");
-}
-
-static void json_pair(struct buf *out, const char *name, struct fidelity_pair p)
-{
-	buf_printf(out, "  \"%s\": {\"log\": ", name);
-	json_number(out, p.log);
-	buf_puts(out, ", \"here\": ");
-	json_number(out, p.run);
-	buf_puts(out, "},\n");
+		snprintf(text, sizeof(text), "%.9g", v);
+	buf_printf(out, "\"%s\": %s%s", name, text, after);
 }
 
 static void json_times(struct buf *out, const char *name, const struct fidelity_times *t)
 {
-	buf_printf(out, "  \"%s\": {\"log_n\": %zu, \"here_n\": %zu, \"log_median_s\": ", name,
-		   t->log_n, t->run_n);
-	json_number(out, t->median.log);
-	buf_puts(out, ", \"here_median_s\": ");
-	json_number(out, t->median.run);
-	buf_puts(out, ", \"log_mean_s\": ");
-	json_number(out, t->mean.log);
-	buf_puts(out, ", \"here_mean_s\": ");
-	json_number(out, t->mean.run);
-	buf_puts(out, ", \"ks\": ");
-	json_number(out, t->ks);
-	buf_puts(out, "},\n");
+	buf_printf(out, "  \"%s\": {\"log_n\": %zu, \"here_n\": %zu, ", name, t->log_n, t->run_n);
+	json_number(out, "log_median_s", t->median.log, ", ");
+	json_number(out, "here_median_s", t->median.run, ", ");
+	json_number(out, "log_mean_s", t->mean.log, ", ");
+	json_number(out, "here_mean_s", t->mean.run, ", ");
+	json_number(out, "ks", t->ks, "},\n");
 }
 
 void fidelity_json(const struct fidelity *f, struct buf *out)
 {
 	buf_puts(out, "{\n");
-	json_pair(out, "reads", f->reads);
-	json_pair(out, "writes", f->writes);
-	json_pair(out, "other_requests", f->others);
-	json_pair(out, "bytes_read", f->read_bytes);
-	json_pair(out, "bytes_written", f->written_bytes);
-	json_pair(out, "requests_in_flight", f->concurrency);
-	json_pair(out, "run_s", f->wall_s);
+	for (size_t i = 0; i < ROWS; i++) {
+		buf_printf(out, "  \"%s\": {", rows[i].key);
+		json_number(out, "log", pair_of(f, i)->log, ", ");
+		json_number(out, "here", pair_of(f, i)->run, "},\n");
+	}
 	json_times(out, "sample_read", &f->sample);
 	json_times(out, "step", &f->step);
-	buf_puts(out, "  \"requests_equal\": ");
-	json_number(out, f->equal);
-	buf_puts(out, ",\n  \"other_requests_equal\": ");
-	json_number(out, f->equal_others);
-	buf_puts(out, ",\n  \"order_tau\": ");
-	json_number(out, f->tau);
-	buf_printf(out, ",\n  \"readers\": %zu\n}\n", f->readers);
+	buf_puts(out, "  ");
+	json_number(out, "requests_equal", f->equal, ",\n  ");
+	json_number(out, "other_requests_equal", f->equal_others, ",\n  ");
+	json_number(out, "order_tau", f->tau, ",\n");
+	buf_printf(out, "  \"readers\": %zu\n}\n", f->readers);
 }
