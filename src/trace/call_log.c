@@ -179,6 +179,43 @@ uint32_t call_stream(struct call_log *l, enum job_file_kind kind)
 	return call_named(l, name, false);
 }
 
+/* ---- what logs write differently ---- */
+
+bool call_is(const char *names, const char *name, size_t n)
+{
+	for (size_t length; *names; names += length + (names[length] == ' ')) {
+		length = strcspn(names, " ");
+		if (length == n && memcmp(names, name, n) == 0)
+			return true;
+	}
+	return false;
+}
+
+int call_mode_flags(const char *mode, size_t n)
+{
+	int flags = O_RDONLY;
+
+	if (n && mode[0] == 'w')
+		flags = O_WRONLY | O_CREAT | O_TRUNC;
+	else if (n && mode[0] == 'a')
+		flags = O_WRONLY | O_CREAT | O_APPEND;
+	return n && memchr(mode, '+', n) ? (flags & ~O_ACCMODE) | O_RDWR : flags;
+}
+
+int64_t call_seek_target(const struct call_log *l, const struct caller *c, int64_t fd,
+			 int64_t offset, int64_t whence)
+{
+	int64_t from = 0, to;
+
+	if (whence == SEEK_CUR)
+		from = descriptors_position(l->descriptors, c->table, fd);
+	else if (whence != SEEK_SET)
+		from = descriptors_size_of(l->descriptors, call_file_of(l, c, fd));
+	if (from == JOB_UNKNOWN || __builtin_add_overflow(from, offset, &to) || to < 0)
+		return JOB_UNKNOWN;
+	return to;
+}
+
 /* ---- events ---- */
 
 static struct job_event event_of(const struct call *c, enum job_event_kind kind)

@@ -79,6 +79,14 @@ uint32_t call_stream(struct call_log *l, enum job_file_kind kind);
 
 /* ---- calls ---- */
 
+/* Whether a call of this name (n bytes) is one of `names`, which blanks separate. */
+bool call_is(const char *names, const char *name, size_t n);
+/* The flags of open(2) that the mode of fopen(3) means; n bytes, of which there may be none. */
+int call_mode_flags(const char *mode, size_t n);
+/* Where a seek leads that does not return it; JOB_UNKNOWN. */
+int64_t call_seek_target(const struct call_log *l, const struct caller *c, int64_t fd,
+			 int64_t offset, int64_t whence);
+
 /* flags as of open(2), in Linux' numbers for x86-64. */
 void call_open(struct call_log *l, const struct call *c, uint32_t file, int flags);
 /* A descriptor of a stream or of something else without positions. */

@@ -31,69 +31,39 @@ struct text {
 	bool there, quoted;
 };
 
-enum field {
-	F_NAME, /* of the object */
-	F_CAT,
-	F_PID,
-	F_TID,
-	F_TS,
-	F_DUR,
-	F_PH,
-	A_NAME, /* of args */
-	A_VALUE,
-	A_HHASH,
-	A_FHASH,
-	A_FNAME,
-	A_HOSTNAME,
-	A_FD,
-	A_RET,
-	A_COUNT,
-	A_SIZE,
-	A_OFFSET,
-	A_WHENCE,
-	A_FLAGS,
-	A_LENGTH,
-	A_MODE,
-	A_EPOCH,
-	A_STEP,
-	A_PPID,
-	A_CMD,
-	A_NEWPATH,
-	FIELDS
-};
+/* Keys of the object (F_) and of its `args` (A_). */
+#define FIELDS_OF(FIELD)                                                                           \
+	FIELD(F_NAME, "name")                                                                      \
+	FIELD(F_CAT, "cat")                                                                        \
+	FIELD(F_PID, "pid")                                                                        \
+	FIELD(F_TID, "tid")                                                                        \
+	FIELD(F_TS, "ts")                                                                          \
+	FIELD(F_DUR, "dur")                                                                        \
+	FIELD(A_NAME, "name")                                                                      \
+	FIELD(A_VALUE, "value")                                                                    \
+	FIELD(A_HHASH, "hhash")                                                                    \
+	FIELD(A_FHASH, "fhash")                                                                    \
+	FIELD(A_FNAME, "fname")                                                                    \
+	FIELD(A_HOSTNAME, "hostname")                                                              \
+	FIELD(A_FD, "fd")                                                                          \
+	FIELD(A_RET, "ret")                                                                        \
+	FIELD(A_COUNT, "count")                                                                    \
+	FIELD(A_SIZE, "size")                                                                      \
+	FIELD(A_OFFSET, "offset")                                                                  \
+	FIELD(A_WHENCE, "whence")                                                                  \
+	FIELD(A_FLAGS, "flags")                                                                    \
+	FIELD(A_LENGTH, "length")                                                                  \
+	FIELD(A_MODE, "mode")                                                                      \
+	FIELD(A_EPOCH, "epoch")                                                                    \
+	FIELD(A_STEP, "step")                                                                      \
+	FIELD(A_PPID, "ppid")                                                                      \
+	FIELD(A_CMD, "cmd_hash")                                                                   \
+	FIELD(A_NEWPATH, "newpath")
 
-static const struct {
-	const char *key;
-	bool args;
-} fields[FIELDS] = {
-	[F_NAME] = {"name", false},
-	[F_CAT] = {"cat", false},
-	[F_PID] = {"pid", false},
-	[F_TID] = {"tid", false},
-	[F_TS] = {"ts", false},
-	[F_DUR] = {"dur", false},
-	[F_PH] = {"ph", false},
-	[A_NAME] = {"name", true},
-	[A_VALUE] = {"value", true},
-	[A_HHASH] = {"hhash", true},
-	[A_FHASH] = {"fhash", true},
-	[A_FNAME] = {"fname", true},
-	[A_HOSTNAME] = {"hostname", true},
-	[A_FD] = {"fd", true},
-	[A_RET] = {"ret", true},
-	[A_COUNT] = {"count", true},
-	[A_SIZE] = {"size", true},
-	[A_OFFSET] = {"offset", true},
-	[A_WHENCE] = {"whence", true},
-	[A_FLAGS] = {"flags", true},
-	[A_LENGTH] = {"length", true},
-	[A_MODE] = {"mode", true},
-	[A_EPOCH] = {"epoch", true},
-	[A_STEP] = {"step", true},
-	[A_PPID] = {"ppid", true},
-	[A_CMD] = {"cmd_hash", true},
-	[A_NEWPATH] = {"newpath", true},
-};
+#define FIELD_NUMBER(number, key) number,
+enum field { FIELDS_OF(FIELD_NUMBER) FIELDS };
+#define FIELD_KEY(number, key) key,
+static const char *const keys[FIELDS] = {FIELDS_OF(FIELD_KEY)};
 
 struct line {
 	struct text f[FIELDS];
@@ -143,9 +113,8 @@ static const char *value_end(const char *p)
 static void take(struct line *l, bool args, const char *key, size_t n, const char *p,
 		 const char *end)
 {
-	for (int i = 0; i < FIELDS; i++) {
-		if (fields[i].args != args || strlen(fields[i].key) != n ||
-		    memcmp(fields[i].key, key, n))
+	for (int i = args ? A_NAME : 0; i < (args ? FIELDS : A_NAME); i++) {
+		if (strlen(keys[i]) != n || memcmp(keys[i], key, n))
 			continue;
 		l->f[i] = (struct text){p, (size_t)(end - p), true, *p == '"'};
 		if (*p == '"') {
@@ -431,19 +400,6 @@ static int64_t descriptor_of(struct reading *r, struct call *c, const struct lin
 	return fd;
 }
 
-static int flags_of_mode(const struct text *mode)
-{
-	int flags = O_RDONLY;
-
-	if (mode->n && mode->p[0] == 'w')
-		flags = O_WRONLY | O_CREAT | O_TRUNC;
-	else if (mode->n && mode->p[0] == 'a')
-		flags = O_WRONLY | O_CREAT | O_APPEND;
-	if (mode->n && memchr(mode->p, '+', mode->n))
-		flags = (flags & ~O_ACCMODE) | O_RDWR;
-	return flags;
-}
-
 enum what {
 	W_OPEN,
 	W_FOPEN,
@@ -463,76 +419,38 @@ enum what {
 	W_DROP,
 };
 
-#define ROW(name, ...)                                                                             \
-	{                                                                                          \
-#name, __VA_ARGS__                                                                 \
-	}
-
 static const struct row {
-	const char *name;
+	const char *names; /* separated by blanks */
 	enum what what;
 	enum job_event_kind kind;
 } rows[] = {
-	{"open", W_OPEN, 0},
-	{"open64", W_OPEN, 0},
-	{"openat", W_OPEN, 0},
-	{"openat64", W_OPEN, 0},
-	{"creat", W_OPEN, 0},
-	{"creat64", W_OPEN, 0},
-	{"fopen", W_FOPEN, 0},
-	{"fopen64", W_FOPEN, 0},
-	{"close", W_CLOSE, 0},
-	{"fclose", W_CLOSE, 0},
-	{"read", W_READ, 0},
-	{"pread", W_READ, 0},
-	{"pread64", W_READ, 0},
-	{"readv", W_READ, 0},
-	{"preadv", W_READ, 0},
-	{"write", W_WRITE, 0},
-	{"pwrite", W_WRITE, 0},
-	{"pwrite64", W_WRITE, 0},
-	{"writev", W_WRITE, 0},
-	{"pwritev", W_WRITE, 0},
+	{"open open64 openat openat64 creat creat64", W_OPEN, 0},
+	{"fopen fopen64", W_FOPEN, 0},
+	{"close fclose", W_CLOSE, 0},
+	{"read pread pread64 readv preadv", W_READ, 0},
+	{"write pwrite pwrite64 writev pwritev", W_WRITE, 0},
 	{"fread", W_FREAD, 0},
 	{"fwrite", W_FWRITE, 0},
-	{"lseek", W_SEEK, 0},
-	{"lseek64", W_SEEK, 0},
-	{"fseek", W_FSEEK, 0},
-	{"fseeko", W_FSEEK, 0},
+	{"lseek lseek64", W_SEEK, 0},
+	{"fseek fseeko", W_FSEEK, 0},
 	{"ftell", W_TELL, 0},
-	{"__xstat", W_STAT, 0},
-	{"__xstat64", W_STAT, 0},
-	{"__lxstat", W_STAT, 0},
-	{"__lxstat64", W_STAT, 0},
-	{"__fxstat", W_STAT, 0},
-	{"__fxstat64", W_STAT, 0},
-	{"__fxstatat", W_STAT, 0},
-	{"__fxstatat64", W_STAT, 0},
-	{"stat", W_STAT, 0},
+	{"__xstat __xstat64 __lxstat __lxstat64 __fxstat __fxstat64 __fxstatat "
+	 "__fxstatat64 stat",
+	 W_STAT, 0},
 	{"opendir", W_OTHER, JOB_LIST},
-	{"fsync", W_OTHER, JOB_SYNC},
-	{"fdatasync", W_OTHER, JOB_SYNC},
-	{"access", W_OTHER, JOB_ACCESS},
-	{"faccessat", W_OTHER, JOB_ACCESS},
-	{"readlink", W_OTHER, JOB_ACCESS},
-	{"readlinkat", W_OTHER, JOB_ACCESS},
-	{"unlink", W_OTHER, JOB_UNLINK},
-	{"unlinkat", W_OTHER, JOB_UNLINK},
-	{"remove", W_OTHER, JOB_UNLINK},
-	{"rmdir", W_OTHER, JOB_UNLINK},
-	{"mkdir", W_OTHER, JOB_MAKE_DIR},
-	{"mkdirat", W_OTHER, JOB_MAKE_DIR},
-	ROW(mmap, W_MAP, 0),
-	ROW(mmap64, W_MAP, 0),
-	{"truncate", W_TRUNCATE, 0},
-	{"ftruncate", W_TRUNCATE, 0},
+	{"fsync fdatasync", W_OTHER, JOB_SYNC},
+	{"access faccessat readlink readlinkat", W_OTHER, JOB_ACCESS},
+	{"unlink unlinkat remove rmdir", W_OTHER, JOB_UNLINK},
+	{"mkdir mkdirat", W_OTHER, JOB_MAKE_DIR},
+	{"mmap mmap64", W_MAP, 0},
+	{"truncate ftruncate", W_TRUNCATE, 0},
 	{"rename", W_RENAME, 0},
 };
 
 static const struct row *row_of(const struct text *name)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		if (is(name, rows[i].name))
+		if (call_is(rows[i].names, name->p, name->n))
 			return &rows[i];
 	return NULL;
 }
@@ -583,15 +501,8 @@ static void seek(struct reading *r, struct call *c, const struct line *l, const 
 		return;
 	if (row->what == W_FSEEK) {
 		/* it returns 0, not the position */
-		int64_t from =
-			whence == SEEK_SET ? 0
-			: whence == SEEK_CUR
-				? descriptors_position(r->log.descriptors, c->caller->table, fd)
-				: descriptors_size_of(r->log.descriptors,
-						      call_file_of(&r->log, c->caller, fd));
-
-		if (from == JOB_UNKNOWN || __builtin_add_overflow(from, offset, &c->result) ||
-		    c->result < 0) {
+		c->result = call_seek_target(&r->log, c->caller, fd, offset, whence);
+		if (c->result == JOB_UNKNOWN) {
 			descriptors_seek(r->log.descriptors, c->caller->table, fd, JOB_UNKNOWN);
 			return;
 		}
@@ -623,7 +534,8 @@ static void posix_call(struct reading *r, struct call *c, const struct line *l,
 			/* the number of the descriptor is not in the log */
 			if (c->result >= 0)
 				c->result = STREAMS + file % (uint32_t)(STREAMS - 1);
-			call_open(&r->log, c, file, flags_of_mode(&l->f[A_MODE]));
+			call_open(&r->log, c, file,
+				  call_mode_flags(l->f[A_MODE].p, l->f[A_MODE].n));
 		} else {
 			call_open(&r->log, c, file, (int)number_or(&l->f[A_FLAGS], 0));
 		}

@@ -45,69 +45,40 @@ enum what {
 };
 
 static const struct row {
-	const char *name;
+	const char *names; /* separated by blanks */
 	enum what what;
 	int args;         /* that follow the name of the file */
 	int file;         /* argument */
 	int size, offset; /* arguments of a whole list; -1: none */
 	int kind;         /* of W_OTHER */
 } rows[] = {
-#define ROW(name, ...)                                                                             \
-	{                                                                                          \
-#name, __VA_ARGS__                                                                 \
-	}
-	ROW(open, W_OPEN, 1, 0, 1, -1, 0),
-	ROW(open64, W_OPEN, 1, 0, 1, -1, 0),
-	ROW(creat, W_OPEN, 1, 0, -1, -1, 0),
-	ROW(creat64, W_OPEN, 1, 0, -1, -1, 0),
-	ROW(fopen, W_FOPEN, 1, 0, 1, -1, 0),
-	ROW(fopen64, W_FOPEN, 1, 0, 1, -1, 0),
-	ROW(close, W_CLOSE, 0, 0, -1, -1, 0),
-	ROW(fclose, W_CLOSE, 0, 0, -1, -1, 0),
-	ROW(read, W_READ, 2, 0, 2, -1, 0),
-	ROW(pread, W_READ, 3, 0, 2, 3, 0),
-	ROW(pread64, W_READ, 3, 0, 2, 3, 0),
-	ROW(readv, W_READ, 2, 0, 1, -1, 0),
-	ROW(write, W_WRITE, 2, 0, 2, -1, 0),
-	ROW(pwrite, W_WRITE, 3, 0, 2, 3, 0),
-	ROW(pwrite64, W_WRITE, 3, 0, 2, 3, 0),
-	ROW(writev, W_WRITE, 2, 0, 1, -1, 0),
-	ROW(fprintf, W_WRITE, 1, 0, 1, -1, 0),
-	ROW(fread, W_FREAD, 0, 3, 1, 2, 0),
-	ROW(fwrite, W_FWRITE, 0, 3, 1, 2, 0),
-	ROW(lseek, W_SEEK, 2, 0, 2, 1, 0),
-	ROW(lseek64, W_SEEK, 2, 0, 2, 1, 0),
-	ROW(fseek, W_SEEK, 2, 0, 2, 1, 0),
-	ROW(fseeko, W_SEEK, 2, 0, 2, 1, 0),
-	ROW(__xstat, W_STAT, 1, 1, -1, -1, 0),
-	ROW(__xstat64, W_STAT, 1, 1, -1, -1, 0),
-	ROW(__lxstat, W_STAT, 1, 1, -1, -1, 0),
-	ROW(__lxstat64, W_STAT, 1, 1, -1, -1, 0),
-	ROW(__fxstat, W_STAT, 1, 1, -1, -1, 0),
-	ROW(__fxstat64, W_STAT, 1, 1, -1, -1, 0),
-	ROW(mmap, W_MAP, 1, 4, 1, 5, 0),
-	ROW(mmap64, W_MAP, 1, 4, 1, 5, 0),
-	ROW(truncate, W_TRUNCATE, 1, 0, 1, -1, 0),
-	ROW(ftruncate, W_TRUNCATE, 1, 0, 1, -1, 0),
-	ROW(rename, W_RENAME, 1, 0, -1, -1, 0),
-	ROW(fsync, W_OTHER, 0, 0, -1, -1, JOB_SYNC),
-	ROW(fdatasync, W_OTHER, 0, 0, -1, -1, JOB_SYNC),
-	ROW(mkdir, W_OTHER, 1, 0, -1, -1, JOB_MAKE_DIR),
-	ROW(rmdir, W_OTHER, 0, 0, -1, -1, JOB_UNLINK),
-	ROW(unlink, W_OTHER, 0, 0, -1, -1, JOB_UNLINK),
-	ROW(remove, W_OTHER, 0, 0, -1, -1, JOB_UNLINK),
-	ROW(opendir, W_OTHER, 0, 0, -1, -1, JOB_LIST),
-	ROW(access, W_OTHER, 1, 0, -1, -1, JOB_ACCESS),
-	ROW(readlink, W_OTHER, 2, 0, -1, -1, JOB_ACCESS),
-	ROW(MPI_Barrier, W_WAIT, 0, 0, -1, -1, 0),
-	ROW(MPI_Bcast, W_WAIT, 0, 0, -1, -1, 0),
-	ROW(MPI_Allreduce, W_WAIT, 0, 0, -1, -1, 0),
-	ROW(MPI_Reduce, W_WAIT, 0, 0, -1, -1, 0),
-	ROW(MPI_Allgather, W_WAIT, 0, 0, -1, -1, 0),
-	ROW(MPI_Alltoall, W_WAIT, 0, 0, -1, -1, 0),
-	ROW(MPI_Recv, W_WAIT, 0, 0, -1, -1, 0),
-	ROW(MPI_Wait, W_WAIT, 0, 0, -1, -1, 0),
-	ROW(MPI_Waitall, W_WAIT, 0, 0, -1, -1, 0),
+	{"open open64", W_OPEN, 1, 0, 1, -1, 0},
+	{"creat creat64", W_OPEN, 1, 0, -1, -1, 0},
+	{"fopen fopen64", W_FOPEN, 1, 0, 1, -1, 0},
+	{"close fclose", W_CLOSE, 0, 0, -1, -1, 0},
+	{"read", W_READ, 2, 0, 2, -1, 0},
+	{"pread pread64", W_READ, 3, 0, 2, 3, 0},
+	{"readv", W_READ, 2, 0, 1, -1, 0},
+	{"write", W_WRITE, 2, 0, 2, -1, 0},
+	{"pwrite pwrite64", W_WRITE, 3, 0, 2, 3, 0},
+	{"writev", W_WRITE, 2, 0, 1, -1, 0},
+	{"fprintf", W_WRITE, 1, 0, 1, -1, 0},
+	{"fread", W_FREAD, 0, 3, 1, 2, 0},
+	{"fwrite", W_FWRITE, 0, 3, 1, 2, 0},
+	{"lseek lseek64 fseek fseeko", W_SEEK, 2, 0, 2, 1, 0},
+	{"__xstat __xstat64 __lxstat __lxstat64 __fxstat __fxstat64", W_STAT, 1, 1, -1, -1, 0},
+	{"mmap mmap64", W_MAP, 1, 4, 1, 5, 0},
+	{"truncate ftruncate", W_TRUNCATE, 1, 0, 1, -1, 0},
+	{"rename", W_RENAME, 1, 0, -1, -1, 0},
+	{"fsync fdatasync", W_OTHER, 0, 0, -1, -1, JOB_SYNC},
+	{"mkdir", W_OTHER, 1, 0, -1, -1, JOB_MAKE_DIR},
+	{"rmdir unlink remove", W_OTHER, 0, 0, -1, -1, JOB_UNLINK},
+	{"opendir", W_OTHER, 0, 0, -1, -1, JOB_LIST},
+	{"access", W_OTHER, 1, 0, -1, -1, JOB_ACCESS},
+	{"readlink", W_OTHER, 2, 0, -1, -1, JOB_ACCESS},
+	{"MPI_Barrier MPI_Bcast MPI_Allreduce MPI_Reduce MPI_Allgather MPI_Alltoall "
+	 "MPI_Recv MPI_Wait MPI_Waitall",
+	 W_WAIT, 0, 0, -1, -1, 0},
 };
 
 /* ---- a line ---- */
@@ -295,29 +266,14 @@ static void add_transfer(struct reading *r, struct call *c, uint32_t file, bool 
 static void add_seek(struct reading *r, struct call *c, uint32_t file, const struct line *l,
 		     const struct row *row)
 {
-	struct descriptors *d = r->log.descriptors;
-	int64_t fd = fd_of(r, c, file), whence = amount(l, row->size), from = 0;
-	int64_t offset = strtoll(l->arg[row->offset], NULL, 10);
+	int64_t fd = fd_of(r, c, file), offset = strtoll(l->arg[row->offset], NULL, 10);
 
-	if (whence == SEEK_CUR)
-		from = descriptors_position(d, c->caller->table, fd);
-	else if (whence != SEEK_SET)
-		from = descriptors_size_of(d, file);
-	if (from == JOB_UNKNOWN || __builtin_add_overflow(from, offset, &c->result) ||
-	    c->result < 0 || opened(r, c, file, 0) > 1) {
-		descriptors_seek(d, c->caller->table, fd, JOB_UNKNOWN);
+	c->result = call_seek_target(&r->log, c->caller, fd, offset, amount(l, row->size));
+	if (c->result == JOB_UNKNOWN || opened(r, c, file, 0) > 1) {
+		descriptors_seek(r->log.descriptors, c->caller->table, fd, JOB_UNKNOWN);
 		return;
 	}
 	call_seek(&r->log, c, fd, offset, SEEK_SET);
-}
-
-static int flags_of_mode(const char *mode)
-{
-	int flags = *mode == 'w'   ? O_WRONLY | O_CREAT | O_TRUNC
-		    : *mode == 'a' ? O_WRONLY | O_CREAT | O_APPEND
-				   : O_RDONLY;
-
-	return strchr(mode, '+') ? (flags & ~O_ACCMODE) | O_RDWR : flags;
 }
 
 static void add_call(struct reading *r, struct call *c, struct line *l, const struct row *row)
@@ -353,7 +309,7 @@ static void add_call(struct reading *r, struct call *c, struct line *l, const st
 				       : (int)(amount(l, 1) & INT32_MAX));
 		return;
 	case W_FOPEN:
-		add_open(r, c, file, flags_of_mode(l->arg[1]));
+		add_open(r, c, file, call_mode_flags(l->arg[1], strlen(l->arg[1])));
 		return;
 	case W_CLOSE:
 		add_close(r, c, file);
@@ -430,7 +386,7 @@ static int read_rank(struct reading *r, const char *path)
 		c.begin_ns = (int64_t)(l.begin_s * 1e9 + 0.5);
 		c.end_ns = (int64_t)(l.end_s * 1e9 + 0.5);
 		for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-			if (strcmp(rows[i].name, l.name) == 0)
+			if (call_is(rows[i].names, l.name, strlen(l.name)))
 				add_call(r, &c, &l, &rows[i]);
 	}
 	r->cut += !whole || lines.damaged;

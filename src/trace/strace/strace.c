@@ -209,12 +209,7 @@ static unsigned clone_flags(struct strace_text body)
 
 static bool is_fork(struct strace_text name)
 {
-	static const char *const names[] = {"clone", "clone3", "fork", "vfork", "__clone2"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (strlen(names[i]) == name.n && memcmp(name.p, names[i], name.n) == 0)
-			return true;
-	return false;
+	return call_is("clone clone3 fork vfork __clone2", name.p, name.n);
 }
 
 /* The number that a fork returned; 0: none. */
@@ -418,11 +413,6 @@ static void tracee_end(struct reading *r, struct tracee *t, int64_t time_ns, int
 
 /* ---- calls ---- */
 
-static bool named(struct strace_text name, const char *what)
-{
-	return strlen(what) == name.n && memcmp(name.p, what, name.n) == 0;
-}
-
 /* The command of an exec: its arguments, or its path where they were left out. */
 static void exec(struct reading *r, struct call *c, const struct strace_call *k, bool at)
 {
@@ -487,8 +477,7 @@ static void add_call(struct reading *r, struct source *s, uint32_t who, struct s
 		return;
 	}
 	if (!k.has_result) {
-		r->dropped += !named(name, "exit_group") && !named(name, "exit") &&
-			      !named(name, "rt_sigreturn");
+		r->dropped += !call_is("exit_group exit rt_sigreturn", name.p, name.n);
 		return;
 	}
 	c.result = k.result;
@@ -498,9 +487,9 @@ static void add_call(struct reading *r, struct source *s, uint32_t who, struct s
 	if (is_fork(name)) {
 		if (c.result > 0)
 			forked(r, s, who, &c);
-	} else if (named(name, "execve") || named(name, "execveat")) {
+	} else if (call_is("execve execveat", name.p, name.n)) {
 		exec(r, &c, &k, name.n == 8);
-	} else if (named(name, "wait4") || named(name, "waitid") || named(name, "waitpid")) {
+	} else if (call_is("wait4 waitid waitpid", name.p, name.n)) {
 		waited(r, s, &c);
 	} else {
 		strace_calls_add(&r->calls, name, &c, &k);
@@ -534,7 +523,7 @@ static void unfinished(struct reading *r, struct source *s, uint32_t who)
 	if (body.n < 16 || body.p[n] != '<')
 		return; /* detached */
 	t->pending_ns = s->time_ns;
-	if (named(s->line.name, "close")) {
+	if (call_is("close", s->line.name.p, s->line.name.n)) {
 		close_early(r, who, body, s->time_ns);
 		return;
 	}
@@ -557,7 +546,7 @@ static void resumed(struct reading *r, struct source *s, uint32_t who)
 	size_t n = t->pending_n;
 	int64_t begin_ns = t->pending_ns;
 
-	if (t->event != SIZE_MAX && named(name, "close")) {
+	if (t->event != SIZE_MAX && call_is("close", name.p, name.n)) {
 		struct job_event *v = &r->calls.log.job->event[t->event];
 		struct strace_call k;
 
@@ -755,6 +744,7 @@ static int strace_read(struct job *job, const char *const *paths, size_t n, stru
 	free(r.tracee);
 	buf_release(&r.calls.name);
 	buf_release(&r.calls.text);
+	texts_release(&r.calls.known);
 	call_log_release(&r.calls.log);
 	return rc;
 }

@@ -8,6 +8,7 @@
 #include "trace/call_log.h"
 
 #define STRACE_ARGS 12
+#define STRACE_CALLS 128 /* names that have a row */
 #define STRACE_NO_TIME INT64_MIN
 
 enum strace_kind {
@@ -74,6 +75,8 @@ bool strace_element(struct strace_text t, size_t *at, struct strace_text *elemen
 struct strace_calls {
 	struct call_log log;
 	struct buf name, text; /* for names taken out of lines */
+	struct texts known;    /* names of calls */
+	uint8_t row_of[STRACE_CALLS];
 };
 
 /* Adds the events of a call. False: the call is not known here, or is of no interest; such calls

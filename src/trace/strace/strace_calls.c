@@ -1,6 +1,7 @@
 /* The system calls of a log of strace, as rows: name, what it does, which arguments it has. */
 #include "trace/strace/strace.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,11 +9,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/alloc.h"
+
 /* The number of a call's argument that is not there. */
 #define NO -1
 
 struct row {
-	const char *name;
+	const char *names; /* separated by blanks */
 	void (*add)(struct strace_calls *s, const struct call *c, const struct strace_call *k,
 		    const struct row *row);
 	int fd, path, size, offset; /* arguments: what each means is said by `add` */
@@ -567,136 +570,108 @@ static void add_name(struct strace_calls *s, const struct call *c, const struct 
 
 #define OTHER JOB_FILE_OTHER
 
-#define CALL(name, ...)                                                                            \
-	{                                                                                          \
-#name, __VA_ARGS__                                                                 \
-	}
-
+/* clang-format off */
 static const struct row rows[] = {
-	/* name, add, fd, path, size, offset, kind: sorted by name */
-	CALL(accept, add_made, NO, NO, NO, NO, JOB_FILE_SOCKET),
-	CALL(accept4, add_made, NO, NO, 3, NO, JOB_FILE_SOCKET),
-	CALL(access, add_other, NO, 0, NO, NO, JOB_ACCESS),
-	CALL(chdir, add_chdir, NO, 0, NO, NO, 0),
-	CALL(close, add_close, 0, NO, NO, NO, 0),
-	CALL(close_range, add_close_range, NO, NO, NO, NO, 0),
-	CALL(copy_file_range, add_between, 0, 2, 4, 1, 3),
-	CALL(creat, add_open, NO, 0, NO, NO, 0),
-	CALL(dup, add_dup, 0, NO, NO, NO, 0),
-	CALL(dup2, add_dup, 0, NO, NO, NO, 0),
-	CALL(dup3, add_dup, 0, NO, NO, NO, 0),
-	CALL(epoll_create, add_made, NO, NO, NO, NO, OTHER),
-	CALL(epoll_create1, add_made, NO, NO, 0, NO, OTHER),
-	CALL(epoll_pwait, add_wait, NO, NO, NO, NO, 0),
-	CALL(epoll_pwait2, add_wait, NO, NO, NO, NO, 0),
-	CALL(epoll_wait, add_wait, NO, NO, NO, NO, 0),
-	CALL(eventfd, add_made, NO, NO, NO, NO, OTHER),
-	CALL(eventfd2, add_made, NO, NO, 1, NO, OTHER),
-	CALL(faccessat, add_other, 0, 1, NO, NO, JOB_ACCESS),
-	CALL(faccessat2, add_other, 0, 1, NO, NO, JOB_ACCESS),
-	CALL(fadvise64, add_advise, 0, 3, 2, NO, 0),
-	CALL(fallocate, add_fallocate, 0, NO, NO, NO, 0),
-	CALL(fchdir, add_chdir, 0, NO, NO, NO, 0),
-	CALL(fcntl, add_fcntl, 0, NO, NO, NO, 0),
-	CALL(fcntl64, add_fcntl, 0, NO, NO, NO, 0),
-	CALL(fdatasync, add_other, 0, NO, NO, NO, JOB_SYNC),
-	CALL(flock, add_wait, 0, NO, NO, NO, 0),
-	CALL(fstat, add_stat, 0, NO, 1, NO, 0),
-	CALL(fstat64, add_stat, 0, NO, 1, NO, 0),
-	CALL(fstatat64, add_stat, 0, 1, 2, NO, 0),
-	CALL(fstatfs, add_other, 0, NO, NO, NO, JOB_ACCESS),
-	CALL(fsync, add_other, 0, NO, NO, NO, JOB_SYNC),
-	CALL(ftruncate, add_truncate, 0, NO, 1, NO, 0),
-	CALL(ftruncate64, add_truncate, 0, NO, 1, NO, 0),
-	CALL(futex, add_futex, NO, NO, NO, NO, 0),
-	CALL(futimesat, add_other, 0, 1, NO, NO, JOB_ACCESS),
-	CALL(getdents, add_list, 0, NO, 2, NO, 0),
-	CALL(getdents64, add_list, 0, NO, 2, NO, 0),
-	CALL(inotify_init1, add_made, NO, NO, 0, NO, OTHER),
-	CALL(io_submit, add_libaio, NO, NO, NO, NO, 0),
-	CALL(io_uring_setup, add_uring, NO, NO, NO, NO, OTHER),
-	CALL(ioctl, add_ioctl, 0, NO, NO, NO, 0),
-	CALL(lseek, add_seek, 0, NO, 2, 1, 0),
-	CALL(lstat, add_stat, NO, 0, 1, NO, 0),
-	CALL(lstat64, add_stat, NO, 0, 1, NO, 0),
-	CALL(madvise, add_address, NO, NO, NO, NO, JOB_ADVISE),
-	CALL(memfd_create, add_memfd, NO, NO, NO, NO, 0),
-	CALL(mkdir, add_other, NO, 0, NO, NO, JOB_MAKE_DIR),
-	CALL(mkdirat, add_other, 0, 1, NO, NO, JOB_MAKE_DIR),
-	CALL(mmap, add_map, NO, NO, NO, NO, 0),
-	CALL(msync, add_address, NO, NO, NO, NO, JOB_SYNC),
-	CALL(munmap, add_unmap, NO, NO, NO, NO, 0),
-	CALL(newfstatat, add_stat, 0, 1, 2, NO, 0),
-	CALL(open, add_open, NO, 0, 1, NO, 0),
-	CALL(openat, add_open, 0, 1, 2, NO, 0),
-	CALL(openat2, add_open, 0, 1, 2, NO, 0),
-	CALL(pidfd_open, add_made, NO, NO, NO, NO, OTHER),
-	CALL(pipe, add_pair, NO, 0, NO, NO, JOB_FILE_PIPE),
-	CALL(pipe2, add_pair, NO, 0, 1, NO, JOB_FILE_PIPE),
-	CALL(poll, add_wait, NO, NO, NO, NO, 0),
-	CALL(ppoll, add_wait, NO, NO, NO, NO, 0),
-	CALL(prctl, add_name, NO, NO, NO, NO, 0),
-	CALL(pread64, add_transfer, 0, NO, 2, 3, JOB_READ),
-	CALL(preadv, add_vector, 0, NO, 1, 3, JOB_READ),
-	CALL(preadv2, add_vector, 0, NO, 1, 3, JOB_READ),
-	CALL(pselect6, add_wait, NO, NO, NO, NO, 0),
-	CALL(pwrite64, add_transfer, 0, NO, 2, 3, JOB_WRITE),
-	CALL(pwritev, add_vector, 0, NO, 1, 3, JOB_WRITE),
-	CALL(pwritev2, add_vector, 0, NO, 1, 3, JOB_WRITE),
-	CALL(read, add_transfer, 0, NO, 2, NO, JOB_READ),
-	CALL(readahead, add_advise, 0, NO, 2, NO, 0),
-	CALL(readlink, add_other, NO, 0, NO, NO, JOB_ACCESS),
-	CALL(readlinkat, add_other, 0, 1, NO, NO, JOB_ACCESS),
-	CALL(readv, add_vector, 0, NO, 1, NO, JOB_READ),
-	CALL(recvfrom, add_transfer, 0, NO, 2, NO, JOB_READ),
-	CALL(recvmsg, add_message, 0, NO, 1, NO, JOB_READ),
-	CALL(rename, add_rename, NO, 0, 1, NO, 0),
-	CALL(renameat, add_rename, 0, 1, 3, NO, 0),
-	CALL(renameat2, add_rename, 0, 1, 3, NO, 0),
-	CALL(rmdir, add_other, NO, 0, NO, NO, JOB_UNLINK),
-	CALL(select, add_wait, NO, NO, NO, NO, 0),
-	CALL(sendfile, add_between, 1, 0, 3, 2, NO),
-	CALL(sendfile64, add_between, 1, 0, 3, 2, NO),
-	CALL(sendmsg, add_message, 0, NO, 1, NO, JOB_WRITE),
-	CALL(sendto, add_transfer, 0, NO, 2, NO, JOB_WRITE),
-	CALL(signalfd4, add_made, NO, NO, 3, NO, OTHER),
-	CALL(socket, add_made, NO, NO, 1, NO, JOB_FILE_SOCKET),
-	CALL(socketpair, add_pair, NO, 3, NO, NO, JOB_FILE_SOCKET),
-	CALL(splice, add_between, 0, 2, 4, 1, 3),
-	CALL(stat, add_stat, NO, 0, 1, NO, 0),
-	CALL(stat64, add_stat, NO, 0, 1, NO, 0),
-	CALL(statfs, add_other, NO, 0, NO, NO, JOB_ACCESS),
-	CALL(statx, add_stat, 0, 1, 4, NO, 0),
-	CALL(sync_file_range, add_other, 0, NO, NO, NO, JOB_SYNC),
-	CALL(syncfs, add_other, 0, NO, NO, NO, JOB_SYNC),
-	CALL(timerfd_create, add_made, NO, NO, 1, NO, OTHER),
-	CALL(truncate, add_truncate, NO, 0, 1, NO, 0),
-	CALL(unlink, add_other, NO, 0, NO, NO, JOB_UNLINK),
-	CALL(unlinkat, add_other, 0, 1, NO, NO, JOB_UNLINK),
-	CALL(unshare, add_unshare, NO, NO, NO, NO, 0),
-	CALL(userfaultfd, add_made, NO, NO, NO, NO, OTHER),
-	CALL(utimensat, add_other, 0, 1, NO, NO, JOB_ACCESS),
-	CALL(write, add_transfer, 0, NO, 2, NO, JOB_WRITE),
-	CALL(writev, add_vector, 0, NO, 1, NO, JOB_WRITE),
+	/* names, add, fd, path, size, offset, kind; a blank behind mmap: it is no store here */
+	{"accept", add_made, NO, NO, NO, NO, JOB_FILE_SOCKET},
+	{"accept4", add_made, NO, NO, 3, NO, JOB_FILE_SOCKET},
+	{"access readlink statfs", add_other, NO, 0, NO, NO, JOB_ACCESS},
+	{"chdir", add_chdir, NO, 0, NO, NO, 0},
+	{"close", add_close, 0, NO, NO, NO, 0},
+	{"close_range", add_close_range, NO, NO, NO, NO, 0},
+	{"copy_file_range splice", add_between, 0, 2, 4, 1, 3},
+	{"creat", add_open, NO, 0, NO, NO, 0},
+	{"dup dup2 dup3", add_dup, 0, NO, NO, NO, 0},
+	{"epoll_create eventfd pidfd_open userfaultfd", add_made, NO, NO, NO, NO, OTHER},
+	{"epoll_create1 inotify_init1", add_made, NO, NO, 0, NO, OTHER},
+	{"epoll_pwait epoll_pwait2 epoll_wait poll ppoll pselect6 select",
+	 add_wait, NO, NO, NO, NO, 0},
+	{"eventfd2 timerfd_create", add_made, NO, NO, 1, NO, OTHER},
+	{"faccessat faccessat2 futimesat readlinkat utimensat",
+	 add_other, 0, 1, NO, NO, JOB_ACCESS},
+	{"fadvise64", add_advise, 0, 3, 2, NO, 0},
+	{"fallocate", add_fallocate, 0, NO, NO, NO, 0},
+	{"fchdir", add_chdir, 0, NO, NO, NO, 0},
+	{"fcntl fcntl64", add_fcntl, 0, NO, NO, NO, 0},
+	{"fdatasync fsync sync_file_range syncfs", add_other, 0, NO, NO, NO, JOB_SYNC},
+	{"flock", add_wait, 0, NO, NO, NO, 0},
+	{"fstat fstat64", add_stat, 0, NO, 1, NO, 0},
+	{"fstatat64 newfstatat", add_stat, 0, 1, 2, NO, 0},
+	{"fstatfs", add_other, 0, NO, NO, NO, JOB_ACCESS},
+	{"ftruncate ftruncate64", add_truncate, 0, NO, 1, NO, 0},
+	{"futex", add_futex, NO, NO, NO, NO, 0},
+	{"getdents getdents64", add_list, 0, NO, 2, NO, 0},
+	{"io_submit", add_libaio, NO, NO, NO, NO, 0},
+	{"io_uring_setup", add_uring, NO, NO, NO, NO, OTHER},
+	{"ioctl", add_ioctl, 0, NO, NO, NO, 0},
+	{"lseek", add_seek, 0, NO, 2, 1, 0},
+	{"lstat lstat64 stat stat64", add_stat, NO, 0, 1, NO, 0},
+	{"madvise", add_address, NO, NO, NO, NO, JOB_ADVISE},
+	{"memfd_create", add_memfd, NO, NO, NO, NO, 0},
+	{"mkdir", add_other, NO, 0, NO, NO, JOB_MAKE_DIR},
+	{"mkdirat", add_other, 0, 1, NO, NO, JOB_MAKE_DIR},
+	{"mmap ", add_map, NO, NO, NO, NO, 0},
+	{"msync", add_address, NO, NO, NO, NO, JOB_SYNC},
+	{"munmap", add_unmap, NO, NO, NO, NO, 0},
+	{"open", add_open, NO, 0, 1, NO, 0},
+	{"openat openat2", add_open, 0, 1, 2, NO, 0},
+	{"pipe", add_pair, NO, 0, NO, NO, JOB_FILE_PIPE},
+	{"pipe2", add_pair, NO, 0, 1, NO, JOB_FILE_PIPE},
+	{"prctl", add_name, NO, NO, NO, NO, 0},
+	{"pread64", add_transfer, 0, NO, 2, 3, JOB_READ},
+	{"preadv preadv2", add_vector, 0, NO, 1, 3, JOB_READ},
+	{"pwrite64", add_transfer, 0, NO, 2, 3, JOB_WRITE},
+	{"pwritev pwritev2", add_vector, 0, NO, 1, 3, JOB_WRITE},
+	{"read recvfrom", add_transfer, 0, NO, 2, NO, JOB_READ},
+	{"readahead", add_advise, 0, NO, 2, NO, 0},
+	{"readv", add_vector, 0, NO, 1, NO, JOB_READ},
+	{"recvmsg", add_message, 0, NO, 1, NO, JOB_READ},
+	{"rename", add_rename, NO, 0, 1, NO, 0},
+	{"renameat renameat2", add_rename, 0, 1, 3, NO, 0},
+	{"rmdir unlink", add_other, NO, 0, NO, NO, JOB_UNLINK},
+	{"sendfile sendfile64", add_between, 1, 0, 3, 2, NO},
+	{"sendmsg", add_message, 0, NO, 1, NO, JOB_WRITE},
+	{"sendto write", add_transfer, 0, NO, 2, NO, JOB_WRITE},
+	{"signalfd4", add_made, NO, NO, 3, NO, OTHER},
+	{"socket", add_made, NO, NO, 1, NO, JOB_FILE_SOCKET},
+	{"socketpair", add_pair, NO, 3, NO, NO, JOB_FILE_SOCKET},
+	{"statx", add_stat, 0, 1, 4, NO, 0},
+	{"truncate", add_truncate, NO, 0, 1, NO, 0},
+	{"unlinkat", add_other, 0, 1, NO, NO, JOB_UNLINK},
+	{"unshare", add_unshare, NO, NO, NO, NO, 0},
+	{"writev", add_vector, 0, NO, 1, NO, JOB_WRITE},
 };
+/* clang-format on */
 
-static int compare(const void *key, const void *row)
+/* Files each name under its row, which a name is looked for in for every line of a log. */
+static void number_names(struct strace_calls *s)
 {
-	const struct strace_text *t = key;
-	const struct row *r = row;
-	int order = strncmp(t->p, r->name, t->n);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		for (const char *p = rows[i].names; *p;) {
+			size_t n = strcspn(p, " ");
+			AUTO_FREE char *name = xstrndup(p, n);
 
-	return order ? order : r->name[t->n] ? -1 : 0;
+			s->row_of[texts_add(&s->known, name)] = (uint8_t)i;
+			p += n + (p[n] == ' ');
+		}
+	assert(s->known.n <= STRACE_CALLS);
 }
 
 bool strace_calls_add(struct strace_calls *s, struct strace_text name, const struct call *call,
 		      const struct strace_call *parsed)
 {
-	const struct row *row =
-		bsearch(&name, rows, sizeof(rows) / sizeof(*rows), sizeof(*rows), compare);
+	char text[32];
+	size_t i;
 
-	if (!row)
+	if (!s->known.n)
+		number_names(s);
+	if (name.n >= sizeof(text))
 		return false;
-	row->add(s, call, parsed, row);
+	memcpy(text, name.p, name.n);
+	text[name.n] = '\0';
+	i = texts_find(&s->known, text);
+	if (i == TEXT_NONE)
+		return false;
+	rows[s->row_of[i]].add(s, call, parsed, &rows[s->row_of[i]]);
 	return true;
 }
