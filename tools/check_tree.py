@@ -46,6 +46,17 @@ MAY_OPEN = {
         "block_device", "fs_client", "io_limit", "iostat", "memory_pressure", "net_io", "proc_io", "processors", "series",
         "standstill")},
 }
+# Sentences are made at the edge: none is cut, compared or searched.
+PROSE = re.compile(r"\bstr(str|cmp|ncmp|casecmp|_starts|_ends)\s*\([^;]*(->|\.)(text|sentence|reason|why|advice|note)\b")
+MAY_READ_PROSE = {
+    "src/plan/point.c": "a cell of a table that a user gave", "src/conf/override.c": "an override, as it was typed",
+    "src/readback/derive_log.c": "a line of DLIO's log",
+    **dict.fromkeys(("src/workload/key.c", "src/study/forecast.c"), "an equal sentence is said once"),
+    **dict.fromkeys(("src/checkpoint/checkpoint.c", "src/dataset/generate.c", "src/dataset/manifest.c", "src/dataset/presence.c",
+                     "src/readback/finding.c", "src/run/rank.c"), "an error that names the file or rank already is not given it again"),
+}
+# What one person can carry on. Growth is a change of these figures, and a line in the commit's body that says what for.
+SRC_LINES, SRC_FILES = 168000, 705
 EXITS = re.compile(r"\b(exit|_exit|abort)\s*\(")
 
 
@@ -77,6 +88,8 @@ def check_file(path, problems, warnings):
             problems.append(f"{where}: banned call: {BANNED.search(code).group(1)}")
         if layer not in ("cli", "launch") and EXITS.search(code) and rel.as_posix() not in MAY_EXIT:
             problems.append(f"{where}: only cli/ and launch/ end a process")
+        if PROSE.search(code) and rel.as_posix() not in MAY_READ_PROSE:
+            problems.append(f"{where}: reads a sentence of the program: a fact is an enum or a number (words/words.h)")
         if PRINTS.search(code) and rel.as_posix() not in MAY_PRINT:
             problems.append(f"{where}: prints without say() of base/say.h")
         if layer not in ("base", "os") and OPENS.search(code) and rel.as_posix() not in MAY_OPEN:
@@ -151,6 +164,10 @@ def main():
         if path.name in names and path.suffix == ".c":
             problems.append(f"{path.relative_to(ROOT)}: the name is taken by {names[path.name]}")
         names[path.name] = path.relative_to(ROOT)
+    sizes = [len(path.read_text().splitlines()) for path in SRC.rglob("*.[ch]")]
+    if sum(sizes) > SRC_LINES or len(sizes) > SRC_FILES:
+        problems.append(f"src/ has {sum(sizes)} lines in {len(sizes)} files, more than {SRC_LINES} in {SRC_FILES}: say in the "
+                        "commit's body what for, and raise SRC_LINES or SRC_FILES in tools/check_tree.py")
     backend_names.check(SRC, ROOT / "CMakeLists.txt", problems)
     check_callers(problems)
     if "--no-headers" not in sys.argv:

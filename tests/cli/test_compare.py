@@ -1,5 +1,6 @@
 """The comparison of results, on real runs: what the sides did not measure alike is said before any number, copies of a
 run are no repetitions, and there is no test from fewer than three independent runs on each side."""
+# tier: long
 import json
 import os
 import pathlib

@@ -2,6 +2,7 @@
 """Every file of a result folder, damaged in every way: audit, compare and report say what they say of the untouched one, or
 name the file in a sentence with a status other than 0. A changed byte may be a finding. Never is a folder of this program
 judged as one of DLIO."""
+# tier: long
 import fcntl
 import json
 import os

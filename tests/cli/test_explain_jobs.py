@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """What explain claims of real jobs against what they did: stored logs, and one job that is recorded now."""
+# tier: long
 # mostly waits
 import json
 import os

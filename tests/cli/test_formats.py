@@ -1,6 +1,7 @@
 """Every format of this version: generate, verify, train and evaluate, with one and many samples a file,
 one and several ranks, no and several workers, both access patterns. And every shipped workload whose
 format is there, at toy size."""
+# tier: long
 import os
 import pathlib
 import re

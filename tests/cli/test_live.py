@@ -1,5 +1,6 @@
 """What is seen of a run while it lasts: the panel on a terminal of a small interpreter's own, resized and
 killed; plain lines in a log file; the stream of JSON objects."""
+# tier: long
 # mostly waits
 # takes 29 s
 import concurrent.futures

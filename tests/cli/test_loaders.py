@@ -1,4 +1,5 @@
 """Every loader that goes with framework pytorch, over the formats it has, and the orders of samples."""
+# tier: long
 import os
 import pathlib
 import sys

@@ -6,6 +6,7 @@ a syncfs of its file system -, and only then it is named. On file systems in a f
 
     test_many_files.py [FILE SYSTEM...]
 """
+# tier: long
 import contextlib
 import os
 import pathlib

@@ -1,5 +1,6 @@
 """What a run says of the page cache, against fincore(1) or mincore(2) asked from outside; eviction,
 drop-behind and O_DIRECT by their effect on it."""
+# tier: long
 import ctypes
 import mmap
 import os

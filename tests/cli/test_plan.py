@@ -1,4 +1,5 @@
 """stoker plan: what it says of points and results, its files, and what it refuses."""
+# tier: long
 import json
 import os
 import pathlib

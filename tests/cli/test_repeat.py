@@ -1,5 +1,6 @@
 """--check, --min-samples-per-s and --repeat: the number that decides is the whole run's, and of repetitions the lower end
 of its interval; repetitions begin alike."""
+# tier: long
 import json
 import math
 import os

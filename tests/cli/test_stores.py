@@ -1,5 +1,6 @@
 """Every format over the stores that read files in other ways than posix: generated, verified, trained and
 evaluated with each byte compared, as the library asks and with the fewest requests."""
+# tier: long
 import os
 import pathlib
 import shutil

@@ -1,5 +1,6 @@
 """What a study says before it begins, and what it makes of a design: the page cache, problems of every row, scaled and
 shrunk designs, folders of the user's own, batch scripts."""
+# tier: long
 import json
 import os
 import pathlib

@@ -1,6 +1,7 @@
 """The tensorflow loader from outside: the system calls of an epoch over TFRecord files are tf.data's (who
 opens what and when, sizes and offsets of reads for each buffer_size), and runs of every shape deliver each
 sample once."""
+# tier: long
 import os
 import pathlib
 import re

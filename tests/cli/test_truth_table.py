@@ -1,4 +1,5 @@
 """stoker run --truth-table: four rows over a sample of the files, and the reason for each row that cannot be had."""
+# tier: long
 import json
 import os
 import pathlib

@@ -1,5 +1,6 @@
 """The runner of the tests: what passes, fails, is skipped, repeated or left out is counted as it is, and too few tests
 are a failure."""
+# tier: long
 import json
 import os
 import pathlib

@@ -1,4 +1,5 @@
 """The layer rule and the other properties of the tree, and that the check can fail."""
+# tier: long
 import os
 import pathlib
 import shutil
@@ -31,6 +32,11 @@ with tempfile.TemporaryDirectory() as tmp:
     said = run(copy, "--no-headers").stdout
     assert "planted_open.c:1: fopen: named files" in said and "planted_open.c:2" not in said, said
     assert "planted_open.c:3" not in said, said
+    planted.unlink()
+    planted = copy / "src/judge/planted_prose.c"
+    planted.write_text('if (strstr(v->text, "storage"))\n' + "\n" * 200000)
+    said = run(copy, "--no-headers").stdout
+    assert "planted_prose.c:1: reads a sentence of the program" in said and "say in the commit's body what for" in said, said
     planted.unlink()
     planted = copy / "src/base/utf8.h"
     planted.write_text(planted.read_text() + "int planted_dead(int n);\nint planted_own(int n);\nint planted_used(int n);\n")
