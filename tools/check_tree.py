@@ -50,6 +50,7 @@ MAY_OPEN = {
 PROSE = re.compile(r"\bstr(str|cmp|ncmp|casecmp|_starts|_ends)\s*\([^;]*(->|\.)(text|sentence|reason|why|advice|note)\b")
 MAY_READ_PROSE = {
     "src/plan/point.c": "a cell of a table that a user gave", "src/conf/override.c": "an override, as it was typed",
+    "src/study/design.c": "names of columns that a user gave",
     "src/readback/derive_log.c": "a line of DLIO's log",
     **dict.fromkeys(("src/workload/key.c", "src/study/forecast.c"), "an equal sentence is said once"),
     **dict.fromkeys(("src/checkpoint/checkpoint.c", "src/dataset/generate.c", "src/dataset/manifest.c", "src/dataset/presence.c",
