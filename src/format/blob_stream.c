@@ -150,13 +150,7 @@ int blob_stream_zeros(struct blob_stream *s, uint64_t n, struct err *e)
 }
 
 int blob_stream_payload(struct blob_stream *s, const struct content_source *content,
-			uint64_t file_index, uint64_t n, struct err *e)
-{
-	return blob_stream_payload_from(s, content, file_index, 0, n, e);
-}
-
-int blob_stream_payload_from(struct blob_stream *s, const struct content_source *content,
-			     uint64_t file_index, uint64_t from, uint64_t n, struct err *e)
+			uint64_t file_index, uint64_t from, uint64_t n, struct err *e)
 {
 	uint64_t done = 0;
 	size_t room;

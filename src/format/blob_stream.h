@@ -40,12 +40,9 @@ int blob_stream_compare(struct blob_stream *s, const struct io *io, const char *
 
 int blob_stream_put(struct blob_stream *s, const void *bytes, size_t n, struct err *e);
 int blob_stream_zeros(struct blob_stream *s, uint64_t n, struct err *e);
-/* n bytes of the payload stream from its byte 0. */
+/* n bytes of the payload stream from its byte `from` on. */
 int blob_stream_payload(struct blob_stream *s, const struct content_source *content,
-			uint64_t file_index, uint64_t n, struct err *e);
-/* The same from byte `from` on. */
-int blob_stream_payload_from(struct blob_stream *s, const struct content_source *content,
-			     uint64_t file_index, uint64_t from, uint64_t n, struct err *e);
+			uint64_t file_index, uint64_t from, uint64_t n, struct err *e);
 /* Leaves room for n (at most BLOB_STREAM_HOLE_MAX) bytes that blob_stream_fill_hole gives later,
  * before the next hole. */
 int blob_stream_leave_hole(struct blob_stream *s, size_t n, struct err *e);

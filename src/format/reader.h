@@ -110,6 +110,13 @@ int reader_read_file(struct reader *r, const char *path, const struct file_spec 
 		     int (*contents)(struct reader *r, const struct file_spec *f, uint64_t index,
 				     struct sample *out, struct err *e),
 		     struct err *e);
+/* The same as the static function NAME_read. */
+#define FORMAT_READ(name, contents)                                                                \
+	static int name##_read(struct reader *r, const char *path, const struct file_spec *f,      \
+			       uint64_t index, struct sample *out, struct err *e)                  \
+	{                                                                                          \
+		return reader_read_file(r, path, f, index, out, contents, e);                      \
+	}
 /* struct format_ops' reader_close, where every read closes what it opened. */
 int reader_close_nothing(struct reader *r, struct err *e);
 /* struct format_ops' extent: the whole file. */

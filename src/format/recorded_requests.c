@@ -5,8 +5,6 @@
  * dataset's largest file is made at that end. Nothing is decoded. */
 #include "format/format.h"
 
-#include <string.h>
-
 #include "format/reader.h"
 #include "workload/recorded_file.h"
 

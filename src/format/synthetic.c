@@ -2,7 +2,6 @@
  * storage, which measures everything but the storage. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "format/blob_stream.h"
 #include "format/reader.h"

@@ -72,6 +72,16 @@ static int64_t start_time(const struct io *io)
 	return io && (io->stat || io->trace) ? clock_now_ns() : 0;
 }
 
+/* The result of a call that moves no bytes. */
+#define COUNTED(kind, what, blob, call)                                                            \
+	({                                                                                         \
+		int64_t start_ = start_time(io);                                                   \
+		int rc_ = (call);                                                                  \
+                                                                                                   \
+		count_request(io, &(struct request){kind, what, 0, start_, blob, 0, 0}, rc_);      \
+		rc_;                                                                               \
+	})
+
 /* Offsets are signed 64 bits everywhere below. */
 static int check_range(const char *verb, size_t n, uint64_t offset, struct err *e)
 {
@@ -102,11 +112,7 @@ int io_open(const struct io *io, const char *path, unsigned how, struct blob *b,
 
 int io_close(const struct io *io, struct blob *b, struct err *e)
 {
-	int64_t start = start_time(io);
-	int rc = store_close(b, e);
-
-	count_request(io, &(struct request){IO_OPEN, SPAN_CLOSE, 0, start, b, 0, 0}, rc);
-	return rc;
+	return COUNTED(IO_OPEN, SPAN_CLOSE, b, store_close(b, e));
 }
 
 ssize_t io_pread(const struct io *io, enum io_kind kind, struct blob *b, void *p, size_t n,
@@ -238,57 +244,33 @@ ssize_t io_pwritev(const struct io *io, struct blob *b, const struct iovec *v, i
 
 int io_rename(const struct io *io, const char *from, const char *to, struct err *e)
 {
-	int64_t start = start_time(io);
-	int rc = store_rename(io->store, from, to, e);
-
-	count_request(io, &(struct request){IO_WRITE, SPAN_RENAME, 0, start, NULL, 0, 0}, rc);
-	return rc;
+	return COUNTED(IO_WRITE, SPAN_RENAME, NULL, store_rename(io->store, from, to, e));
 }
 
 int io_sync_dir(const struct io *io, const char *path, struct err *e)
 {
-	int64_t start = start_time(io);
-	int rc = store_sync_dir(io->store, path, e);
-
-	count_request(io, &(struct request){IO_SYNC, SPAN_SYNC, 0, start, NULL, 0, 0}, rc);
-	return rc;
+	return COUNTED(IO_SYNC, SPAN_SYNC, NULL, store_sync_dir(io->store, path, e));
 }
 
 int io_sync(const struct io *io, struct blob *b, struct err *e)
 {
-	int64_t start = start_time(io);
-	int rc = store_sync(b, e);
-
-	count_request(io, &(struct request){IO_SYNC, SPAN_SYNC, 0, start, b, 0, 0}, rc);
-	return rc;
+	return COUNTED(IO_SYNC, SPAN_SYNC, b, store_sync(b, e));
 }
 
 int io_stat_blob(const struct io *io, struct blob *b, struct store_stat *out, struct err *e)
 {
-	int64_t start = start_time(io);
-	int rc = store_stat_blob(b, out, e);
-
-	count_request(io, &(struct request){IO_META, SPAN_STAT, 0, start, b, 0, 0}, rc);
-	return rc;
+	return COUNTED(IO_META, SPAN_STAT, b, store_stat_blob(b, out, e));
 }
 
 int io_stat_path(const struct io *io, const char *path, struct store_stat *out, struct err *e)
 {
-	int64_t start = start_time(io);
-	int rc = store_stat_path(io->store, path, out, e);
-
-	count_request(io, &(struct request){IO_META, SPAN_STAT, 0, start, NULL, 0, 0}, rc);
-	return rc;
+	return COUNTED(IO_META, SPAN_STAT, NULL, store_stat_path(io->store, path, out, e));
 }
 
 int io_map(const struct io *io, struct blob *b, uint64_t bytes, struct store_map *out,
 	   struct err *e)
 {
-	int64_t start = start_time(io);
-	int rc = store_map(b, bytes, out, e);
-
-	count_request(io, &(struct request){IO_META, SPAN_MAP, 0, start, b, 0, 0}, rc);
-	return rc;
+	return COUNTED(IO_META, SPAN_MAP, b, store_map(b, bytes, out, e));
 }
 
 int io_map_touch(const struct io *io, enum io_kind kind, const struct store_map *m, uint64_t offset,

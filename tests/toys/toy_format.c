@@ -35,7 +35,7 @@ static int toy_put(struct blob_stream *s, const struct file_spec *f,
 	int rc = blob_stream_put(s, HEAD, HEAD_BYTES, e);
 
 	(void)scratch;
-	return rc < 0 ? rc : blob_stream_payload(s, content, f->file_index, payload_bytes(f), e);
+	return rc < 0 ? rc : blob_stream_payload(s, content, f->file_index, 0, payload_bytes(f), e);
 }
 
 static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
@@ -66,11 +66,7 @@ static int contents(struct reader *r, const struct file_spec *f, uint64_t index,
 	return rc;
 }
 
-static int toy_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
-		    struct sample *out, struct err *e)
-{
-	return reader_read_file(r, path, f, index, out, contents, e);
-}
+FORMAT_READ(toy, contents)
 
 const struct format_ops format_toy = {
 	.is.name = "toy",

@@ -385,11 +385,7 @@ static int read_rows(struct reader *r, const struct file_spec *f, uint64_t index
 	return framework ? read_framework(r, f, e) : read_native(r, f, e);
 }
 
-static int csv_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
-		    struct sample *out, struct err *e)
-{
-	return reader_read_file(r, path, f, index, out, read_rows, e);
-}
+FORMAT_READ(csv, read_rows)
 
 /* Of a gzip file what was compressed is compared, since programs compress differently. */
 extern const struct format_ops format_csv;

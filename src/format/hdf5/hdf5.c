@@ -306,8 +306,8 @@ static int put_data(struct writer *w, const struct part *part, struct err *e)
 	}
 	if (!s->chunked) {
 		w->at += s->bytes;
-		return blob_stream_payload_from(w->s, w->content, w->file_index, part->n * s->bytes,
-						s->bytes, e);
+		return blob_stream_payload(w->s, w->content, w->file_index, part->n * s->bytes,
+					   s->bytes, e);
 	}
 	if (p->runs) {
 		chunk = p->run[part->run].first;

@@ -44,7 +44,7 @@ int indexed_put(struct blob_stream *s, const struct file_spec *f,
 		const struct content_source *content, void *scratch, struct err *e)
 {
 	(void)scratch;
-	return blob_stream_payload(s, content, f->file_index, indexed_file_bytes(f), e);
+	return blob_stream_payload(s, content, f->file_index, 0, indexed_file_bytes(f), e);
 }
 
 int indexed_sidecar_path(const char *path, uint32_t which, char *out, size_t out_size)

@@ -634,11 +634,7 @@ static int jpeg_read_image(struct reader *r, const struct file_spec *f, uint64_t
 	return rc;
 }
 
-static int jpeg_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
-		     struct sample *out, struct err *e)
-{
-	return reader_read_file(r, path, f, index, out, jpeg_read_image, e);
-}
+FORMAT_READ(jpeg, jpeg_read_image)
 
 const struct format_ops format_jpeg = {
 	.is.name = "jpeg",

@@ -398,7 +398,7 @@ static int npy_put(struct blob_stream *s, const struct file_spec *f,
 		rc = blob_stream_put(s, header, npy_header_write(header, a.elem, a.ndims, a.dims),
 				     e);
 	if (rc == 0)
-		rc = blob_stream_payload(s, content, f->file_index, a.data_bytes, e);
+		rc = blob_stream_payload(s, content, f->file_index, 0, a.data_bytes, e);
 	return rc;
 }
 
@@ -668,11 +668,7 @@ static int read_array(struct reader *r, const struct file_spec *f, uint64_t inde
 							 : read_native(r, f, out, e);
 }
 
-static int npy_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
-		    struct sample *out, struct err *e)
-{
-	return reader_read_file(r, path, f, index, out, read_array, e);
-}
+FORMAT_READ(npy, read_array)
 
 /* Every sample is spread over the whole array. */
 static int npy_extent(const struct reader_config *c, const struct file_spec *f, uint64_t index,

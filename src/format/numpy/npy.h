@@ -11,7 +11,6 @@
 
 #define NPY_DIMS_MAX (FORMAT_DIMS_MAX + 1) /* a sample's and the number of samples */
 #define NPY_MAGIC_BYTES 6
-#define NPY_PREFIX_MAX 12          /* magic, version, and the length of version 2 and 3 */
 #define NPY_HEADER_MAX 16384       /* NumPy itself distrusts text over 10,000 bytes */
 #define NPY_HEADER_WRITTEN_MAX 512 /* what npy_header_write makes at most */
 

@@ -20,7 +20,6 @@
 #define NPZ_MEMBERS 2
 #define LOCAL_MAX (ZIP_LOCAL_BYTES + ZIP_NAME_MAX + 20)
 #define CENTRAL_MAX (ZIP_CENTRAL_BYTES + ZIP_NAME_MAX + 32)
-#define END_MAX 98
 /* Where the checksum is in a local header. */
 #define LOCAL_CRC 14
 /* Symbols that zlib gathers before it writes a block of them, at its usual memory level. */
@@ -143,7 +142,7 @@ static int put_range(struct blob_stream *s, const struct member *m, uint64_t fro
 	}
 	if (!m->content)
 		return blob_stream_zeros(s, n, e);
-	return blob_stream_payload_from(s, m->content, m->file_index, from - m->header_bytes, n, e);
+	return blob_stream_payload(s, m->content, m->file_index, from - m->header_bytes, n, e);
 }
 
 /* The header of a stored block, which the member's checksum does not cover. */
@@ -712,11 +711,7 @@ static int read_member(struct reader *r, const struct file_spec *f, uint64_t ind
 							 : read_native(r, f, out, e);
 }
 
-static int npz_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
-		    struct sample *out, struct err *e)
-{
-	return reader_read_file(r, path, f, index, out, read_member, e);
-}
+FORMAT_READ(npz, read_member)
 
 const struct format_ops format_npz = {
 	.is.name = "npz",

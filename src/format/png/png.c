@@ -817,11 +817,7 @@ static int png_read_image(struct reader *r, const struct file_spec *f, uint64_t 
 	return 0;
 }
 
-static int png_read(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
-		    struct sample *out, struct err *e)
-{
-	return reader_read_file(r, path, f, index, out, png_read_image, e);
-}
+FORMAT_READ(png, png_read_image)
 
 const struct format_ops format_png = {
 	.is.name = "png",

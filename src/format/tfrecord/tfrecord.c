@@ -331,8 +331,8 @@ static int put_record(struct blob_stream *s, const struct file_spec *f,
 	if (rc == 0)
 		rc = blob_stream_put(s, x->head, x->head_bytes, e);
 	if (rc == 0)
-		rc = blob_stream_payload_from(s, content, f->file_index, index * x->image_bytes,
-					      x->image_bytes, e);
+		rc = blob_stream_payload(s, content, f->file_index, index * x->image_bytes,
+					 x->image_bytes, e);
 	if (rc == 0)
 		rc = blob_stream_put(s, x->tail, x->tail_bytes, e);
 	if (rc == 0)
