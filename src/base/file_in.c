@@ -9,7 +9,6 @@
 
 #include "base/alloc.h"
 #include "base/file_out.h"
-#include "base/path.h"
 #include "base/str.h"
 #include "base/transfer.h"
 

@@ -47,7 +47,6 @@ unsigned log_console_lines(void);
 /* One more, that someone else wrote there. */
 void log_console_count(void);
 
-#define log_debug(...) log_msg(LOG_DEBUG, __VA_ARGS__)
 #define log_info(...) log_msg(LOG_INFO, __VA_ARGS__)
 #define log_warning(...) log_msg(LOG_WARNING, __VA_ARGS__)
 #define log_output(...) log_msg(LOG_OUTPUT, __VA_ARGS__)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "checkpoint/checkpoint_plan.h"
 
 /* A machine for the opcodes of torch.save. Values are numbers of a table that only grows, so that

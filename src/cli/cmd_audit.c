@@ -2,15 +2,12 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/say.h"
 #include "cli/cli.h"
 #include "cli/result_args.h"
 #include "readback/audit.h"
-#include "result/json_out.h"
 #include "screen/terminal.h"
 
 static int print_findings(const struct audit *a, const struct result_args *args, struct err *e)

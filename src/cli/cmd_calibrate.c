@@ -13,7 +13,6 @@
 #include "base/file.h"
 #include "base/file_out.h"
 #include "base/say.h"
-#include "base/str.h"
 #include "cli/calibrate_script.h"
 #include "cli/cli.h"
 #include "cli/flags.h"

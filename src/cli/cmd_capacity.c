@@ -1,10 +1,8 @@
 /* stoker capacity: how many accelerators a storage feeds. */
-#include <errno.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -18,7 +16,6 @@
 #include "cli/flags.h"
 #include "launch/hosts.h"
 #include "launch/launcher.h"
-#include "os/child.h"
 #include "os/signals.h"
 #include "result/json_out.h"
 #include "screen/terminal.h"

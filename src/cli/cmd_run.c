@@ -1,8 +1,6 @@
 /* stoker run: generate, train and evaluate as the workload says, and print the result. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"

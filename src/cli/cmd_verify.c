@@ -6,7 +6,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/say.h"
 #include "base/str.h"
 #include "base/thread.h"

@@ -1,7 +1,6 @@
 #include "cli/data_folder.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

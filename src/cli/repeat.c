@@ -2,7 +2,6 @@
 #include "cli/repeat.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +12,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/file_out.h"
-#include "base/log.h"
 #include "base/say.h"
-#include "base/str.h"
 #include "cli/cli.h"
 #include "conf/override.h"
 #include "judge/gate.h"

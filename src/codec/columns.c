@@ -1,7 +1,6 @@
 /* Arrays of structs as self-describing bytes. */
 #include "codec/columns.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

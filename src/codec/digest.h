@@ -4,7 +4,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHA256_BYTES 32
 #define SHA256_HEX 65 /* with the terminating zero */
 
 struct sha256 {

@@ -1,7 +1,6 @@
 /* Broadcast, gathering and agreement, each one exchange. */
 #include <assert.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

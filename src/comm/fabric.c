@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <linux/futex.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>

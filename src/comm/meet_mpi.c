@@ -1,7 +1,6 @@
 /* MPI serves to introduce the processes to each other, and is over before the run begins. */
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "comm/mpi_library.h"

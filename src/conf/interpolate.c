@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "base/alloc.h"
-#include "base/str.h"
 #include "conf/override.h"
 
 #define PLACE_MAX 200

@@ -1,7 +1,6 @@
 /* Overrides onto a document tree, with Hydra's rules about what has to exist. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"

@@ -7,8 +7,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/str.h"
-
 enum family { COUNT, SIZE, RATE, TIME, FRACTION };
 
 #define UNIT_TEXT_MAX 32

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/str.h"
 #include "conf/opt.h"
 #include "conf/quantity.h"
 

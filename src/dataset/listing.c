@@ -14,7 +14,6 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/str.h"
 #include "base/transfer.h"
 #include "dataset/manifest.h"
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 
 #define PARTS 1024u
 static const double BUSY = 0.5; /* of the most readers of a part */

@@ -2,11 +2,9 @@
 #include "judge/cpu_loss.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/str.h"
 
 static const double SPOILING_SHARE = 0.25; /* of the time of a phase */
 static const double STOOD_SHARE = 0.5;     /* of what was lost: standing still explains it */

@@ -2,7 +2,6 @@
  * only what all explanations of the reads say. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "judge/limit_memory.h"
 #include "judge/limit_view.h"

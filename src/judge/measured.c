@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "judge/origin.h"
-
 static const struct {
 	unsigned takes;
 	enum reason but;

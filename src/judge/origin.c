@@ -2,8 +2,6 @@
 
 #include <math.h>
 
-#include "store/store.h"
-
 static const double SERVED_SHARE = 0.10;  /* of the bytes, charged to a device: it is seen */
 static const double NOTHING_SHARE = 0.10; /* of the bytes, by all disks and the network */
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "store/store.h"
 
 static int badness(enum verdict_level level)
 {

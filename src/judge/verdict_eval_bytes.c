@@ -6,7 +6,6 @@
 #include "judge/origin.h"
 #include "judge/uncounted.h"
 #include "judge/verdict.h"
-#include "store/store.h"
 
 static const double CACHE_SHARE = 0.10;  /* device bytes below this share: cache measured */
 static const double DEVICE_SHARE = 0.90; /* above it: the device was measured */

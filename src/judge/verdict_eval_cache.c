@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "judge/verdict.h"
-#include "store/store.h"
 
 static const double CACHE_SHARE = 0.10;      /* of the files, in the page cache: it was measured */
 static const double NOT_STORAGE_SHARE = 0.5; /* from there on, it was not the storage */

@@ -22,7 +22,6 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/str.h"
 #include "os/sysinfo.h"
 #include "workload/time_draw.h"
 

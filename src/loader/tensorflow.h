@@ -77,7 +77,6 @@ struct tensorflow {
 
 	/* the pulling side */
 	void *cycle_memory, *plan_memory;
-	size_t cycle_bytes, plan_bytes;
 	struct stream_cycle turns;
 	struct stream_shuffle shuffle;
 	struct record *buffer;

@@ -1,7 +1,6 @@
 /* Requests summed into columns, a row a thread. */
 #include "page/job_lanes.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

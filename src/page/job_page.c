@@ -1,9 +1,6 @@
 #include "page/job_page.h"
 
-#include <assert.h>
 #include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/say.h"

@@ -2,10 +2,8 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -14,9 +12,7 @@
 #include "base/str.h"
 #include "conf/quantity.h"
 #include "dataset/dataset.h"
-#include "format/format.h"
 #include "readback/figures.h"
-#include "readback/record_measures.h"
 #include "workload/need.h"
 
 double duty_need(const struct duty *d)

@@ -1,5 +1,4 @@
 /* A plan as text for a terminal, and as JSON. */
-#include "base/alloc.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/stats.h"
 #include "result/metrics.h"
 

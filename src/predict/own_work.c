@@ -2,11 +2,8 @@
 #include "predict/own_work.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
-#include "base/str.h"
 #include "loader/workers.h"
 #include "metric/io_waits.h"
 

@@ -2,7 +2,6 @@
 #include "predict/packing.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #include "base/str.h"
 

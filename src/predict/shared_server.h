@@ -60,10 +60,6 @@ struct line {
 
 void line_reserve(struct line *l, uint32_t servers, uint32_t burst, double pace_s);
 void line_release(struct line *l);
-static inline bool line_limits(const struct line *l)
-{
-	return l->servers || l->burst;
-}
 /* When so many requests that come now are begun, by the pace. */
 double line_pace(struct line *l, double now, double requests);
 /* When one that a server serves for so long is done; just the sum without servers. */

@@ -2,7 +2,6 @@
 #include "predict/stations.h"
 
 #include <math.h>
-#include <stdio.h>
 
 const char *const station_names[STATION_KINDS] = {"latency",  "stream",       "bandwidth", "queue",
 						  "requests", "open_latency", "open_queue"};

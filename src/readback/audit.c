@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/str.h"
 #include "judge/verdict.h"
 #include "readback/audit_checks.h"
 #include "readback/derivation.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/str.h"
 #include "workload/backend.h"
 #include "workload/key.h"
 

@@ -1,13 +1,11 @@
 /* Curves of capacity. */
 #include "readback/curves.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/say.h"
-#include "base/str.h"
 #include "base/map.h"
 #include "readback/claim.h"
 

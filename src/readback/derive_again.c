@@ -3,8 +3,6 @@
  * changed differs. What another build of the program judged is not compared: its rules may have
  * been other ones, and what is said of the run is what today's rules say. */
 #include <errno.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"

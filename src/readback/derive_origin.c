@@ -9,7 +9,6 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/str.h"
 #include "base/transfer.h"
 #include "readback/derivation.h"
 #include "result/seal.h"

@@ -1,8 +1,6 @@
 /* summary.json: lists from the files of the ranks, means from lists, and what follows from them. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "readback/derivation.h"

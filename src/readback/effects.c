@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
-#include "base/str.h"
 #include "readback/compare.h"
 #include "readback/sides.h"
 #include "workload/key.h"

@@ -23,7 +23,6 @@ static const double OTHER_LARGE = 10; /* that is neither that nor computation */
 #define LINE_MAX_POINTS 64
 #define FACTORS_SAID 12
 #define SAME_SAID 8
-#define VALUES_SAID 60 /* of one factor */
 
 static struct key_finding *new_finding(struct key_findings *k, const char *topic)
 {

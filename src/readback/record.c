@@ -15,7 +15,6 @@
 #include "conf/override.h"
 #include "readback/author.h"
 #include "readback/result_folder.h"
-#include "result/seal.h"
 
 #define YAML_BYTES_MAX (4u << 20)
 #define RANKS_MAX 1000000

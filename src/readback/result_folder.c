@@ -2,7 +2,6 @@
 #include "readback/result_folder.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"

@@ -3,12 +3,10 @@
 #include "readback/sides.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "readback/audit.h"
 #include "readback/claim.h"
 
 static const double SHARE_OTHER = 0.2; /* of the bytes, by which two sources differ */

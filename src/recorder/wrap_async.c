@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <linux/aio_abi.h>
 #include <stdarg.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>

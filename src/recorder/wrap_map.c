@@ -3,7 +3,6 @@
 #include "recorder/wrap.h"
 
 #include <stdarg.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -1,7 +1,6 @@
 /* Ten lines. Rows are a label and a text that is wrapped, or cut where a clause ends. */
 #include "result/answer.h"
 
-#include <ctype.h>
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>

@@ -3,7 +3,6 @@
 #include "result/fields_view.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/alloc.h"
 

@@ -2,7 +2,6 @@
  * member; how members become bytes is the same for all of them. */
 #include "result/measures.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* The files of DLIO's output folder: summary.json, N_output.json and N_per_epoch_stats.json. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "result/dlio_values.h"
 #include "result/json_out.h"

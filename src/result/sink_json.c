@@ -1,6 +1,5 @@
 /* result.json: the configuration, measures and judgement of a run, for programs. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"

@@ -1,7 +1,6 @@
 /* The files of a result, in their order: the one that seals, then the others. */
 #include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"

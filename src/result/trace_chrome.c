@@ -1,6 +1,5 @@
 /* trace.json: the trace of a run for Perfetto and chrome://tracing (Trace Event Format). */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/file.h"

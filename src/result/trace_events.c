@@ -1,11 +1,8 @@
 #include "result/trace_events.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/utf8.h"
-#include "store/store.h"
 
 struct walk {
 	const struct result *r;

@@ -2,7 +2,6 @@
 #include "run/apart.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 

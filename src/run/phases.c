@@ -2,7 +2,6 @@
 #include "run/run.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <math.h>

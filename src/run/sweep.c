@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -17,7 +16,6 @@
 #include "dataset/each.h"
 #include "dataset/residency.h"
 #include "loader/sample_reader.h"
-#include "run/epoch_edges.h"
 
 /* The sweep goes to at least this many times the readers of the run, and to this many at least. */
 #define BEYOND 4

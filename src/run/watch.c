@@ -11,7 +11,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "comm/net.h"
 #include "dataset/presence.h"
 #include "metric/processors.h"

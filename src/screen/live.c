@@ -4,9 +4,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "base/clock.h"
 #include "base/str.h"
 
 /* A step that takes so many times the usual is told of, from this time on. */

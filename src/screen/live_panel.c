@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/say.h"
 #include "base/str.h"
 #include "base/utf8.h"

@@ -1,8 +1,6 @@
 /* A run under way as plain lines and as JSON. */
 #include <jansson.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/say.h"

@@ -2,7 +2,6 @@
  * of any size can be written to it, and runs whose format reads nothing need no more. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "store/store.h"

@@ -1,7 +1,6 @@
 /* A store of known speed: whatever lies below seems to be a storage system of the given limits.
  * With a fast store below, every measure of a run can be predicted, and so
  * anyone can check that this program tells the truth. */
-#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 

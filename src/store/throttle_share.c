@@ -2,7 +2,6 @@
 #include "store/throttle_share.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <linux/futex.h>
 #include <math.h>
 #include <stddef.h>

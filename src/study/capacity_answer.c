@@ -1,7 +1,6 @@
 /* What a search found, in words and as JSON. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/say.h"
 #include "base/str.h"

@@ -1,5 +1,4 @@
 /* The commands of a study, which no shell reads, and its batch script. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 #include "study/capacity.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"

@@ -12,7 +12,6 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "os/file_system.h"
-#include "base/log.h"
 #include "base/rng.h"
 #include "base/str.h"
 #include "base/transfer.h"

@@ -1,11 +1,8 @@
 /* Checkpoints over numbers of writers. */
 #include "study/capacity.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"

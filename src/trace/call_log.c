@@ -6,10 +6,8 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/buf.h"
 
 void call_log_init(struct call_log *l, struct job *job, struct err *e)

@@ -1,7 +1,6 @@
 /* What the readers of a run asked for, against what the reader of the format asks for. */
 #include "trace/confirm.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>

@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/file_in.h"
 #include "base/path.h"
-#include "base/str.h"
 #include "conf/opt.h"
 #include "workload/backend.h"
 #include "workload/framework_key.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/str.h"
 #include "workload/backend.h"
 #include "workload/feature.h"
 #include "workload/foreign.h"

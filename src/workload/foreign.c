@@ -1,7 +1,6 @@
 #include "workload/foreign.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 

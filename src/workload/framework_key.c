@@ -6,7 +6,6 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/str.h"
 #include "workload/framework_costs.h"
 #include "workload/key.h"
 

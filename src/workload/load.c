@@ -1,5 +1,4 @@
 /* From a name and overrides to a checked workload. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

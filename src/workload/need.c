@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "base/str.h"
-#include "workload/time_draw.h"
 
 /* E|X| of a normal X: the folded normal distribution's mean. */
 static double folded_normal(double mean, double stdev)

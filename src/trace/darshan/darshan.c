@@ -3,7 +3,6 @@
  * Requests are those of the module DXT_POSIX, which has what MPI-IO and HDF5 made of their calls,
  * too; counts of a file are those of POSIX and STDIO. What Darshan books to a wrong file is told
  * apart: see `find_messages`. */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -3,13 +3,11 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/say.h"
-#include "base/str.h"
 #include "base/map.h"
 
 #define FLUSH 65536

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "base/str.h"
 #include "trace/profile/profile_parts.h"
 #include "workload/backend.h"
 

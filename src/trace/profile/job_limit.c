@@ -4,13 +4,11 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "base/compare.h"
 #include "base/str.h"
 #include "trace/profile/profile_parts.h"
 
 #define CACHED_BYTES_S 2e9 /* more a second in read calls of one thread: not from a device */
-#define CACHED_CALL_S 50e-6
-#define MOSTLY 0.5 /* of the time of training */
+#define MOSTLY 0.5         /* of the time of training */
 #define A_LITTLE 0.1
 #define HOT 3.0 /* times faster than the first epoch */
 

@@ -111,7 +111,6 @@ static bool in_another_folder(const char *name, const char *of)
 	return x && y && strcmp(x, y) == 0 && strcmp(name, of) != 0;
 }
 
-#define RANKS_APART 3 /* steps, of ranks that each write a part */
 
 /* Numbers of checkpoints; how many. */
 static uint32_t cluster(const struct profile *a, struct saves *s)

@@ -1,7 +1,6 @@
 /* A profile for people and for programs. */
 #include <jansson.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/say.h"

@@ -10,10 +10,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/path.h"
 #include "base/saturate.h"
-#include "base/str.h"
 #include "base/map.h"
 #include "trace/recording/ring_file.h"
 #include "trace/trace_reader.h"

@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +38,6 @@ struct ring_merge {
 	size_t cursors, room;
 	uint32_t *heap;
 	size_t n;
-	bool first_taken;
 	char text[2][RING_PATH_MAX + 1];
 };
 

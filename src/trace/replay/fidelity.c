@@ -9,7 +9,6 @@
 #include "base/alloc.h"
 #include "base/compare.h"
 #include "base/rng.h"
-#include "base/say.h"
 #include "base/str.h"
 #include "trace/profile/profile.h"
 #include "trace/profile/profile_parts.h"

@@ -1,8 +1,6 @@
 /* Logs of strace: one file of `-f`, or the files of `-ff`, which are merged by time. Threads and
  * processes come from clone, fork and vfork. A child may be seen before its parent's call has
  * returned, so all files are first looked through for who made whom. */
-#include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,10 +5,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define DAY_S 86400
 #define S_NS INT64_C(1000000000)
 
 static bool is_digit(char c)

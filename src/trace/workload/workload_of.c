@@ -3,12 +3,10 @@
 
 #include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file_out.h"
 #include "base/say.h"
-#include "base/str.h"
 #include "conf/node.h"
 #include "trace/profile/profile_parts.h"
 #include "workload/framework_costs.h"
