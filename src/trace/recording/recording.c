@@ -492,15 +492,6 @@ static void executed(struct reading *r, const struct ring_event *v)
 	add(r);
 }
 
-static void named(struct reading *r, const struct ring_event *v, enum job_event_kind kind,
-		  int64_t result)
-{
-	struct job_event *j = event(r, v, kind, result);
-
-	j->file = file_named(r, v->ring, (uint64_t)v->v[0], v->name[0],
-			     kind == JOB_MAKE_DIR ? RING_FOLDER : RING_REGULAR);
-}
-
 static void statted(struct reading *r, const struct ring_event *v)
 {
 	struct job_event *j = event(r, v, JOB_STAT, v->v[1]);
@@ -512,175 +503,147 @@ static void statted(struct reading *r, const struct ring_event *v)
 	add(r);
 }
 
-static void one(struct reading *r, const struct ring_event *v)
+static void positioned(struct reading *r, const struct ring_event *v)
 {
-	struct description *d;
-	struct job_event *j;
+	struct description *d = description_of(r, v->ring, v->serial);
 
+	if (d)
+		d->position = v->v[0];
+}
+
+/* What an event of a recording means. */
+static const struct meaning {
+	void (*add)(struct reading *r, const struct ring_event *v);
+	/* of one_event: what it becomes, about what, and which number is its result */
+	uint8_t kind, result;
+	enum about { NOTHING, DESCRIPTOR, NAME } about;
+} meanings[RING_KINDS];
+
+static void one_event(struct reading *r, const struct ring_event *v)
+{
+	const struct meaning *m = &meanings[v->kind];
+	struct job_event *j = m->about == DESCRIPTOR ? event_on(r, v, m->kind, v->v[m->result])
+						     : event(r, v, m->kind, v->v[m->result]);
+
+	if (m->about == NAME)
+		j->file = file_named(r, v->ring, (uint64_t)v->v[0], v->name[0],
+				     m->kind == JOB_MAKE_DIR ? RING_FOLDER : RING_REGULAR);
 	switch (v->kind) {
-	case RING_FACT:
-		fact(r, v);
-		break;
-	case RING_OPEN:
-		opened(r, v);
-		break;
-	case RING_CLOSE:
-		event_on(r, v, JOB_CLOSE, v->v[0]);
-		add(r);
-		break;
-	case RING_FOUND:
-		found(r, v);
-		break;
-	case RING_POSITION:
-		d = description_of(r, v->ring, v->serial);
-		if (d)
-			d->position = v->v[0];
-		break;
-	case RING_READ:
-	case RING_WRITE:
-	case RING_PREAD:
-	case RING_PWRITE:
-	case RING_STDIO_READ:
-	case RING_STDIO_WRITE:
-	case RING_RECEIVE:
-	case RING_SEND:
-	case RING_AIO_READ:
-	case RING_AIO_WRITE:
-		transfer(r, v);
-		break;
 	case RING_SEEK:
-		d = description_of(r, v->ring, v->serial);
-		if (d && v->v[0] >= 0)
-			d->position = v->v[0];
-		j = event_on(r, v, JOB_SEEK, v->v[0]);
-		if (v->v[0] >= 0)
+		if (v->v[0] >= 0) {
+			positioned(r, v);
 			j->offset = v->v[0];
+		}
 		j->flags = (uint32_t)v->v[2];
-		add(r);
-		break;
-	case RING_STAT:
-		statted(r, v);
 		break;
 	case RING_FSTAT:
-		j = event_on(r, v, JOB_STAT, v->v[0]);
 		if (j->file != JOB_NONE && v->v[0] >= 0)
 			saw_size(r, j->file, v->v[0]);
-		add(r);
-		break;
-	case RING_ACCESS:
-		named(r, v, JOB_ACCESS, v->v[1]);
-		add(r);
-		break;
-	case RING_LIST:
-		event_on(r, v, JOB_LIST, v->v[0]);
-		add(r);
-		break;
-	case RING_MAP:
-		mapped(r, v);
-		break;
-	case RING_UNMAP:
-		unmapped(r, v);
-		break;
-	case RING_ADVISE:
-		j = event_on(r, v, JOB_ADVISE, 0);
-		j->offset = v->v[0];
-		j->asked = v->v[1];
-		j->flags = (uint32_t)v->v[2];
-		add(r);
-		break;
-	case RING_MADVISE:
-		j = event(r, v, JOB_ADVISE, 0);
-		j->asked = v->v[1];
-		j->flags = (uint32_t)v->v[2];
-		for (size_t i = r->mappings, n = 0;
-		     i-- > 0 && j->file == JOB_NONE && n < MAPPINGS_MOST; n++) {
-			const struct mapping *m = &r->mapping[i];
-
-			if (m->ring == v->ring && v->v[0] >= m->at &&
-			    (uint64_t)v->v[0] - (uint64_t)m->at < (uint64_t)m->bytes)
-				j->file = m->file;
-		}
-		if (j->file != JOB_NONE)
-			add(r);
-		break;
-	case RING_SYNC:
-		event_on(r, v, JOB_SYNC, v->v[0]);
-		add(r);
 		break;
 	case RING_RENAME:
 	case RING_LINK:
-		named(r, v, v->kind == RING_LINK ? JOB_LINK : JOB_RENAME, v->v[2]);
-		r->event.other =
-			file_named(r, v->ring, (uint64_t)v->v[1], v->name[1], RING_REGULAR);
-		add(r);
+		j->other = file_named(r, v->ring, (uint64_t)v->v[1], v->name[1], RING_REGULAR);
 		break;
 	case RING_UNLINK:
-		named(r, v, JOB_UNLINK, v->v[1]);
 		if (v->v[1] >= 0)
-			r->job->file[r->event.file].deleted = true;
-		add(r);
-		break;
-	case RING_MKDIR:
-		named(r, v, JOB_MAKE_DIR, v->v[1]);
-		add(r);
+			r->job->file[j->file].deleted = true;
 		break;
 	case RING_TRUNCATE:
-		named(r, v, JOB_TRUNCATE, v->v[2]);
-		r->event.asked = v->v[1];
-		*size_of(r, r->event.file) = v->v[1];
-		add(r);
-		break;
 	case RING_FTRUNCATE:
-		j = event_on(r, v, JOB_TRUNCATE, v->v[1]);
-		j->asked = v->v[0];
+		j->asked = v->v[m->result - 1];
 		if (j->file != JOB_NONE)
-			*size_of(r, j->file) = v->v[0];
-		add(r);
-		break;
-	case RING_CHDIR:
-		moved(r, v);
-		break;
-	case RING_FORK:
-		event(r, v, JOB_FORK, v->v[0])->other = process_by_pid(r, v->ring, v->v[0]);
-		add(r);
-		break;
-	case RING_EXEC:
-		executed(r, v);
-		break;
-	case RING_EXEC_FAILED:
-		r->ring[v->ring].executed = false;
+			*size_of(r, j->file) = j->asked;
 		break;
 	case RING_EXIT:
 		r->job->process[r->process[v->ring]].exit = v->v[0];
-		event(r, v, JOB_EXIT, v->v[0]);
-		add(r);
 		break;
+	case RING_FORK:
 	case RING_WAIT:
-		j = event(r, v, JOB_WAIT, v->v[0]);
 		j->other = process_by_pid(r, v->ring, v->v[0]);
-		if (j->other != JOB_NONE && v->v[0] > 0)
+		if (v->kind == RING_WAIT && j->other != JOB_NONE && v->v[0] > 0)
 			r->job->process[j->other].exit = v->v[1];
-		add(r);
 		break;
 	case RING_BLOCK:
-		event(r, v, JOB_WAIT, v->v[1])->flags = (uint32_t)v->v[0];
-		add(r);
+		j->flags = (uint32_t)v->v[0];
 		break;
-	case RING_PAIR:
-		paired(r, v);
-		break;
-	case RING_SOCKET:
-		describe(r, v->ring, (uint64_t)v->v[1],
-			 (struct description){file_numbered(r, RING_SOCKETS, (uint64_t)v->v[2]),
-					      JOB_UNKNOWN, (uint32_t)v->v[0], RING_SOCKETS, false});
-		break;
-	case RING_COPY:
-		copied(r, v);
+	case RING_ADVISE:
+		j->result = 0;
+		j->offset = v->v[0];
+		j->asked = v->v[1];
+		j->flags = (uint32_t)v->v[2];
 		break;
 	default:
 		break;
 	}
+	add(r);
 }
+
+/* Advice on memory is of interest where a file is mapped there. */
+static void advised_memory(struct reading *r, const struct ring_event *v)
+{
+	struct job_event *j = event(r, v, JOB_ADVISE, 0);
+
+	j->asked = v->v[1];
+	j->flags = (uint32_t)v->v[2];
+	for (size_t i = r->mappings, n = 0; i-- > 0 && j->file == JOB_NONE && n < MAPPINGS_MOST;
+	     n++) {
+		const struct mapping *m = &r->mapping[i];
+
+		if (m->ring == v->ring && v->v[0] >= m->at &&
+		    (uint64_t)v->v[0] - (uint64_t)m->at < (uint64_t)m->bytes)
+			j->file = m->file;
+	}
+	if (j->file != JOB_NONE)
+		add(r);
+}
+
+static void exec_failed(struct reading *r, const struct ring_event *v)
+{
+	r->ring[v->ring].executed = false;
+}
+
+static void socket_made(struct reading *r, const struct ring_event *v)
+{
+	describe(r, v->ring, (uint64_t)v->v[1],
+		 (struct description){file_numbered(r, RING_SOCKETS, (uint64_t)v->v[2]),
+				      JOB_UNKNOWN, (uint32_t)v->v[0], RING_SOCKETS, false});
+}
+
+static const struct meaning meanings[RING_KINDS] = {
+	[RING_FACT] = {.add = fact},
+	[RING_OPEN] = {.add = opened},
+	[RING_CLOSE] = {one_event, JOB_CLOSE, 0, DESCRIPTOR},
+	[RING_FOUND] = {.add = found},
+	[RING_POSITION] = {.add = positioned},
+	[RING_READ... RING_SEND] = {.add = transfer},
+	[RING_SEEK] = {one_event, JOB_SEEK, 0, DESCRIPTOR},
+	[RING_STAT] = {.add = statted},
+	[RING_FSTAT] = {one_event, JOB_STAT, 0, DESCRIPTOR},
+	[RING_ACCESS] = {one_event, JOB_ACCESS, 1, NAME},
+	[RING_LIST] = {one_event, JOB_LIST, 0, DESCRIPTOR},
+	[RING_MAP] = {.add = mapped},
+	[RING_UNMAP] = {.add = unmapped},
+	[RING_ADVISE] = {one_event, JOB_ADVISE, 0, DESCRIPTOR},
+	[RING_MADVISE] = {.add = advised_memory},
+	[RING_SYNC] = {one_event, JOB_SYNC, 0, DESCRIPTOR},
+	[RING_RENAME] = {one_event, JOB_RENAME, 2, NAME},
+	[RING_UNLINK] = {one_event, JOB_UNLINK, 1, NAME},
+	[RING_MKDIR] = {one_event, JOB_MAKE_DIR, 1, NAME},
+	[RING_TRUNCATE] = {one_event, JOB_TRUNCATE, 2, NAME},
+	[RING_FTRUNCATE] = {one_event, JOB_TRUNCATE, 1, DESCRIPTOR},
+	[RING_CHDIR] = {.add = moved},
+	[RING_FORK] = {one_event, JOB_FORK, 0, NOTHING},
+	[RING_EXEC] = {.add = executed},
+	[RING_EXEC_FAILED] = {.add = exec_failed},
+	[RING_EXIT] = {one_event, JOB_EXIT, 0, NOTHING},
+	[RING_WAIT] = {one_event, JOB_WAIT, 0, NOTHING},
+	[RING_BLOCK] = {one_event, JOB_WAIT, 1, NOTHING},
+	[RING_PAIR] = {.add = paired},
+	[RING_SOCKET] = {.add = socket_made},
+	[RING_COPY] = {.add = copied},
+	[RING_AIO_READ... RING_AIO_WRITE] = {.add = transfer},
+	[RING_LINK] = {one_event, JOB_LINK, 2, NAME},
+};
 
 /* ---- processes ---- */
 
@@ -770,7 +733,8 @@ int recording_read(struct job *job, const char *folder, bool events, struct reco
 		r.names_most = u64_sum(RECORDING_NAMES_BYTES,
 				       u64_product(RECORDING_NAMES_TIMES, r.files.event_bytes));
 		while (r.rc == 0 && ring_files_next(&r.files, &v))
-			one(&r, &v);
+			if (meanings[v.kind].add)
+				meanings[v.kind].add(&r, &v);
 		r.facts.processes = job->processes;
 		r.facts.damaged = r.files.damaged + r.files.unread;
 		recording_ends(job, &r.files, r.process, &r.facts);
