@@ -25,7 +25,7 @@
 #include "cli/record_folder.h"
 #include "conf/quantity.h"
 #include "launch/launcher.h"
-#include "recorder/image.h"
+#include "recorder/ring.h"
 #include "trace/recording/recording.h"
 
 #define LIBRARY "libstoker_record.so"

@@ -292,18 +292,24 @@ static void transferred_2(bool write, int fd, uint64_t w, int64_t begin, uint64_
 		  transferred_2(write, fd, w, begin, vector_bytes(v, (uint64_t)n, r), at, flags,   \
 				RESULT))
 
-TRANSFER(RING_READ, read, (int, void *, size_t), (int fd, void *to, size_t n), (fd, to, n), n)
-TRANSFER(RING_READ, __read, (int, void *, size_t), (int fd, void *to, size_t n), (fd, to, n), n)
+#define READ(name)                                                                                 \
+	TRANSFER(RING_READ, name, (int, void *, size_t), (int fd, void *to, size_t n),             \
+		 (fd, to, n), n)
+#define WRITE(name)                                                                                \
+	TRANSFER(RING_WRITE, name, (int, const void *, size_t),                                    \
+		 (int fd, const void *from, size_t n), (fd, from, n), n)
+#define VECTOR(kind, name)                                                                         \
+	TRANSFER(kind, name, (int, const struct iovec *, int),                                     \
+		 (int fd, const struct iovec *v, int n), (fd, v, n),                               \
+		 vector_bytes(v, (uint64_t)n, r))
+READ(read)
+READ(__read)
 TRANSFER(RING_READ, __read_chk, (int, void *, size_t, size_t),
 	 (int fd, void *to, size_t n, size_t room), (fd, to, n, room), n)
-TRANSFER(RING_READ, readv, (int, const struct iovec *, int), (int fd, const struct iovec *v, int n),
-	 (fd, v, n), vector_bytes(v, (uint64_t)n, r))
-TRANSFER(RING_WRITE, write, (int, const void *, size_t), (int fd, const void *from, size_t n),
-	 (fd, from, n), n)
-TRANSFER(RING_WRITE, __write, (int, const void *, size_t), (int fd, const void *from, size_t n),
-	 (fd, from, n), n)
-TRANSFER(RING_WRITE, writev, (int, const struct iovec *, int),
-	 (int fd, const struct iovec *v, int n), (fd, v, n), vector_bytes(v, (uint64_t)n, r))
+VECTOR(RING_READ, readv)
+WRITE(write)
+WRITE(__write)
+VECTOR(RING_WRITE, writev)
 TRANSFER_OF(int, RING_WRITE, vdprintf, (int, const char *, va_list),
 	    (int fd, const char *format, va_list ap), (fd, format, ap), r < 0 ? 0 : (uint64_t)r)
 TRANSFER_OF(int, RING_WRITE, __vdprintf_chk, (int, int, const char *, va_list),
@@ -312,36 +318,34 @@ TRANSFER_OF(int, RING_WRITE, __vdprintf_chk, (int, int, const char *, va_list),
 WRAP_FORMAT(dprintf, (int fd, const char *format, ...), vdprintf(fd, format, ap))
 WRAP_FORMAT(__dprintf_chk, (int fd, int how, const char *format, ...),
 	    __vdprintf_chk(fd, how, format, ap))
-TRANSFER_AT(RING_PREAD, pread, (int, void *, size_t, off_t), (int fd, void *to, size_t n, off_t at),
-	    (fd, to, n, at), n)
-TRANSFER_AT(RING_PREAD, pread64, (int, void *, size_t, off64_t),
-	    (int fd, void *to, size_t n, off64_t at), (fd, to, n, at), n)
-TRANSFER_AT(RING_PREAD, __pread64, (int, void *, size_t, off64_t),
-	    (int fd, void *to, size_t n, off64_t at), (fd, to, n, at), n)
-TRANSFER_AT(RING_PREAD, __pread_chk, (int, void *, size_t, off_t, size_t),
-	    (int fd, void *to, size_t n, off_t at, size_t room), (fd, to, n, at, room), n)
-TRANSFER_AT(RING_PREAD, __pread64_chk, (int, void *, size_t, off64_t, size_t),
-	    (int fd, void *to, size_t n, off64_t at, size_t room), (fd, to, n, at, room), n)
-TRANSFER_AT(RING_PREAD, preadv, (int, const struct iovec *, int, off_t),
-	    (int fd, const struct iovec *v, int n, off_t at), (fd, v, n, at),
-	    vector_bytes(v, (uint64_t)n, r))
-TRANSFER_AT(RING_PREAD, preadv64, (int, const struct iovec *, int, off64_t),
-	    (int fd, const struct iovec *v, int n, off64_t at), (fd, v, n, at),
-	    vector_bytes(v, (uint64_t)n, r))
+
+#define PREAD(name, off)                                                                           \
+	TRANSFER_AT(RING_PREAD, name, (int, void *, size_t, off),                                  \
+		    (int fd, void *to, size_t n, off at), (fd, to, n, at), n)
+#define PREAD_CHK(name, off)                                                                       \
+	TRANSFER_AT(RING_PREAD, name, (int, void *, size_t, off, size_t),                          \
+		    (int fd, void *to, size_t n, off at, size_t room), (fd, to, n, at, room), n)
+#define PWRITE(name, off)                                                                          \
+	TRANSFER_AT(RING_PWRITE, name, (int, const void *, size_t, off),                           \
+		    (int fd, const void *from, size_t n, off at), (fd, from, n, at), n)
+#define VECTOR_AT(kind, name, off)                                                                 \
+	TRANSFER_AT(kind, name, (int, const struct iovec *, int, off),                             \
+		    (int fd, const struct iovec *v, int n, off at), (fd, v, n, at),                \
+		    vector_bytes(v, (uint64_t)n, r))
+PREAD(pread, off_t)
+PREAD(pread64, off64_t)
+PREAD(__pread64, off64_t)
+PREAD_CHK(__pread_chk, off_t)
+PREAD_CHK(__pread64_chk, off64_t)
+VECTOR_AT(RING_PREAD, preadv, off_t)
+VECTOR_AT(RING_PREAD, preadv64, off64_t)
 TRANSFER_2(preadv2, false)
 TRANSFER_2(preadv64v2, false)
-TRANSFER_AT(RING_PWRITE, pwrite, (int, const void *, size_t, off_t),
-	    (int fd, const void *from, size_t n, off_t at), (fd, from, n, at), n)
-TRANSFER_AT(RING_PWRITE, pwrite64, (int, const void *, size_t, off64_t),
-	    (int fd, const void *from, size_t n, off64_t at), (fd, from, n, at), n)
-TRANSFER_AT(RING_PWRITE, __pwrite64, (int, const void *, size_t, off64_t),
-	    (int fd, const void *from, size_t n, off64_t at), (fd, from, n, at), n)
-TRANSFER_AT(RING_PWRITE, pwritev, (int, const struct iovec *, int, off_t),
-	    (int fd, const struct iovec *v, int n, off_t at), (fd, v, n, at),
-	    vector_bytes(v, (uint64_t)n, r))
-TRANSFER_AT(RING_PWRITE, pwritev64, (int, const struct iovec *, int, off64_t),
-	    (int fd, const struct iovec *v, int n, off64_t at), (fd, v, n, at),
-	    vector_bytes(v, (uint64_t)n, r))
+PWRITE(pwrite, off_t)
+PWRITE(pwrite64, off64_t)
+PWRITE(__pwrite64, off64_t)
+VECTOR_AT(RING_PWRITE, pwritev, off_t)
+VECTOR_AT(RING_PWRITE, pwritev64, off64_t)
 TRANSFER_2(pwritev2, true)
 TRANSFER_2(pwritev64v2, true)
 
@@ -454,33 +458,27 @@ static void wrap_statted(int dirfd, const char *path, int64_t begin, int64_t res
 			  wrap_statted(dirfd, path, begin, r < 0 ? N(-errno) : N(s->st_size),      \
 				       r < 0 ? 0 : s->st_mode));                                   \
 	}
-#define ST struct stat *s
-STAT(stat, (const char *, struct stat *), (const char *path, ST), (path, s), AT_FDCWD, path)
-STAT(lstat, (const char *, struct stat *), (const char *path, ST), (path, s), AT_FDCWD, path)
-STAT(fstat, (int, struct stat *), (int fd, ST), (fd, s), fd, "")
-STAT(fstatat, (int, const char *, struct stat *, int), (int dir, const char *path, ST, int flags),
-     (dir, path, s, flags), dir, path)
-STAT(__xstat, (int, const char *, struct stat *), (int v, const char *path, ST), (v, path, s),
-     AT_FDCWD, path)
-STAT(__lxstat, (int, const char *, struct stat *), (int v, const char *path, ST), (v, path, s),
-     AT_FDCWD, path)
-STAT(__fxstat, (int, int, struct stat *), (int v, int fd, ST), (v, fd, s), fd, "")
-STAT(__fxstatat, (int, int, const char *, struct stat *, int),
-     (int v, int dir, const char *path, ST, int flags), (v, dir, path, s, flags), dir, path)
-#undef ST
-#define ST struct stat64 *s
-STAT(stat64, (const char *, struct stat64 *), (const char *path, ST), (path, s), AT_FDCWD, path)
-STAT(lstat64, (const char *, struct stat64 *), (const char *path, ST), (path, s), AT_FDCWD, path)
-STAT(fstat64, (int, struct stat64 *), (int fd, ST), (fd, s), fd, "")
-STAT(fstatat64, (int, const char *, struct stat64 *, int),
-     (int dir, const char *path, ST, int flags), (dir, path, s, flags), dir, path)
-STAT(__xstat64, (int, const char *, struct stat64 *), (int v, const char *path, ST), (v, path, s),
-     AT_FDCWD, path)
-STAT(__lxstat64, (int, const char *, struct stat64 *), (int v, const char *path, ST), (v, path, s),
-     AT_FDCWD, path)
-STAT(__fxstat64, (int, int, struct stat64 *), (int v, int fd, ST), (v, fd, s), fd, "")
-STAT(__fxstatat64, (int, int, const char *, struct stat64 *, int),
-     (int v, int dir, const char *path, ST, int flags), (v, dir, path, s, flags), dir, path)
+/* `st`: the structure, whose name is part of the names. */
+#define STAT_FAMILY(st, bits)                                                                      \
+	STAT(stat##bits, (const char *, struct st *), (const char *path, struct st *s), (path, s), \
+	     AT_FDCWD, path)                                                                       \
+	STAT(lstat##bits, (const char *, struct st *), (const char *path, struct st *s),           \
+	     (path, s), AT_FDCWD, path)                                                            \
+	STAT(fstat##bits, (int, struct st *), (int fd, struct st *s), (fd, s), fd, "")             \
+	STAT(fstatat##bits, (int, const char *, struct st *, int),                                 \
+	     (int dir, const char *path, struct st *s, int flags), (dir, path, s, flags), dir,     \
+	     path)                                                                                 \
+	STAT(__xstat##bits, (int, const char *, struct st *),                                      \
+	     (int v, const char *path, struct st *s), (v, path, s), AT_FDCWD, path)                \
+	STAT(__lxstat##bits, (int, const char *, struct st *),                                     \
+	     (int v, const char *path, struct st *s), (v, path, s), AT_FDCWD, path)                \
+	STAT(__fxstat##bits, (int, int, struct st *), (int v, int fd, struct st *s), (v, fd, s),   \
+	     fd, "")                                                                               \
+	STAT(__fxstatat##bits, (int, int, const char *, struct st *, int),                         \
+	     (int v, int dir, const char *path, struct st *s, int flags),                          \
+	     (v, dir, path, s, flags), dir, path)
+STAT_FAMILY(stat, )
+STAT_FAMILY(stat64, 64)
 
 WRAP_CALL(int, statx, (int, const char *, int, unsigned, struct statx *),
 	  (int dir, const char *path, int flags, unsigned mask, struct statx *s),
@@ -502,9 +500,11 @@ static void asked_access(int dirfd, const char *path, int64_t begin, int64_t res
 
 #define ACCESS(ret, name, type, params, args, dirfd)                                               \
 	WRAP_CALL(ret, name, type, params, args, , asked_access(dirfd, path, begin, RESULT))
-ACCESS(int, access, (const char *, int), (const char *path, int how), (path, how), AT_FDCWD)
-ACCESS(int, eaccess, (const char *, int), (const char *path, int how), (path, how), AT_FDCWD)
-ACCESS(int, euidaccess, (const char *, int), (const char *path, int how), (path, how), AT_FDCWD)
+#define ACCESS_PATH(name)                                                                          \
+	ACCESS(int, name, (const char *, int), (const char *path, int how), (path, how), AT_FDCWD)
+ACCESS_PATH(access)
+ACCESS_PATH(eaccess)
+ACCESS_PATH(euidaccess)
 ACCESS(int, faccessat, (int, const char *, int, int),
        (int dir, const char *path, int how, int flags), (dir, path, how, flags), dir)
 ACCESS(ssize_t, readlink, (const char *, char *, size_t), (const char *path, char *to, size_t n),
@@ -627,21 +627,23 @@ ALLOCATE_POSIX(posix_fallocate64, off64_t)
 		  (void)at_base(dirfd, path, &base);                                               \
 		  name_excluded(path, base) ? note_excluded(0, 0) : note(__VA_ARGS__))
 #define PATH BASE(base), path
-NAMED(unlink, (const char *), (const char *path), (path), AT_FDCWD, RING_UNLINK, begin, PATH,
-      RESULT)
-NAMED(rmdir, (const char *), (const char *path), (path), AT_FDCWD, RING_UNLINK, begin, PATH, RESULT)
-NAMED(remove, (const char *), (const char *path), (path), AT_FDCWD, RING_UNLINK, begin, PATH,
-      RESULT)
+#define REMOVE(name)                                                                               \
+	NAMED(name, (const char *), (const char *path), (path), AT_FDCWD, RING_UNLINK, begin,      \
+	      PATH, RESULT)
+REMOVE(unlink)
+REMOVE(rmdir)
+REMOVE(remove)
 NAMED(unlinkat, (int, const char *, int), (int dir, const char *path, int flags),
       (dir, path, flags), dir, RING_UNLINK, begin, PATH, RESULT)
 NAMED(mkdir, (const char *, mode_t), (const char *path, mode_t mode), (path, mode), AT_FDCWD,
       RING_MKDIR, begin, PATH, RESULT)
 NAMED(mkdirat, (int, const char *, mode_t), (int dir, const char *path, mode_t mode),
       (dir, path, mode), dir, RING_MKDIR, begin, PATH, RESULT)
-NAMED(truncate, (const char *, off_t), (const char *path, off_t n), (path, n), AT_FDCWD,
-      RING_TRUNCATE, begin, PATH, N(n), RESULT)
-NAMED(truncate64, (const char *, off64_t), (const char *path, off64_t n), (path, n), AT_FDCWD,
-      RING_TRUNCATE, begin, PATH, N(n), RESULT)
+#define TRUNCATE(name, off)                                                                        \
+	NAMED(name, (const char *, off), (const char *path, off n), (path, n), AT_FDCWD,           \
+	      RING_TRUNCATE, begin, PATH, N(n), RESULT)
+TRUNCATE(truncate, off_t)
+TRUNCATE(truncate64, off64_t)
 
 /* As shm_open has it, the name is below /dev/shm. */
 static void removed_memory(const char *path, int64_t begin, int64_t result)

@@ -1,8 +1,6 @@
 /* Processes: fork, exec, exit, wait. */
 #include "recorder/wrap.h"
 
-#include "recorder/image.h"
-
 #include <alloca.h>
 #include <fcntl.h>
 #include <spawn.h>
