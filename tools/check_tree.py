@@ -31,7 +31,7 @@ MAY_EXIT = ("src/base/alloc.c", "src/os/child.c", "src/os/signals.c")
 # what people read is escaped on its way out, in one place; alloc.c: when there is no memory for that
 MAY_PRINT = ("src/base/say.c", "src/base/alloc.c")
 PRINTS = re.compile(r"\b(v?printf|v?dprintf|v?fprintf|f?puts|f?putc|putchar)\s*\(|\bfwrite\s*\([^;]*\bstd(out|err)\b")
-# Named files are opened by base/file_in.h and base/file_out.h, which wait for nothing and follow nothing that others have
+# Named files are opened by base/file.h and base/file_out.h, which wait for nothing and follow nothing that others have
 # prepared. Files of datasets are their store's.
 OPENS = re.compile(r"(?<![\w.>])(fopen|fopen64|freopen|open|open64|openat|openat64|creat|gzopen|mkstemp|mkostemp|"
                    r"json_load_file|json_dump_file)\s*\(")
@@ -94,7 +94,7 @@ def check_file(path, problems, warnings):
         if PRINTS.search(code) and rel.as_posix() not in MAY_PRINT:
             problems.append(f"{where}: prints without say() of base/say.h")
         if layer not in ("base", "os") and OPENS.search(code) and rel.as_posix() not in MAY_OPEN:
-            problems.append(f"{where}: {OPENS.search(code).group(1)}: named files are opened by base/file_in.h or file_out.h")
+            problems.append(f"{where}: {OPENS.search(code).group(1)}: named files are opened by base/file.h or file_out.h")
         found = re.match(r'#include "([a-z0-9_]+)/', line)
         if not found:
             continue

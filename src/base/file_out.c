@@ -19,8 +19,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/file_in.h"
-#include "base/path.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "base/transfer.h"
 

@@ -12,7 +12,6 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "base/file.h"
 
 /* N when the path is a name of this process's descriptor N (/dev/stdout, /dev/fd/N), else -1. */
 int place_named_descriptor(const char *path);

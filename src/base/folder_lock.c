@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/file_in.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "base/transfer.h"
 

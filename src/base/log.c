@@ -10,8 +10,8 @@
 
 #include "base/file_out.h"
 #include "base/say.h"
+#include "base/str.h"
 #include "base/transfer.h"
-#include "base/utf8.h"
 
 static _Atomic int threshold = LOG_WARNING;
 static _Atomic int console = LOG_CONSOLE_ALL;

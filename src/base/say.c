@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/utf8.h"
+#include "base/str.h"
 
 /* ---- one character ---- */
 

@@ -17,7 +17,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/path.h"
 #include "base/say.h"
 #include "base/str.h"
 #include "cli/cli.h"

@@ -9,8 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/file_in.h"
-#include "base/path.h"
+#include "base/file.h"
 #include "base/say.h"
 #include "trace/replay/fidelity.h"
 #include "trace/trace_reader.h"

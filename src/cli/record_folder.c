@@ -18,7 +18,6 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
-#include "base/path.h"
 #include "base/str.h"
 
 #define NAMES_MAX 1000

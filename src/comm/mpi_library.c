@@ -15,7 +15,6 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
-#include "base/file_in.h"
 #include "base/str.h"
 #include "base/transfer.h"
 #include "os/child.h"

@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "conf/node.h"
-#include "base/utf8.h"
 
 /* PyYAML's dates: a string that looks like one is quoted although OmegaConf never reads dates. */
 static bool looks_like_date(const char *s)

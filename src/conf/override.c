@@ -12,7 +12,6 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "conf/opt.h"
-#include "base/utf8.h"
 
 #define KEYS_MAX 10000
 

@@ -18,7 +18,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/file_in.h"
+#include "base/file.h"
 #include "base/say.h"
 #include "conf/opt.h"
 #include "launch/launcher.h"

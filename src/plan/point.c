@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/path.h"
+#include "base/file.h"
 #include "base/say.h"
 #include "base/str.h"
 #include "conf/quantity.h"

@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/program.h"
 #include "base/file.h"
-#include "base/file_in.h"
 #include "judge/judge.h"
 #include "readback/audit.h"
 #include "readback/derivation.h"

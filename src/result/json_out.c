@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/program.h"
 #include "base/say.h"
-#include "base/utf8.h"
+#include "base/str.h"
 
 void json_put(json_t *object, const char *key, json_t *value)
 {

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "base/utf8.h"
+#include "base/str.h"
 
 struct walk {
 	const struct result *r;

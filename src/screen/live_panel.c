@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/say.h"
 #include "base/str.h"
-#include "base/utf8.h"
 #include "screen/live.h"
 #include "screen/terminal.h"
 

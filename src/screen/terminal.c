@@ -7,7 +7,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/utf8.h"
 #include "base/alloc.h"
 #include "base/str.h"
 #include "os/signals.h"

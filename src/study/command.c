@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/say.h"
-#include "base/path.h"
 #include "base/str.h"
 #include "conf/override.h"
 #include "study/study.h"

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/say.h"
-#include "base/utf8.h"
+#include "base/str.h"
 
 #define COLUMNS_SHOWN 64
 #define CELL_WIDTH 7

@@ -10,7 +10,6 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/file_in.h"
 #include "os/file_system.h"
 #include "os/sysinfo.h"
 #include "base/transfer.h"

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/path.h"
-#include "dataset/dataset.h"
+#include "base/file.h"
 #include "base/map.h"
+#include "dataset/dataset.h"
 #include "loader/loader.h"
 #include "loader/sample_reader.h"
 #include "store/store.h"

@@ -17,10 +17,9 @@
 
 #include "base/alloc.h"
 #include "base/compare.h"
-#include "base/file_in.h"
-#include "base/path.h"
-#include "trace/call_log.h"
+#include "base/file.h"
 #include "base/map.h"
+#include "trace/call_log.h"
 #include "trace/trace_reader.h"
 
 #define PIECE (128U << 10)

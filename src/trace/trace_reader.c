@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/file_in.h"
+#include "base/file.h"
 
 /* The beginning of `n` bytes that may be gzip; what is unpacked goes to `out`. */
 static size_t unpacked(const unsigned char *in, size_t n, unsigned char *out, size_t room)

@@ -8,7 +8,6 @@
 
 #include "base/say.h"
 #include "base/str.h"
-#include "base/utf8.h"
 
 static const struct row {
 	const char *name, *figures, *texts, *brief, *full;

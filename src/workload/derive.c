@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/file_in.h"
-#include "base/path.h"
+#include "base/file.h"
 #include "conf/opt.h"
 #include "workload/backend.h"
 #include "workload/framework_key.h"

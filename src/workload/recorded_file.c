@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/file_in.h"
+#include "base/file.h"
 #include "base/file_out.h"
 #include "codec/crc.h"
 

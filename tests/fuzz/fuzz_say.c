@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/say.h"
-#include "base/utf8.h"
+#include "base/str.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -38,12 +38,12 @@ with tempfile.TemporaryDirectory() as tmp:
     said = run(copy, "--no-headers").stdout
     assert "planted_prose.c:1: reads a sentence of the program" in said and "say in the commit's body what for" in said, said
     planted.unlink()
-    planted = copy / "src/base/utf8.h"
+    planted = copy / "src/base/str.h"
     planted.write_text(planted.read_text() + "int planted_dead(int n);\nint planted_own(int n);\nint planted_used(int n);\n")
-    planted = copy / "src/base/utf8.c"
+    planted = copy / "src/base/str.c"
     planted.write_text(planted.read_text() + "int planted_dead(int n)\n{\n}\nint planted_own(int n)\n{\n}\n"
                        "int planted_used(int n)\n{\n\treturn planted_own(n);\n}\n")
-    planted = copy / "src/base/str.c"
+    planted = copy / "src/base/clock.c"
     planted.write_text(planted.read_text() + "static int planted(void)\n{\n\treturn planted_used(1);\n}\n")
     said = run(copy, "--no-headers").stdout
     assert "planted_dead has no caller in src/" in said and "planted_own has no caller outside its own file" in said, said

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "../fuzz/darshan_pack.h"
-#include "base/file_in.h"
+#include "base/file.h"
 #include "trace/darshan/darshan_log.h"
 #include "trace/trace_reader.h"
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/say.h"
-#include "base/utf8.h"
+#include "base/str.h"
 
 static void check(const char *in, enum say_keep keep, const char *want)
 {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/file_in.h"
+#include "base/file.h"
 #include "trace/darshan/darshan_stream.h"
 
 #define MAGIC UINT64_C(6567223)

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/compare.h"
-#include "base/file_in.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "trace/profile/profile_parts.h"
 #include "workload/backend.h"

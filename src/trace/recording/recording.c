@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/path.h"
-#include "base/saturate.h"
+#include "base/file.h"
 #include "base/map.h"
+#include "base/saturate.h"
 #include "trace/recording/ring_file.h"
 #include "trace/trace_reader.h"
 

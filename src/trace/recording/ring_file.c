@@ -12,8 +12,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/compare.h"
-#include "base/file_in.h"
-#include "base/path.h"
+#include "base/file.h"
 #include "base/str.h"
 
 #define STEP 4096 /* chunks begin at multiples of it */
