@@ -32,7 +32,7 @@ static const char *const judged[] = {
 	"verdicts", "measured", "limit", "what_if", "fleet", "need", "ledger",
 };
 /* The same within other sections. */
-static const char *const judged_parts[] = {"steadiness", "stragglers"};
+static const char *const judged_parts[] = {"steadiness", "stragglers", "reading"};
 /* What takes a hundred times as long as all else. */
 static const char *const predicted[] = {"limit", "what_if", "fleet"};
 
