@@ -214,9 +214,7 @@ static int explain_main(const struct command *c, int argc, char **argv)
 
 /* clang-format off */
 static const struct flag *const flags[] = {
-	F(OPERAND, "LOG",
-	  "a recording of 'stoker record', a Darshan log, the output of 'strace -f -ttt -T', "
-	  "DFTracer's .pfw or Recorder's text; several of one kind are one job"),
+	F(OPERAND, "LOG", "; several of one kind are one job", .put_rows = trace_readers_put),
 	F(TEXT, "--confirm", "RESULT", confirm,
 	  "RESULT: the results of the run, of this program or DLIO, whose log it is; compare "
 	  "what its readers asked for with what the format's library is known to ask for"),

@@ -220,11 +220,21 @@ static void put_row(struct buf *out, const char *title, const char *text)
 	buf_wrap(out, text, INDENT, INDENT, COLUMNS);
 }
 
+static char *flag_help(const struct flag *f)
+{
+	struct buf b = {0};
+
+	if (f->put_rows)
+		f->put_rows(&b);
+	buf_puts(&b, f->help);
+	return buf_take(&b);
+}
+
 static void put_flag(struct buf *out, const struct flag *f)
 {
-	AUTO_FREE char *title = flag_title(f);
+	AUTO_FREE char *title = flag_title(f), *help = flag_help(f);
 
-	put_row(out, title, f->help);
+	put_row(out, title, help);
 }
 
 /* Paragraphs, each wrapped. */
@@ -445,12 +455,12 @@ static void man_command(struct buf *out, const struct command *c)
 		p += n;
 	}
 	for (size_t i = 0; c->flags && c->flags[i]; i++) {
-		AUTO_FREE char *title = flag_title(c->flags[i]);
+		AUTO_FREE char *title = flag_title(c->flags[i]), *help = flag_help(c->flags[i]);
 
 		buf_puts(out, ".TP\n.B ");
 		buf_put_roff(out, title);
 		buf_putc(out, '\n');
-		buf_put_roff(out, c->flags[i]->help);
+		buf_put_roff(out, help);
 		buf_putc(out, '\n');
 	}
 	examples_man(out, c->examples);

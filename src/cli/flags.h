@@ -34,6 +34,8 @@ struct flag {
 	int64_t min, max;
 	const char *const *choices; /* NULL-terminated */
 	const char *help;           /* text, without line breaks */
+	/* Appends what the help says before that, where it is a list of rows; or NULL. */
+	void (*put_rows)(struct buf *out);
 };
 
 /* A row: name, value's name (none for F_SET), field of FLAG_ARGS, what the value may be, help; then
@@ -41,7 +43,7 @@ struct flag {
  * a field of another type than the kind's does not compile. F() is a row inside a list of rows. */
 #define FLAG_ROW(k, ctype, n, field, ...)                                                          \
 	{.name = n, .kind = k, .offset = OPT_FIELD(FLAG_ARGS, field, ctype), __VA_ARGS__}
-#define F_OPERAND(n, text) {.name = n, .help = text}
+#define F_OPERAND(n, text, ...) {.name = n, .help = text, __VA_ARGS__}
 #define F_SET(n, field, text, ...) FLAG_ROW(FLAG_SET, bool, n, field, .help = text, __VA_ARGS__)
 #define F_TEXT(n, v, field, text, ...)                                                             \
 	FLAG_ROW(FLAG_TEXT, const char *, n, field, .value = v, .help = text, __VA_ARGS__)

@@ -512,7 +512,7 @@ static bool recorder_recognize(const char *path, bool folder, const unsigned cha
 
 const struct trace_reader trace_reader_recorder = {
 	.name = "recorder",
-	.people = "recorder2text",
+	.people = "the text of recorder2text",
 	.recognize = recorder_recognize,
 	.read = recorder_read,
 };

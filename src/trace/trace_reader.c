@@ -33,8 +33,15 @@ static size_t unpacked(const unsigned char *in, size_t n, unsigned char *out, si
 	return got;
 }
 
+void trace_readers_put(struct buf *out)
+{
+	for (size_t i = 0; trace_reader_table[i]; i++)
+		buf_printf(out, "%s%s", i ? ", " : "", trace_reader_table[i]->people);
+}
+
 static const struct trace_reader *reader_of(const char *path, struct err *e)
 {
+	struct buf known = {0};
 	unsigned char raw[TRACE_HEAD], head[TRACE_HEAD];
 	struct stat st;
 	bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
@@ -56,15 +63,9 @@ static const struct trace_reader *reader_of(const char *path, struct err *e)
 	for (size_t i = 0; trace_reader_table[i]; i++)
 		if (trace_reader_table[i]->recognize(path, folder, head, (size_t)got))
 			return trace_reader_table[i];
-	{
-		struct buf known = {0};
-
-		for (size_t i = 0; trace_reader_table[i]; i++)
-			buf_printf(&known, "%s%s", i ? ", " : "", trace_reader_table[i]->people);
-		err_set(e, ERR_DATA, "%s: no log of a job that is known here (%s)", path,
-			known.len ? known.data : "none");
-		buf_release(&known);
-	}
+	trace_readers_put(&known);
+	err_set(e, ERR_DATA, "%s: no log of a job that is known here (%s)", path, known.data);
+	buf_release(&known);
 	return NULL;
 }
 

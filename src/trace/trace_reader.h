@@ -21,6 +21,8 @@ struct trace_reader {
 
 extern const struct trace_reader *const trace_reader_table[]; /* NULL at the end */
 
+/* Appends what they read: "Darshan, strace -f, ..." */
+void trace_readers_put(struct buf *out);
 /* Reads the logs of one job, all of one kind, detected by content, and finishes the job. */
 int job_read(struct job *job, const char *const *paths, size_t n, struct err *e);
 

@@ -879,7 +879,7 @@ static int read_logs(struct job *job, const char *const *paths, size_t n, struct
 
 const struct trace_reader trace_reader_darshan = {
 	.name = "darshan",
-	.people = "Darshan",
+	.people = "a log of Darshan",
 	.recognize = recognize,
 	.read = read_logs,
 };
