@@ -16,7 +16,6 @@
 #include "base/alloc.h"
 #include "base/file_out.h"
 #include "trace/recording/recording.h"
-#include "trace/recording/ring_file.h"
 
 #define RING_BYTES (RING_PAGE + 3 * 4096)
 

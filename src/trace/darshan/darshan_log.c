@@ -28,16 +28,16 @@
 #define STRIPES_MAX 65536
 #define SEGMENT_BYTES 40
 
-static void note(struct darshan_log *log, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void note(struct darshan_log *log, const char *fmt, ...)
+/* A note about the log, whose path comes first. */
+__attribute__((format(printf, 2, 3))) static void note(struct darshan_log *log, const char *fmt,
+						       ...)
 {
 	char text[512];
+	int n = snprintf(text, sizeof(text), "%.400s: ", log->path);
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	vsnprintf(text + n, sizeof(text) - (size_t)n, fmt, ap);
 	va_end(ap);
 	texts_add(&log->notes, text);
 }
@@ -135,15 +135,14 @@ static void set_region(struct darshan_log *log, struct darshan_region *r, const 
 	log->damaged = true;
 	if (r->at >= header && r->at <= UINT64_MAX - r->len)
 		note(log,
-		     "%s: the region %s ends at byte %llu, beyond the file's %llu bytes: it is "
-		     "left out",
-		     log->path, what, (unsigned long long)(r->at + r->len),
-		     (unsigned long long)log->size);
+		     "the region %s ends at byte %llu, beyond the file's %llu bytes: it is left "
+		     "out",
+		     what, (unsigned long long)(r->at + r->len), (unsigned long long)log->size);
 	else
 		note(log,
-		     "%s: the header gives the region %s the impossible place %llu + %llu: it is "
-		     "left out",
-		     log->path, what, (unsigned long long)r->at, (unsigned long long)r->len);
+		     "the header gives the region %s the impossible place %llu + %llu: it is left "
+		     "out",
+		     what, (unsigned long long)r->at, (unsigned long long)r->len);
 }
 
 static void find_job(struct darshan_log *log, uint64_t header)
@@ -176,11 +175,10 @@ static int read_header(struct darshan_log *log, struct err *e)
 	if (got < 0)
 		return err_sys(e, errno, "%s: cannot be read", log->path);
 	if (got >= 2 && h[0] == 0x1f && h[1] == 0x8b)
-		return err_set(
-			e, ERR_DATA,
-			"%s: the file is packed by gzip as a whole, which logs of Darshan 3 are "
-			"not: unpack it first",
-			log->path);
+		return err_set(e, ERR_DATA,
+			       "%s: the file is packed by gzip as a whole, which logs of Darshan 3 "
+			       "are not: unpack it first",
+			       log->path);
 	if (!darshan_is_log(h, (size_t)got))
 		return err_set(e, ERR_DATA, "%s: no Darshan log", log->path);
 	major = version_of(h, &minor);
@@ -208,15 +206,12 @@ static int read_header(struct darshan_log *log, struct err *e)
 			       log->path, log->compression);
 	if (minor > 41)
 		note(log,
-		     "%s: log version 3.%d is later than 3.41, the newest that is known: it is "
-		     "read "
-		     "as that",
-		     log->path, minor);
+		     "log version 3.%d is later than 3.41, the newest that is known: it is read as "
+		     "that",
+		     minor);
 	if (minor == 20)
-		note(log,
-		     "%s: Darshan 3.2.0 wrote this log. Its counters are known to be corrupt in "
-		     "part, the ACCESS counters first",
-		     log->path);
+		note(log, "Darshan 3.2.0 wrote this log. Its counters are known to be corrupt in "
+			  "part, the ACCESS counters first");
 	flags = minor >= 41 ? u64(log, h + 24) : u32(log, h + 20);
 	set_region(log, &log->name, h + maps, need, "of names");
 	for (unsigned i = 0; i < modules; i++) {
@@ -232,9 +227,9 @@ static int read_header(struct darshan_log *log, struct err *e)
 	for (unsigned id = 0; id < DARSHAN_MODULES; id++)
 		if (darshan_is_partial(log, id))
 			note(log,
-			     "%s: %s is incomplete: Darshan ran out of memory for it and left out "
-			     "what came last",
-			     log->path, darshan_module_name(id));
+			     "%s is incomplete: Darshan ran out of memory for it and left out what "
+			     "came last",
+			     darshan_module_name(id));
 	return 0;
 }
 
@@ -328,15 +323,14 @@ static void read_job(struct darshan_log *log)
 	log->command = log->text;
 	if (!log->job.usable) {
 		log->damaged = true;
-		note(log, "%s: the region of the job is cut: its begin and command are unknown",
-		     log->path);
+		note(log, "the region of the job is cut: its begin and command are unknown");
 		return;
 	}
 	s = open_region(log, &log->job, 0);
 	got = darshan_stream_take(s, raw, sizeof(raw));
 	if (s->broken || got < metadata) {
 		log->damaged = true;
-		note(log, "%s: the region of the job is damaged: %s%s", log->path,
+		note(log, "the region of the job is damaged: %s%s",
 		     s->broken ? s->broken : "it is too short",
 		     got < metadata ? ": begin and command are unknown" : "");
 	}
@@ -360,8 +354,7 @@ static void read_job(struct darshan_log *log)
 		memcpy(log->text + METADATA_BYTES + 1, raw + text, got - text);
 	split_text(log, log->text + METADATA_BYTES + 1);
 	if (log->ranks < 1) {
-		note(log, "%s: the job has %lld processes, which cannot be", log->path,
-		     (long long)log->ranks);
+		note(log, "the job has %lld processes, which cannot be", (long long)log->ranks);
 		log->ranks = 0;
 	}
 }
@@ -509,17 +502,17 @@ static void read_names(struct darshan_log *log)
 		if (s->broken || (got > 0 && !whole)) {
 			log->damaged = true;
 			note(log,
-			     "%s: the region of names is damaged: %s. Records without a name are "
+			     "the region of names is damaged: %s. Records without a name are "
 			     "called by their number",
-			     log->path, s->broken ? s->broken : "its last name is cut");
+			     s->broken ? s->broken : "its last name is cut");
 		}
 		if (s->broken || got == 0 || !whole)
 			break;
 		if (log->names_text.len > DARSHAN_NAMES_MAX) {
 			note(log,
-			     "%s: the log has more than %llu MiB of names: further records are "
-			     "called by their number",
-			     log->path, (unsigned long long)(DARSHAN_NAMES_MAX >> 20));
+			     "the log has more than %llu MiB of names: further records are called "
+			     "by their number",
+			     (unsigned long long)(DARSHAN_NAMES_MAX >> 20));
 			break;
 		}
 		add_name(log, u64(log, raw), name);
@@ -917,28 +910,24 @@ int darshan_walk(struct darshan_log *log, unsigned module, const struct darshan_
 		return 0;
 	r.version = region->version;
 	if (darshan_newest(module) == 0) {
-		note(log, "%s: %s is not read here: it is left out", log->path, name);
+		note(log, "%s is not read here: it is left out", name);
 		return 0;
 	}
 	if (r.version == 0 || r.version > darshan_newest(module)) {
-		note(log, "%s: version %u of %s is not known: it is left out", log->path, r.version,
-		     name);
+		note(log, "version %u of %s is not known: it is left out", r.version, name);
 		return 0;
 	}
 	r.s = open_region(log, region, module);
 	rc = walk_region(&r);
 	if (r.s->broken || r.damage) {
 		log->damaged = true;
-		note(log,
-		     "%s: the region %s is damaged: %s. What came before is used (%llu records)",
-		     log->path, name, r.s->broken ? r.s->broken : r.damage,
-		     (unsigned long long)r.records);
+		note(log, "the region %s is damaged: %s. What came before is used (%llu records)",
+		     name, r.s->broken ? r.s->broken : r.damage, (unsigned long long)r.records);
 	}
 	if (r.strange_ranks)
 		note(log,
-		     "%s: %llu records of %s have a rank that the job does not have: they are "
-		     "left out",
-		     log->path, (unsigned long long)r.strange_ranks, name);
+		     "%llu records of %s have a rank that the job does not have: they are left out",
+		     (unsigned long long)r.strange_ranks, name);
 	close_region(r.s);
 	return rc;
 }

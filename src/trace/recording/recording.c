@@ -13,7 +13,6 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/saturate.h"
-#include "trace/recording/ring_file.h"
 #include "trace/trace_reader.h"
 
 #define DEPTH_MAX 4096     /* forks of forks whose serials are followed */

@@ -1,5 +1,5 @@
 /* Rings are read a chunk at a time; a heap of chunks gives the events in order. */
-#include "trace/recording/ring_file.h"
+#include "trace/recording/recording.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -122,15 +122,6 @@ static bool is_data(const struct profile *a, uint32_t file)
 	return a->role[file] == FILE_DATASET || a->role[file] == FILE_EVALUATION;
 }
 
-static uint64_t hash_name(const char *s)
-{
-	uint64_t h = 0x9ae16a3b2f90404fULL;
-
-	for (; *s; s++)
-		h = rng_mix64(h ^ (unsigned char)*s);
-	return h;
-}
-
 /* The dataset's files by their place in the order of names, all others by name. */
 static void name_files(const struct profile *a, bool by_place, struct naming *out)
 {
@@ -139,7 +130,7 @@ static void name_files(const struct profile *a, bool by_place, struct naming *ou
 
 	out->id = xcalloc(a->job->files + 1, sizeof(*out->id));
 	for (size_t i = 0; i < a->job->files; i++) {
-		out->id[i] = hash_name(a->job->file[i].name);
+		out->id[i] = fnv1a_text(FNV_START, a->job->file[i].name);
 		if (is_data(a, (uint32_t)i))
 			data[n++] = (struct named){a->job->file[i].name, (uint32_t)i};
 	}

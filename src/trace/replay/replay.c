@@ -158,6 +158,19 @@ static int64_t scaled(const struct engine *x, int64_t ns)
 	return (int64_t)fmin((double)ns * x->o->think_scale, (double)THINK_MAX_NS);
 }
 
+/* All that the operation waits for: `target_ns`, or the later time that one of them allows. */
+static int64_t await_all(struct engine *x, const struct plan_op *o, int64_t target_ns)
+{
+	for (uint32_t i = 0; i < o->deps; i++) {
+		const struct plan_dep *d = &x->p->dep[o->dep + i];
+		int64_t end = await(x, d->op);
+
+		if (end != JOB_UNKNOWN && end + scaled(x, d->lag_ns) > target_ns)
+			target_ns = end + scaled(x, d->lag_ns);
+	}
+	return target_ns;
+}
+
 /* ---- requests ---- */
 
 static int open_slot(struct performer *t, uint32_t slot)
@@ -489,14 +502,7 @@ static void make_only(struct performer *t, struct plan_op *o, int64_t ready_ns)
 	wait_until(x, target);
 	o->begin_ns = now_ns(x);
 	note_late(t, o->begin_ns, target);
-	target = o->begin_ns + scaled(x, o->hold_ns);
-	for (uint32_t i = 0; i < o->deps; i++) {
-		const struct plan_dep *d = &x->p->dep[o->dep + i];
-		int64_t end = await(x, d->op);
-
-		if (end != JOB_UNKNOWN && end + scaled(x, d->lag_ns) > target)
-			target = end + scaled(x, d->lag_ns);
-	}
+	target = await_all(x, o, o->begin_ns + scaled(x, o->hold_ns));
 	if (target > o->begin_ns)
 		wait_until(x, target);
 }
@@ -505,15 +511,8 @@ static void make_request(struct performer *t, struct plan_op *o, int64_t ready_n
 			 const struct job_event *v)
 {
 	struct engine *x = t->x;
-	int64_t target = ready_ns + scaled(x, o->think_ns);
+	int64_t target = await_all(x, o, ready_ns + scaled(x, o->think_ns));
 
-	for (uint32_t i = 0; i < o->deps; i++) {
-		const struct plan_dep *d = &x->p->dep[o->dep + i];
-		int64_t end = await(x, d->op);
-
-		if (end != JOB_UNKNOWN && end + scaled(x, d->lag_ns) > target)
-			target = end + scaled(x, d->lag_ns);
-	}
 	target = made_up(t, ready_ns, target);
 	wait_until(x, target);
 	o->begin_ns = now_ns(x);

@@ -137,15 +137,6 @@ void replay_names_release(struct replay_names *n)
 
 /* ---- names ---- */
 
-static uint64_t hash_of(const char *s, size_t n)
-{
-	uint64_t h = n;
-
-	for (size_t i = 0; i < n; i++)
-		h = rng_mix64(h ^ (unsigned char)s[i]) + i;
-	return h;
-}
-
 static void put_part(struct buf *out, const char *s, size_t n)
 {
 	buf_putc(out, '/');
@@ -158,7 +149,7 @@ static void put_part(struct buf *out, const char *s, size_t n)
 		buf_puts(out, "%2e" LOCK_NAME);
 	} else if (n > PART_MAX) {
 		buf_append(out, s, PART_MAX / 2);
-		buf_printf(out, "%%%016" PRIx64, hash_of(s, n));
+		buf_printf(out, "%%%016" PRIx64, fnv1a(FNV_START, s, n));
 	} else {
 		buf_append(out, s, n);
 	}
@@ -181,7 +172,7 @@ static char *path_of(const char *folder, const char *name)
 		s += n + (s[n] == '/');
 	}
 	if (out.len - begin > NAME_MAX_) {
-		uint64_t h = hash_of(name, strlen(name));
+		uint64_t h = fnv1a_text(FNV_START, name);
 
 		buf_release(&out);
 		buf_printf(&out, "%s/%%long/%016" PRIx64, folder, h);
@@ -577,10 +568,8 @@ static int make_file(struct replay_image *m, size_t i, uint64_t bytes, bool spar
 	rc = sparse ? (ftruncate(fd, (off_t)bytes) < 0
 			       ? err_sys(e, errno, "%s: cannot be made", path)
 			       : 0)
-		    : write_bytes(
-			      fd, path,
-			      hash_of(path + strlen(m->folder), strlen(path + strlen(m->folder))),
-			      bytes, piece, stop, e);
+		    : write_bytes(fd, path, fnv1a_text(FNV_START, path + strlen(m->folder)), bytes,
+				  piece, stop, e);
 	if (close(fd) < 0 && rc == 0)
 		rc = err_sys(e, errno, "%s: cannot be written", path);
 	if (rc == 0) {
