@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/map.h"
+#include "base/vector.h"
 #include "dataset/dataset.h"
 #include "loader/loader.h"
 #include "loader/sample_reader.h"
@@ -59,13 +60,8 @@ static void note(struct noted_store *s, struct request r)
 {
 	struct expected *x = s->to;
 
-	if (!x)
-		return;
-	if (x->n == x->room) {
-		x->room = x->room ? 2 * x->room : 32;
-		x->request = xrealloc(x->request, x->room * sizeof(*x->request));
-	}
-	x->request[x->n++] = r;
+	if (x)
+		VECTOR_PUSH(x->request, x->n, x->room, r);
 }
 
 static int noted_open(struct store *store, const char *path, unsigned how, struct blob *b,
@@ -167,13 +163,9 @@ static void group_end(struct expected *x, size_t first, bool index)
 {
 	struct group g = {.first = first, .n = x->n - first, .index = index};
 
-	if (x->groups == x->group_room) {
-		x->group_room = x->group_room ? 2 * x->group_room : 4;
-		x->group = xrealloc(x->group, x->group_room * sizeof(*x->group));
-	}
 	for (size_t i = first; i < x->n; i++)
 		g.opens = g.opens || x->request[i].kind == ASK_OPEN;
-	x->group[x->groups++] = g;
+	VECTOR_PUSH(x->group, x->groups, x->group_room, g);
 }
 
 static void forget(struct confirming *c)
@@ -499,15 +491,6 @@ static int check_visit(struct confirming *c, struct visit *v, struct err *e)
 	return 0;
 }
 
-static void visit_add(struct visit *v, size_t event)
-{
-	if (v->n == v->room) {
-		v->room = v->room ? 2 * v->room : 16;
-		v->event = xrealloc(v->event, v->room * sizeof(*v->event));
-	}
-	v->event[v->n++] = event;
-}
-
 static int check_events(struct confirming *c, struct err *e)
 {
 	const struct job *job = c->job;
@@ -534,12 +517,8 @@ static int check_events(struct confirming *c, struct err *e)
 		key = (int64_t)v->thread << 32 | v->file;
 		k = map_get(&open, key);
 		if (k == MAP_NONE) {
-			if (visits == room) {
-				room = room ? 2 * room : 64;
-				visit = xrealloc(visit, room * sizeof(*visit));
-			}
-			k = (uint32_t)visits++;
-			visit[k] = (struct visit){.thread = v->thread, .file = v->file};
+			k = (uint32_t)visits;
+			VECTOR_PUSH(visit, visits, room, {.thread = v->thread, .file = v->file});
 			map_put(&open, key, k);
 		}
 		at = &visit[k];
@@ -555,7 +534,7 @@ static int check_events(struct confirming *c, struct err *e)
 			read[c->file_of[v->file] - 1] = true;
 			c->out->files++;
 		}
-		visit_add(at, i);
+		VECTOR_PUSH(at->event, at->n, at->room, i);
 	}
 	for (size_t i = 0; i < visits; i++) {
 		if (rc == 0)

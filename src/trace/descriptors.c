@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/vector.h"
 #include "trace/job_log.h"
 
 #define RENAMES_FOLLOWED 8
@@ -42,7 +43,7 @@ struct descriptors {
 		int64_t size;
 		uint32_t renamed; /* file + 1; 0: never */
 	} * file;
-	size_t files;
+	size_t files, file_room;
 	uint64_t lost;
 };
 
@@ -50,7 +51,7 @@ struct descriptors *descriptors_new(void)
 {
 	struct descriptors *d = xcalloc(1, sizeof(*d));
 
-	d->opens = 1;
+	VECTOR_ADD(d->open, d->opens, d->open_room);
 	return d;
 }
 
@@ -73,11 +74,6 @@ uint64_t descriptors_lost(const struct descriptors *d)
 
 /* ---- descriptions ---- */
 
-static uint32_t grown(uint32_t room)
-{
-	return room ? 2 * room : 64;
-}
-
 static void description_drop(struct descriptors *d, uint32_t i)
 {
 	if (!i || --d->open[i].entries)
@@ -94,10 +90,7 @@ static uint32_t description_new(struct descriptors *d)
 		d->open_free = d->open[i].next_free;
 		return i;
 	}
-	if (d->opens >= d->open_room) {
-		d->open_room = grown(d->open_room);
-		d->open = xrealloc(d->open, d->open_room * sizeof(*d->open));
-	}
+	VECTOR_ROOM(d->open, d->opens, d->open_room, 1);
 	return d->opens++;
 }
 
@@ -207,10 +200,7 @@ uint32_t descriptors_table(struct descriptors *d)
 		i = d->table_free - 1;
 		d->table_free = d->table[i].next_free;
 	} else {
-		if (d->tables == d->table_room) {
-			d->table_room = grown(d->table_room);
-			d->table = xrealloc(d->table, d->table_room * sizeof(*d->table));
-		}
+		VECTOR_ROOM(d->table, d->tables, d->table_room, 1);
 		i = d->tables++;
 	}
 	d->table[i] = (struct table){.owners = 1};
@@ -382,16 +372,8 @@ uint32_t descriptors_expect(struct descriptors *d, uint32_t table, int64_t fd, u
 
 static void file_room(struct descriptors *d, uint32_t file)
 {
-	size_t more;
-
-	if (file < d->files)
-		return;
-	more = file < 32 ? 64 : 2 * ((size_t)file + 1);
-	d->file = xrealloc(d->file, more * sizeof(*d->file));
-	for (; d->files < more; d->files++) {
-		d->file[d->files].size = JOB_UNKNOWN;
-		d->file[d->files].renamed = 0;
-	}
+	while (file >= d->files)
+		VECTOR_ADD(d->file, d->files, d->file_room)->size = JOB_UNKNOWN;
 }
 
 void descriptors_size(struct descriptors *d, uint32_t file, int64_t size)

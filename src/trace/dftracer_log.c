@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "trace/call_log.h"
 #include "base/map.h"
+#include "base/vector.h"
 #include "trace/trace_reader.h"
 
 #define PIECE (128U << 10)
@@ -290,14 +291,8 @@ static void explain_hash(struct reading *r, char kind, const struct line *l)
 
 	if (i == TEXT_NONE)
 		return;
-	if (i >= r->meaning_room) {
-		size_t room = 2 * i + 64;
-
-		r->meaning = xrealloc(r->meaning, room * sizeof(*r->meaning));
-		r->meaning_room = room;
-	}
 	while (r->meanings <= i)
-		r->meaning[r->meanings++] = NULL;
+		VECTOR_PUSH(r->meaning, r->meanings, r->meaning_room, NULL);
 	name = job_text(r->job, plain(r, &l->f[A_NAME]));
 	if (r->first_pass && r->meaning[i] && strcmp(r->meaning[i], name) != 0)
 		r->ambiguous++;
@@ -356,12 +351,8 @@ static struct caller *caller_of(struct reading *r, const struct line *l)
 		t->file = r->file;
 		return &t->caller;
 	}
-	if (r->threads == r->thread_room) {
-		r->thread_room = r->thread_room ? 2 * r->thread_room : 16;
-		r->thread = xrealloc(r->thread, r->thread_room * sizeof(*r->thread));
-	}
 	map_put(&r->number_of, (int64_t)i, (uint32_t)r->threads);
-	t = &r->thread[r->threads++];
+	t = VECTOR_ADD(r->thread, r->threads, r->thread_room);
 	*t = (struct thread){.tid = tid, .file = r->file};
 	t->caller = (struct caller){
 		.process = process,

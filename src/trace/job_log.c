@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/compare.h"
 #include "base/saturate.h"
+#include "base/vector.h"
 
 #define SIZES_FOLLOWED 32 /* request sizes a file; the four most frequent are of these */
 
@@ -36,34 +38,9 @@ void job_release(struct job *job)
 	job_init(job);
 }
 
-/* Room for one more of `n` in an array of elements of `size` bytes. */
-static void *room_for(void *array, size_t n, size_t *room, size_t size)
-{
-	if (n < *room)
-		return array;
-	*room = *room ? 2 * *room : 16;
-	return xrealloc(array, *room * size);
-}
-
 static struct job_counts no_counts(int64_t none)
 {
-	struct job_counts c;
-
-	/* every integer is -1 or 0; times are unknown */
-	c = (struct job_counts){
-		.opens = none,
-		.reads = none,
-		.writes = none,
-		.seeks = none,
-		.stats = none,
-		.maps = none,
-		.syncs = none,
-		.bytes_read = none,
-		.bytes_written = none,
-		.read_end = none,
-		.write_end = none,
-		.consecutive_reads = none,
-		.sequential_reads = none,
+	struct job_counts c = {
 		.first_ns = JOB_UNKNOWN,
 		.last_ns = JOB_UNKNOWN,
 		.read_begin_ns = JOB_UNKNOWN,
@@ -71,10 +48,10 @@ static struct job_counts no_counts(int64_t none)
 		.write_begin_ns = JOB_UNKNOWN,
 		.write_end_ns = JOB_UNKNOWN,
 	};
-	for (size_t i = 0; i < JOB_SIZES; i++)
-		c.read_size[i] = c.write_size[i] = none;
-	for (size_t i = 0; i < JOB_ACCESSES; i++)
-		c.access[i] = c.access_count[i] = none;
+	int64_t *count = (void *)&c; /* all that is before the times is counts */
+
+	for (size_t i = 0; i < offsetof(struct job_counts, read_s) / sizeof(*count); i++)
+		count[i] = none;
 	return c;
 }
 
@@ -88,13 +65,11 @@ uint32_t job_file(struct job *job, const char *name, enum job_file_kind kind)
 	free(key);
 	if (i < known)
 		return (uint32_t)i;
-	job->file = room_for(job->file, job->files, &job->file_room, sizeof(*job->file));
-	job->file[job->files++] = (struct job_file){
-		.name = job->file_keys.v[i] + 1,
-		.kind = kind,
-		.size = JOB_UNKNOWN,
-		.counts = no_counts(-1),
-	};
+	VECTOR_PUSH(job->file, job->files, job->file_room,
+		    {.name = job->file_keys.v[i] + 1,
+		     .kind = kind,
+		     .size = JOB_UNKNOWN,
+		     .counts = no_counts(-1)});
 	assert(job->files == job->file_keys.n);
 	return (uint32_t)i;
 }
@@ -110,8 +85,7 @@ const char *job_text(struct job *job, const char *s)
 uint32_t job_process(struct job *job, int64_t pid, const char *host, uint32_t parent)
 {
 	assert(parent == JOB_NONE || parent < job->processes);
-	job->process =
-		room_for(job->process, job->processes, &job->process_room, sizeof(*job->process));
+	VECTOR_ROOM(job->process, job->processes, job->process_room, 1);
 	job->process[job->processes] = (struct job_process){
 		.pid = pid,
 		.parent = parent,
@@ -132,22 +106,19 @@ uint32_t job_process(struct job *job, int64_t pid, const char *host, uint32_t pa
 uint32_t job_add_thread(struct job *job, uint32_t process, int64_t tid)
 {
 	assert(process < job->processes);
-	job->thread = room_for(job->thread, job->threads, &job->thread_room, sizeof(*job->thread));
-	job->thread[job->threads] = (struct job_thread){.process = process, .tid = tid};
-	return (uint32_t)job->threads++;
+	VECTOR_PUSH(job->thread, job->threads, job->thread_room, {.process = process, .tid = tid});
+	return (uint32_t)job->threads - 1;
 }
 
 struct job_heat *job_heat(struct job *job, uint32_t process, double bin_s, size_t bins)
 {
-	job->heat = room_for(job->heat, job->heats, &job->heat_room, sizeof(*job->heat));
-	job->heat[job->heats] = (struct job_heat){
-		.process = process,
-		.bin_s = bin_s,
-		.bins = bins,
-		.read = xcalloc(bins, sizeof(int64_t)),
-		.written = xcalloc(bins, sizeof(int64_t)),
-	};
-	return &job->heat[job->heats++];
+	VECTOR_PUSH(job->heat, job->heats, job->heat_room,
+		    {.process = process,
+		     .bin_s = bin_s,
+		     .bins = bins,
+		     .read = xcalloc(bins, sizeof(int64_t)),
+		     .written = xcalloc(bins, sizeof(int64_t))});
+	return &job->heat[job->heats - 1];
 }
 
 static void bound(int64_t *v)
@@ -164,23 +135,12 @@ int job_add(struct job *job, const struct job_event *event, struct err *e)
 
 	assert(event->thread < job->threads && event->kind < JOB_KINDS);
 	assert(event->file == JOB_NONE || event->file < job->files);
-	if (job->events == job->event_room) {
-		size_t room = job->event_room ? 2 * job->event_room : 1024;
-		struct job_event *more;
-
-		if (job->events >= JOB_EVENTS_MAX)
-			return err_set(e, -EFBIG,
-				       "the log has more than %llu requests, which is as many as "
-				       "are read",
-				       (unsigned long long)JOB_EVENTS_MAX);
-		more = realloc(job->event, room * sizeof(*more));
-		if (!more)
-			return err_set(e, -ENOMEM,
-				       "no memory for %zu requests of the log (%zu bytes each)",
-				       room, sizeof(*more));
-		job->event = more;
-		job->event_room = room;
-	}
+	if (job->events >= JOB_EVENTS_MAX)
+		return err_set(e, -EFBIG,
+			       "the log has more than %llu requests, which is as many as are read",
+			       (unsigned long long)JOB_EVENTS_MAX);
+	if (VECTOR_TRY(job->event, job->events, job->event_room, 1, "the requests of the log", e))
+		return -ENOMEM;
 	added = &job->event[job->events++];
 	*added = *event;
 	bound(&added->begin_ns);

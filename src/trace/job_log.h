@@ -182,6 +182,15 @@ int job_add(struct job *job, const struct job_event *event, struct err *e);
 /* An event without anything but these: the rest is unknown or none. */
 struct job_event job_event_of(enum job_event_kind kind, uint32_t thread, int64_t begin_ns,
 			      int64_t end_ns);
+static inline bool job_failed(const struct job_event *v)
+{
+	return v->result < 0 && v->result != JOB_UNKNOWN;
+}
+/* Whether it lies on storage: a regular file or a folder. */
+static inline bool job_is_stored(const struct job_file *f)
+{
+	return f->kind == JOB_FILE_REGULAR || f->kind == JOB_FILE_FOLDER;
+}
 /* n numbers, and one more, all JOB_NONE. */
 uint32_t *job_numbers(size_t n);
 /* Appends the parts of `path` to the absolute path in `to`, without empty ones and dots. */

@@ -19,6 +19,7 @@
 #include "base/compare.h"
 #include "base/file.h"
 #include "base/map.h"
+#include "base/vector.h"
 #include "trace/call_log.h"
 #include "trace/trace_reader.h"
 
@@ -410,13 +411,8 @@ static char **texts_of(const char *folder, size_t *n)
 
 	*n = 0;
 	for (struct dirent *f; d && (f = readdir(d)) && *n < RANKS_MAX;) {
-		if (rank_of(f->d_name) < 0)
-			continue;
-		if (*n == room) {
-			room = room ? 2 * room : 16;
-			found = xrealloc(found, room * sizeof(*found));
-		}
-		found[(*n)++] = path_join(folder, f->d_name);
+		if (rank_of(f->d_name) >= 0)
+			VECTOR_PUSH(found, *n, room, path_join(folder, f->d_name));
 	}
 	if (d)
 		closedir(d);

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/compare.h"
+#include "base/saturate.h"
 #include "trace/darshan/darshan_log.h"
 #include "trace/trace_reader.h"
 
@@ -41,12 +42,10 @@ struct importer {
 	struct job *job;
 	struct darshan_log log;
 	const struct source *source;
-	uint32_t process; /* the log's, or that of rank 0 */
-	int64_t base_ns;  /* the log's begin in the job */
-	bool ranked;      /* the process of rank r is process + r */
-	/* threads by (process, tid): index + 1 */
-	uint32_t *thread_slot;
-	size_t thread_slots, threads_n;
+	uint32_t process;   /* the log's, or that of rank 0 */
+	int64_t base_ns;    /* the log's begin in the job */
+	bool ranked;        /* the process of rank r is process + r */
+	struct map threads; /* by process and tid */
 	uint32_t last_thread;
 	/* the record whose requests come */
 	uint32_t file, trace_process;
@@ -67,18 +66,11 @@ static bool recognize(const char *path, bool folder, const unsigned char *head, 
 	return !folder && darshan_is_log(head, n);
 }
 
-static int64_t add_saturating(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
 static void add(int64_t *to, int64_t n)
 {
 	if (n < 0)
 		return;
-	*to = add_saturating(*to < 0 ? 0 : *to, n);
+	*to = i64_sum(*to < 0 ? 0 : *to, n);
 }
 
 /* ---- the logs of a job ---- */
@@ -166,55 +158,20 @@ static uint32_t process_of(const struct importer *m, int64_t rank)
 	return m->ranked && rank >= 0 ? m->process + (uint32_t)rank : m->process;
 }
 
-static uint64_t mixed(uint64_t v)
-{
-	v = (v ^ v >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	v = (v ^ v >> 27) * UINT64_C(0x94d049bb133111eb);
-	return v ^ v >> 31;
-}
-
-static size_t thread_at(const struct importer *m, uint32_t process, int64_t tid)
-{
-	size_t mask = m->thread_slots - 1;
-	size_t i = (size_t)mixed((uint64_t)tid + ((uint64_t)process << 40) + m->log.hash_key);
-
-	for (i &= mask; m->thread_slot[i]; i = (i + 1) & mask) {
-		const struct job_thread *t = &m->job->thread[m->thread_slot[i] - 1];
-
-		if (t->process == process && t->tid == tid)
-			break;
-	}
-	return i;
-}
-
 static uint32_t thread_of(struct importer *m, uint32_t process, int64_t tid)
 {
-	size_t i;
+	uint32_t i;
 
 	if (m->last_thread != JOB_NONE && m->job->thread[m->last_thread].process == process &&
 	    m->job->thread[m->last_thread].tid == tid)
 		return m->last_thread;
-	if (3 * m->threads_n >= 2 * m->thread_slots) {
-		uint32_t *old = m->thread_slot;
-		size_t n = m->thread_slots;
-
-		m->thread_slots = n ? 2 * n : 64;
-		m->thread_slot = xcalloc(m->thread_slots, sizeof(*m->thread_slot));
-		for (i = 0; i < n; i++)
-			if (old[i]) {
-				const struct job_thread *t = &m->job->thread[old[i] - 1];
-
-				m->thread_slot[thread_at(m, t->process, t->tid)] = old[i];
-			}
-		free(old);
+	i = map_get2(&m->threads, process, tid);
+	if (i == MAP_NONE) {
+		i = job_add_thread(m->job, process, tid);
+		map_put2(&m->threads, process, tid, i);
 	}
-	i = thread_at(m, process, tid);
-	if (!m->thread_slot[i]) {
-		m->thread_slot[i] = job_add_thread(m->job, process, tid) + 1;
-		m->threads_n++;
-	}
-	m->last_thread = m->thread_slot[i] - 1;
-	return m->last_thread;
+	m->last_thread = i;
+	return i;
 }
 
 /* ---- files ---- */
@@ -325,7 +282,7 @@ static void find_messages(struct importer *m, struct messages *f, uint32_t to)
 			f->first_ns = v[r].begin_ns;
 		f->found++;
 		f->size = v[r + 1].result;
-		f->bytes = add_saturating(f->bytes, add_saturating(f->size, MESSAGE_HEAD));
+		f->bytes = i64_sum(f->bytes, i64_sum(f->size, MESSAGE_HEAD));
 		for (size_t k = 0; k < 2 && to != JOB_NONE; k++) {
 			v[r + k].file = to;
 			v[r + k].offset = JOB_UNKNOWN;
@@ -437,7 +394,7 @@ static void add_accesses(struct job_counts *c, const int64_t *size, const int64_
 			s[k] = a;
 			n[k++] = 0;
 		}
-		n[j] = add_saturating(n[j], b);
+		n[j] = i64_sum(n[j], b);
 	}
 	for (size_t i = 0; i < JOB_ACCESSES; i++) {
 		size_t best = 0;
@@ -756,6 +713,7 @@ static int read_one(struct job *job, const struct source *s, struct whole *w, in
 	}
 	m->job = job;
 	m->source = s;
+	m->threads.key = m->log.names.key;
 	m->heat_bins = w->heat_bins;
 	if (s->has_job && s->start_s - begin_s < (int64_t)LATEST_S)
 		m->base_ns = (s->start_s - begin_s) * 1000000000 + s->start_ns - begin_ns;
@@ -776,14 +734,14 @@ static int read_one(struct job *job, const struct source *s, struct whole *w, in
 	w->sees &= sees_of(m);
 	w->with_requests +=
 		m->log.module[DARSHAN_DXT_POSIX].usable || m->log.module[DARSHAN_DXT_MPIIO].usable;
-	w->stdio_bytes = add_saturating(w->stdio_bytes, m->stdio_bytes > 0 ? m->stdio_bytes : 0);
+	w->stdio_bytes = i64_sum(w->stdio_bytes, m->stdio_bytes > 0 ? m->stdio_bytes : 0);
 	w->mapped_files += m->mapped_files;
 	w->heat_bins = m->heat_bins;
 	w->oldest = w->logs == 0 || m->log.minor < w->oldest ? m->log.minor : w->oldest;
 	w->newest = m->log.minor > w->newest ? m->log.minor : w->newest;
 	w->logs++;
 	darshan_close(&m->log);
-	free(m->thread_slot);
+	map_release(&m->threads);
 	free(m);
 	return rc;
 }

@@ -13,7 +13,6 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "trace/darshan/darshan_stream.h"
 
 #define MAGIC UINT64_C(6567223)
 #define HEADER_BYTES 1328    /* version 3.41 and later */
@@ -396,60 +395,20 @@ const struct darshan_mount *darshan_mount_of(const struct darshan_log *log, cons
 
 /* ---- names ---- */
 
-static uint64_t scattered(const struct darshan_log *log, uint64_t id)
-{
-	/* splitmix64's finish with a key of the process, so that no file can choose slots */
-	id ^= log->hash_key;
-	id = (id ^ id >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	id = (id ^ id >> 27) * UINT64_C(0x94d049bb133111eb);
-	return id ^ id >> 31;
-}
-
-static struct darshan_name *slot_of(const struct darshan_log *log, uint64_t id)
-{
-	size_t i = (size_t)scattered(log, id) & (log->name_slots - 1);
-
-	while (log->names[i].at != 0 && log->names[i].id != id)
-		i = (i + 1) & (log->name_slots - 1);
-	return &log->names[i];
-}
-
-static void more_slots(struct darshan_log *log)
-{
-	struct darshan_name *old = log->names;
-	size_t n = log->name_slots;
-
-	log->name_slots = n ? 2 * n : 256;
-	log->names = xcalloc(log->name_slots, sizeof(*log->names));
-	for (size_t i = 0; i < n; i++)
-		if (old[i].at != 0)
-			*slot_of(log, old[i].id) = old[i];
-	free(old);
-}
-
 /* The first name of an id counts, unless it is empty. */
 static void add_name(struct darshan_log *log, uint64_t id, const char *name)
 {
-	struct darshan_name *slot;
-
-	if (name[0] == '\0')
+	if (name[0] == '\0' || map_get(&log->names, (int64_t)id) != MAP_NONE)
 		return;
-	if (3 * log->names_n >= 2 * log->name_slots)
-		more_slots(log);
-	slot = slot_of(log, id);
-	if (slot->at != 0)
-		return;
-	slot->id = id;
-	slot->at = log->names_text.len + 1;
-	log->names_n++;
+	map_put(&log->names, (int64_t)id, (uint32_t)log->names_text.len);
 	buf_append(&log->names_text, name, strlen(name) + 1);
 }
 
 const char *darshan_name(const struct darshan_log *log, uint64_t id)
 {
-	const struct darshan_name *slot = log->name_slots ? slot_of(log, id) : NULL;
+	uint32_t at = map_get(&log->names, (int64_t)id);
 
-	return slot && slot->at ? log->names_text.data + slot->at - 1 : NULL;
+	return at == MAP_NONE ? NULL : log->names_text.data + at;
 }
 
 /* One name of version 3.00, with its length before it. */
@@ -549,7 +508,7 @@ int darshan_open(struct darshan_log *log, const char *path, struct err *e)
 	log->size = (uint64_t)st.st_size;
 	random = (const void *)getauxval(AT_RANDOM);
 	if (random)
-		memcpy(&log->hash_key, random, sizeof(log->hash_key));
+		memcpy(&log->names.key, random, sizeof(log->names.key));
 	rc = read_header(log, e);
 	if (rc == 0) {
 		read_job(log);
@@ -573,7 +532,7 @@ void darshan_close(struct darshan_log *log)
 	free(log->path);
 	free(log->text);
 	free(log->mount);
-	free(log->names);
+	map_release(&log->names);
 	buf_release(&log->names_text);
 	texts_release(&log->notes);
 	*log = (struct darshan_log){.fd = -1};

@@ -3,12 +3,14 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/say.h"
-#include "base/map.h"
+#include "base/str.h"
+#include "base/vector.h"
 
 #define FLUSH 65536
 
@@ -70,14 +72,21 @@ static void put_head(struct printer *p, unsigned module, int64_t rank, uint64_t 
 	buf_say(&p->out, "%s\t%" PRId64 "\t%" PRIu64 "\t", darshan_module_name(module), rank, id);
 }
 
-/* ---- totals ---- */
-
-static bool ends(const char *s, const char *end)
+/* The line of one counter: its name and value as `fmt` says. */
+__attribute__((format(printf, 5, 6))) static void put_line(struct printer *p, unsigned module,
+							   int64_t rank, uint64_t id,
+							   const char *fmt, ...)
 {
-	size_t n = strlen(s), m = strlen(end);
+	va_list ap;
 
-	return n >= m && strcmp(s + n - m, end) == 0;
+	put_head(p, module, rank, id);
+	va_start(ap, fmt);
+	buf_vsay(&p->out, fmt, ap);
+	va_end(ap);
+	put_place(p, module, id);
 }
+
+/* ---- totals ---- */
 
 /* How a counter of several records becomes one: Darshan's own rules. */
 enum rule { SUM, GREATEST, LAST, BEGIN, END, SLOWEST, APART };
@@ -90,18 +99,19 @@ static enum rule rule_of(const char *name)
 					   "_CHUNK_SIZE", "_OTYPE",        "_CELL_SIZE"};
 
 	for (size_t i = 0; i < sizeof(apart) / sizeof(apart[0]); i++)
-		if (ends(name, apart[i]))
+		if (str_ends(name, apart[i]))
 			return APART;
 	for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++)
-		if (ends(name, last[i]))
+		if (str_ends(name, last[i]))
 			return LAST;
 	if (strstr(name, "_MAX_BYTE_"))
 		return GREATEST;
-	if (ends(name, "_START_TIMESTAMP"))
+	if (str_ends(name, "_START_TIMESTAMP"))
 		return BEGIN;
-	if (ends(name, "_END_TIMESTAMP"))
+	if (str_ends(name, "_END_TIMESTAMP"))
 		return END;
-	return ends(name, "_MAX_READ_TIME") || ends(name, "_MAX_WRITE_TIME") ? SLOWEST : SUM;
+	return str_ends(name, "_MAX_READ_TIME") || str_ends(name, "_MAX_WRITE_TIME") ? SLOWEST
+										     : SUM;
 }
 
 static int64_t plus(int64_t a, int64_t b)
@@ -117,7 +127,7 @@ static int64_t plus(int64_t a, int64_t b)
 static int find(const char *const *name, size_t n, const char *suffix)
 {
 	for (size_t i = 0; i < n; i++)
-		if (ends(name[i], suffix))
+		if (str_ends(name[i], suffix))
 			return (int)i;
 	return -1;
 }
@@ -140,13 +150,9 @@ static struct rank_time *time_of(struct printer *p, int64_t rank)
 
 	if (i != MAP_NONE)
 		return &p->rank[i];
-	if (p->ranks == p->room) {
-		p->room = p->room ? 2 * p->room : 16;
-		p->rank = xrealloc(p->rank, p->room * sizeof(*p->rank));
-	}
 	map_put(&p->by_rank, rank, (uint32_t)p->ranks);
-	p->rank[p->ranks] = (struct rank_time){.rank = rank};
-	return &p->rank[p->ranks++];
+	VECTOR_PUSH(p->rank, p->ranks, p->room, {.rank = rank});
+	return &p->rank[p->ranks - 1];
 }
 
 static void add_time(struct printer *p, const struct darshan_record *r)
@@ -223,7 +229,7 @@ static void put_totals(struct printer *p)
 	double all;
 
 	for (size_t i = 0; i < l->ints; i++)
-		if (rule_of(l->int_name[i]) != APART || ends(l->int_name[i], "_TIME_SIZE"))
+		if (rule_of(l->int_name[i]) != APART || str_ends(l->int_name[i], "_TIME_SIZE"))
 			buf_say(&p->out, "total_%s: %" PRId64 "\n", l->int_name[i],
 				p->total.ints[i]);
 	for (size_t i = 0; i < l->doubles; i++)
@@ -257,24 +263,17 @@ static int put_record(void *context, const struct darshan_record *r, struct err 
 	const struct darshan_layout *l = r->layout;
 
 	(void)e;
-	for (size_t i = 0; i < l->ints; i++) {
-		put_head(p, l->module, r->rank, r->id);
+	for (size_t i = 0; i < l->ints; i++)
 		if (l->module == DARSHAN_POSIX && i == POSIX_RENAMED_FROM)
-			buf_say(&p->out, "%s\t%" PRIu64, l->int_name[i], (uint64_t)r->ints[i]);
+			put_line(p, l->module, r->rank, r->id, "%s\t%" PRIu64, l->int_name[i],
+				 (uint64_t)r->ints[i]);
 		else
-			buf_say(&p->out, "%s\t%" PRId64, l->int_name[i], r->ints[i]);
-		put_place(p, l->module, r->id);
-	}
-	for (size_t i = 0; i < l->doubles; i++) {
-		put_head(p, l->module, r->rank, r->id);
-		buf_say(&p->out, "%s\t%f", l->double_name[i], r->doubles[i]);
-		put_place(p, l->module, r->id);
-	}
-	if (l->file_id_name) {
-		put_head(p, l->module, r->rank, r->id);
-		buf_say(&p->out, "%s\t%" PRIu64, l->file_id_name, r->file_id);
-		put_place(p, l->module, r->id);
-	}
+			put_line(p, l->module, r->rank, r->id, "%s\t%" PRId64, l->int_name[i],
+				 r->ints[i]);
+	for (size_t i = 0; i < l->doubles; i++)
+		put_line(p, l->module, r->rank, r->id, "%s\t%f", l->double_name[i], r->doubles[i]);
+	if (l->file_id_name)
+		put_line(p, l->module, r->rank, r->id, "%s\t%" PRIu64, l->file_id_name, r->file_id);
 	if (!p->summed)
 		return 0;
 	p->any = true;
@@ -311,16 +310,11 @@ static int put_heat(void *context, const struct darshan_heat *h, struct err *e)
 	struct printer *p = context;
 
 	(void)e;
-	put_head(p, DARSHAN_HEATMAP, h->rank, h->id);
-	buf_say(&p->out, "HEATMAP_F_BIN_WIDTH_SECONDS\t%f", h->bin_s);
-	put_place(p, DARSHAN_HEATMAP, h->id);
+	put_line(p, DARSHAN_HEATMAP, h->rank, h->id, "HEATMAP_F_BIN_WIDTH_SECONDS\t%f", h->bin_s);
 	for (size_t k = 0; k < 2; k++)
-		for (size_t i = 0; i < h->bins; i++) {
-			put_head(p, DARSHAN_HEATMAP, h->rank, h->id);
-			buf_say(&p->out, "HEATMAP_%s_BIN_%zu\t%" PRId64, k ? "WRITE" : "READ", i,
-				(k ? h->written : h->read)[i]);
-			put_place(p, DARSHAN_HEATMAP, h->id);
-		}
+		for (size_t i = 0; i < h->bins; i++)
+			put_line(p, DARSHAN_HEATMAP, h->rank, h->id, "HEATMAP_%s_BIN_%zu\t%" PRId64,
+				 k ? "WRITE" : "READ", i, (k ? h->written : h->read)[i]);
 	return 0;
 }
 
@@ -329,30 +323,19 @@ static int put_stripes(void *context, const struct darshan_stripes *s, struct er
 	struct printer *p = context;
 
 	(void)e;
-	put_head(p, DARSHAN_LUSTRE, s->rank, s->id);
-	buf_say(&p->out, "LUSTRE_NUM_COMPONENTS\t%" PRId64, s->components);
-	put_place(p, DARSHAN_LUSTRE, s->id);
-	put_head(p, DARSHAN_LUSTRE, s->rank, s->id);
-	buf_say(&p->out, "LUSTRE_NUM_STRIPES\t%" PRId64, s->stripes);
-	put_place(p, DARSHAN_LUSTRE, s->id);
+	put_line(p, DARSHAN_LUSTRE, s->rank, s->id, "LUSTRE_NUM_COMPONENTS\t%" PRId64,
+		 s->components);
+	put_line(p, DARSHAN_LUSTRE, s->rank, s->id, "LUSTRE_NUM_STRIPES\t%" PRId64, s->stripes);
 	return 0;
 }
 
 /* Names of Lustre's constants, as in lustreapi.h. */
 static const char *pattern_name(int64_t pattern)
 {
-	switch (pattern) {
-	case 0:
-		return "raid0";
-	case 2:
-		return "mdt";
-	case 4:
-		return "raid0,overstriped";
-	case 8:
-		return "foreign";
-	default:
-		return "N/A";
-	}
+	static const char *const name[] = {
+		[0] = "raid0", [2] = "mdt", [4] = "raid0,overstriped", [8] = "foreign"};
+
+	return pattern >= 0 && pattern <= 8 && name[pattern] ? name[pattern] : "N/A";
 }
 
 static void put_flags(struct buf *b, int64_t flags)
@@ -396,15 +379,12 @@ static int put_component(void *context, const struct darshan_stripes *s, int64_t
 			buf_say(&p->out, "%" PRId64, counter[k]);
 		put_place(p, DARSHAN_LUSTRE, s->id);
 	}
-	put_head(p, DARSHAN_LUSTRE, s->rank, s->id);
-	buf_say(&p->out, "LUSTRE_COMP%" PRId64 "_POOL_NAME\t%s", index + 1, *pool ? pool : "N/A");
-	put_place(p, DARSHAN_LUSTRE, s->id);
-	for (int64_t i = 0; i < counter[DARSHAN_STRIPE_COUNT]; i++) {
-		put_head(p, DARSHAN_LUSTRE, s->rank, s->id);
-		buf_say(&p->out, "LUSTRE_COMP%" PRId64 "_OST_ID_%" PRId64 "\t%" PRId64, index + 1,
-			i, ost[i]);
-		put_place(p, DARSHAN_LUSTRE, s->id);
-	}
+	put_line(p, DARSHAN_LUSTRE, s->rank, s->id, "LUSTRE_COMP%" PRId64 "_POOL_NAME\t%s",
+		 index + 1, *pool ? pool : "N/A");
+	for (int64_t i = 0; i < counter[DARSHAN_STRIPE_COUNT]; i++)
+		put_line(p, DARSHAN_LUSTRE, s->rank, s->id,
+			 "LUSTRE_COMP%" PRId64 "_OST_ID_%" PRId64 "\t%" PRId64, index + 1, i,
+			 ost[i]);
 	return 0;
 }
 

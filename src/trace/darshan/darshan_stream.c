@@ -1,5 +1,5 @@
 /* Unpacking the regions of Darshan logs. */
-#include "trace/darshan/darshan_stream.h"
+#include "trace/darshan/darshan_log.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/saturate.h"
+#include "base/vector.h"
 #include "trace/trace_reader.h"
 
 #define DEPTH_MAX 4096     /* forks of forks whose serials are followed */
@@ -158,18 +159,12 @@ static uint32_t file_numbered(struct reading *r, uint64_t kind, uint64_t inode)
 	return job_file(r->job, name, kind_of(kind));
 }
 
-static struct description *describe(struct reading *r, uint32_t ring, uint64_t serial,
-				    struct description d)
+static void describe(struct reading *r, uint32_t ring, uint64_t serial, struct description d)
 {
 	if (r->descriptions >= JOB_NONE - 1)
-		return NULL;
-	if (r->descriptions == r->room) {
-		r->room = r->room ? 2 * r->room : 1024;
-		r->description = xrealloc(r->description, r->room * sizeof(*r->description));
-	}
+		return;
 	map_put2(&r->serials, ring, (int64_t)serial, (uint32_t)r->descriptions);
-	r->description[r->descriptions] = d;
-	return &r->description[r->descriptions++];
+	VECTOR_PUSH(r->description, r->descriptions, r->room, d);
 }
 
 static int64_t *size_of(struct reading *r, uint32_t file)
@@ -393,12 +388,8 @@ static void mapped(struct reading *r, const struct ring_event *v)
 	j->flags = (uint32_t)v->v[4];
 	if (j->file != JOB_NONE && j->result == 0 &&
 	    r->job->file[j->file].kind == JOB_FILE_REGULAR && v->v[1] > 0) {
-		if (r->mappings == r->mapping_room) {
-			r->mapping_room = r->mapping_room ? 2 * r->mapping_room : 64;
-			r->mapping = xrealloc(r->mapping, r->mapping_room * sizeof(*r->mapping));
-		}
-		r->mapping[r->mappings++] =
-			(struct mapping){v->ring, j->file, v->v[0], v->v[1], v->v[5]};
+		VECTOR_PUSH(r->mapping, r->mappings, r->mapping_room,
+			    {v->ring, j->file, v->v[0], v->v[1], v->v[5]});
 		r->facts.mapped_files++;
 		r->facts.mapped_bytes += (uint64_t)v->v[1];
 	}

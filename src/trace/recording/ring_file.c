@@ -13,7 +13,9 @@
 #include "base/clock.h"
 #include "base/compare.h"
 #include "base/file.h"
+#include "base/heap.h"
 #include "base/str.h"
+#include "base/vector.h"
 
 #define STEP 4096 /* chunks begin at multiples of it */
 
@@ -100,17 +102,12 @@ static void add_cursor(struct ring_files *f, uint32_t ring, uint64_t at, const s
 {
 	struct ring_merge *m = f->merge;
 
-	if (m->cursors == m->room) {
-		m->room = m->room ? 2 * m->room : 64;
-		m->cursor = xrealloc(m->cursor, m->room * sizeof(*m->cursor));
-	}
-	m->cursor[m->cursors++] = (struct cursor){
-		.at = at + sizeof(*c),
-		.used = used,
-		.ring = ring,
-		.tid = c->tid,
-		.last_ns = c->base_ns,
-	};
+	VECTOR_PUSH(m->cursor, m->cursors, m->room,
+		    {.at = at + sizeof(*c),
+		     .used = used,
+		     .ring = ring,
+		     .tid = c->tid,
+		     .last_ns = c->base_ns});
 }
 
 static void add_counts(struct ring_counts *to, const struct ring_counts *c)
@@ -163,7 +160,7 @@ static bool read_end(const char *folder, const char *name, struct ring_files *f)
 	struct stat st;
 	int fd = open_ring(folder, name, &st);
 	struct ring_end e;
-	size_t room = 0;
+	size_t room = f->ends;
 
 	if (fd < 0)
 		return false;
@@ -172,11 +169,7 @@ static bool read_end(const char *folder, const char *name, struct ring_files *f)
 		if (pread(fd, &e, sizeof(e), at) != (ssize_t)sizeof(e) ||
 		    memcmp(e.magic, RING_END_MAGIC, sizeof(e.magic)) != 0)
 			break;
-		if (f->ends >= room) {
-			room = f->ends + 64;
-			f->end = xrealloc(f->end, room * sizeof(e));
-		}
-		f->end[f->ends++] = e;
+		VECTOR_PUSH(f->end, f->ends, room, e);
 	}
 	close(fd);
 	return true;
@@ -244,11 +237,7 @@ static int list_folder(struct ring_files *f, const char *path, struct err *e)
 		close(fd);
 		f->bytes += (uint64_t)st.st_blocks * 512;
 		memcpy(r.name, entry->d_name, strlen(entry->d_name) + 1); /* it fits: see above */
-		if (f->rings == room) {
-			room = room ? 2 * room : 16;
-			f->ring = xrealloc(f->ring, room * sizeof(*f->ring));
-		}
-		f->ring[f->rings++] = r;
+		VECTOR_PUSH(f->ring, f->rings, room, r);
 	}
 	closedir(d);
 	return 0;
@@ -427,30 +416,12 @@ static bool load(struct ring_files *f, struct cursor *c)
 
 /* ---- the heap: the cursor with the least key is first ---- */
 
-static bool less(const struct ring_merge *m, uint32_t a, uint32_t b)
+static bool less(const void *a, const void *b, const void *of)
 {
-	const struct cursor *x = &m->cursor[a], *y = &m->cursor[b];
+	const struct ring_merge *m = of;
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
 
-	return x->key != y->key ? x->key < y->key : a < b;
-}
-
-static void sink(struct ring_merge *m, size_t i)
-{
-	for (;;) {
-		size_t least = i, l = 2 * i + 1;
-		uint32_t swap;
-
-		if (l < m->n && less(m, m->heap[l], m->heap[least]))
-			least = l;
-		if (l + 1 < m->n && less(m, m->heap[l + 1], m->heap[least]))
-			least = l + 1;
-		if (least == i)
-			return;
-		swap = m->heap[i];
-		m->heap[i] = m->heap[least];
-		m->heap[least] = swap;
-		i = least;
-	}
+	return m->cursor[i].key != m->cursor[k].key ? m->cursor[i].key < m->cursor[k].key : i < k;
 }
 
 /* The begin of the event after, without taking it: its key. */
@@ -497,7 +468,7 @@ bool ring_files_next(struct ring_files *f, struct ring_event *out)
 			end_cursor(c);
 			m->heap[0] = m->heap[--m->n];
 		}
-		sink(m, 0);
+		heap_sink(m->heap, m->n, sizeof(*m->heap), 0, less, m);
 		if (given)
 			return true;
 	}
@@ -532,8 +503,7 @@ int ring_files_open(struct ring_files *f, const char *path, struct err *e)
 		m->cursor[i].key = m->cursor[i].last_ns + f->ring[m->cursor[i].ring].shift_ns;
 		m->heap[m->n++] = (uint32_t)i;
 	}
-	for (size_t i = m->n; i-- > 0;)
-		sink(m, i);
+	heap_make(m->heap, m->n, sizeof(*m->heap), less, m);
 	return 0;
 }
 

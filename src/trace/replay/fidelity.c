@@ -168,21 +168,13 @@ static bool is_request(const struct job_event *v)
 	}
 }
 
-static bool is_stored(const struct job *job, const struct job_event *v)
-{
-	return v->file != JOB_NONE && (job->file[v->file].kind == JOB_FILE_REGULAR ||
-				       job->file[v->file].kind == JOB_FILE_FOLDER);
-}
-
 static bool counts(const struct profile *a, const struct job_event *v, bool dataset_only)
 {
-	bool failed = v->result < 0 && v->result != JOB_UNKNOWN;
-
-	if (!is_request(v) || !is_stored(a->job, v))
+	if (!is_request(v) || v->file == JOB_NONE || !job_is_stored(&a->job->file[v->file]))
 		return false;
 	/* what fails without looking at the storage */
-	if (failed && (is_transfer(v) || v->kind == JOB_CLOSE || v->kind == JOB_SEEK ||
-		       v->kind == JOB_SYNC || v->kind == JOB_TRUNCATE))
+	if (job_failed(v) && (is_transfer(v) || v->kind == JOB_CLOSE || v->kind == JOB_SEEK ||
+			      v->kind == JOB_SYNC || v->kind == JOB_TRUNCATE))
 		return false;
 	return !dataset_only || (is_transfer(v) && is_data(a, v->file));
 }

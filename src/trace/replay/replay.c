@@ -204,11 +204,6 @@ static int open_unnamed(const char *folder)
 	return fd;
 }
 
-static bool failed(const struct job_event *v)
-{
-	return v->result < 0 && v->result != JOB_UNKNOWN;
-}
-
 static void differs(struct performer *t, const struct plan_op *o)
 {
 	if (t->differing++ == 0)
@@ -244,7 +239,7 @@ static int open_missing(struct performer *t, const struct job_event *v, int flag
 static void do_open(struct performer *t, struct plan_op *o, const struct job_event *v)
 {
 	struct engine *x = t->x;
-	bool expected = !failed(v);
+	bool expected = !job_failed(v);
 	bool unnamed = (v->flags & O_TMPFILE) == O_TMPFILE; /* a file of the folder */
 	int flags = (int)(v->flags & OPEN_FLAGS), fd;
 
@@ -392,7 +387,7 @@ static void do_other(struct performer *t, struct plan_op *o, const struct job_ev
 	struct stat st;
 
 	/* made by means that the log lacks: so it is now */
-	if (m->place[v->file] == IMAGE_UNSEEN && !failed(v) && v->kind != JOB_CLOSE &&
+	if (m->place[v->file] == IMAGE_UNSEEN && !job_failed(v) && v->kind != JOB_CLOSE &&
 	    v->kind != JOB_SEEK && access(path, F_OK) < 0 && errno == ENOENT)
 		replay_image_restore(m, v->file);
 	switch ((enum job_event_kind)v->kind) {
@@ -445,7 +440,7 @@ static void do_other(struct performer *t, struct plan_op *o, const struct job_ev
 		fail(t, v, -rc, "changed");
 	else if (v->kind == JOB_STAT || v->kind == JOB_ACCESS
 			 ? is_missing(rc) != is_missing(v->result)
-			 : (rc < 0) != failed(v))
+			 : (rc < 0) != job_failed(v))
 		differs(t, o);
 }
 
@@ -460,7 +455,7 @@ static bool is_change(const struct job_event *v)
 static void request(struct performer *t, struct plan_op *o, const struct job_event *v)
 {
 	errno = 0;
-	if (failed(v) && is_change(v))
+	if (job_failed(v) && is_change(v))
 		do_failed(t, o, v);
 	else if (v->kind == JOB_OPEN)
 		do_open(t, o, v);
@@ -775,8 +770,6 @@ int replay_run(struct replay_plan *p, const struct replay_image *image,
 }
 
 /* ---- what was made, as a job ---- */
-
-/* The operations of a plan that were made, as a job. */
 
 /* The same numbers come out because names were told apart in the same way. */
 static void copy_tables(const struct job *from, struct job *out)

@@ -1,5 +1,5 @@
 /* The files of a job below a folder. */
-#include "trace/replay/replay_image.h"
+#include "trace/replay/replay.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,14 +20,14 @@
 #include "base/str.h"
 #include "base/map.h"
 
+#define MARKER_NAME "stoker-image"
+#define MARKER "." MARKER_NAME
+#define LOCK_NAME "stoker_replay.lock"
+#define PART_MAX 200u   /* of a name; file systems take 255 */
+#define NAME_MAX_ 3000u /* below the folder */
+#define PIECE (1u << 20)
+
 /* ---- which files have one name ---- */
-
-/* Names of a job's files, and the folders above them. */
-
-static bool is_kept(const struct job_file *f)
-{
-	return f->kind == JOB_FILE_REGULAR || f->kind == JOB_FILE_FOLDER;
-}
 
 static void number(struct replay_names *n, const struct job *job)
 {
@@ -35,7 +35,7 @@ static void number(struct replay_names *n, const struct job *job)
 		size_t known = n->texts.n, k;
 
 		n->of[i] = (uint32_t)i;
-		if (!is_kept(&job->file[i]))
+		if (!job_is_stored(&job->file[i]))
 			continue;
 		k = texts_add(&n->texts, job->file[i].name);
 		if (k == known)
@@ -53,7 +53,7 @@ static size_t find_changed(const struct replay_names *n, const struct job *job, 
 		const struct job_event *v = &job->event[i];
 		bool moves = v->kind == JOB_RENAME || v->kind == JOB_LINK;
 
-		if (v->file == JOB_NONE || (v->result < 0 && v->result != JOB_UNKNOWN) ||
+		if (v->file == JOB_NONE || job_failed(v) ||
 		    (v->kind != JOB_MAKE_DIR && v->kind != JOB_UNLINK && !moves))
 			continue;
 		changed[n->of[v->file]] = true;
@@ -107,7 +107,7 @@ int replay_names_make(struct replay_names *n, const struct job *job, struct err 
 		n->above[i] = JOB_NONE;
 	if (find_changed(n, job, changed) > 0)
 		for (size_t i = 0; i < job->files; i++)
-			if (n->of[i] == i && is_kept(&job->file[i]))
+			if (n->of[i] == i && job_is_stored(&job->file[i]))
 				n->above[i] = find_above(n, job->file[i].name, changed);
 	for (size_t i = 0; i < job->files; i++)
 		n->above[i] = n->above[n->of[i]];
@@ -125,17 +125,6 @@ void replay_names_release(struct replay_names *n)
 }
 
 /* ---- paths ---- */
-
-/* The files of a job below a folder. */
-
-#define MARKER_NAME "stoker-image"
-#define MARKER "." MARKER_NAME
-#define LOCK_NAME "stoker_replay.lock"
-#define PART_MAX 200u   /* of a name; file systems take 255 */
-#define NAME_MAX_ 3000u /* below the folder */
-#define PIECE (1u << 20)
-
-/* ---- names ---- */
 
 static void put_part(struct buf *out, const char *s, size_t n)
 {
@@ -195,11 +184,6 @@ struct seen {
 	int64_t most;  /* in the log at all */
 };
 
-static bool failed(const struct job_event *v)
-{
-	return v->result < 0 && v->result != JOB_UNKNOWN;
-}
-
 static bool is_change(const struct job_event *v)
 {
 	return v->kind == JOB_WRITE || v->kind == JOB_TRUNCATE || v->kind == JOB_RENAME ||
@@ -234,7 +218,7 @@ static void see_size(struct seen *s, const struct job_event *v, bool sizes)
 
 static void see(struct seen *s, const struct job_event *v, enum job_file_kind kind, bool sizes)
 {
-	if (failed(v) && v->kind != JOB_EXIT) {
+	if (job_failed(v) && v->kind != JOB_EXIT) {
 		s->tried = true;
 		/* it is in the way */
 		if (v->kind != JOB_RENAME && (v->result == -EEXIST || v->result == -EISDIR)) {
@@ -295,7 +279,7 @@ static void sort_names(struct sorted *s, const struct job *job, const struct rep
 {
 	*s = (struct sorted){.job = job, .v = xcalloc(job->files + 1, sizeof(*s->v))};
 	for (size_t i = 0; i < job->files; i++)
-		if (is_kept(&job->file[i]) && names->of[i] == i)
+		if (job_is_stored(&job->file[i]) && names->of[i] == i)
 			s->v[s->n++] = (uint32_t)i;
 	qsort_r(s->v, s->n, sizeof(*s->v), by_name, (void *)(uintptr_t)job);
 }
@@ -342,7 +326,7 @@ static void gather(const struct job *job, const struct replay_names *names, stru
 			continue;
 		see(&seen[names->of[v->file]], v, job->file[v->file].kind,
 		    job->sees & JOB_SEES_SIZES);
-		if ((v->kind != JOB_RENAME && v->kind != JOB_LINK) || failed(v) ||
+		if ((v->kind != JOB_RENAME && v->kind != JOB_LINK) || job_failed(v) ||
 		    v->other == JOB_NONE || v->other >= job->files)
 			continue;
 		other = &seen[names->of[v->other]];
@@ -374,7 +358,7 @@ static void find_places(struct replay_image *m, const struct job *job,
 		const struct seen *s = &seen[names->of[i]];
 		int64_t most = s->most;
 
-		if (!is_kept(&job->file[i]))
+		if (!job_is_stored(&job->file[i]))
 			m->place[i] = IMAGE_NONE;
 		else if (s->any)
 			m->place[i] = s->created ? IMAGE_MADE : IMAGE_PRESENT;

@@ -4,7 +4,7 @@
  * ended before them (at the same time: what began before them); reads of pipes and the making of a
  * name, for a write or removal that began before they ended, which wait for nothing of that sort
  * themselves. So, along what waits for what, from one of these to the next the ends descend. */
-#include "trace/replay/replay_plan.h"
+#include "trace/replay/replay.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +12,8 @@
 
 #include "base/alloc.h"
 #include "base/compare.h"
+#include "base/heap.h"
+#include "base/vector.h"
 
 #define RECENT 6 /* threads of a process whose last operations are at hand */
 #define NONE UINT32_MAX
@@ -61,10 +63,9 @@ struct of_file {
 			      * still to come; NONE */
 };
 
-/* A descriptor of a process: an entry of a hash table. */
+/* A descriptor of a process. */
 struct held {
-	uint32_t process, descriptor, slot;
-	uint32_t next;    /* in its bucket, + 1 */
+	uint32_t descriptor, slot;
 	uint32_t sibling; /* of the same process, + 1 */
 };
 
@@ -76,12 +77,11 @@ struct planner {
 	struct of_file *file;
 	struct held *held;
 	size_t helds, held_room;
-	uint32_t *bucket; /* of the table, by process and descriptor */
-	size_t buckets;
+	struct map held_at;     /* by process and descriptor */
 	uint32_t *free_slot_of; /* of each file: the slot that is opened at first use */
 	uint32_t *refs;         /* of each slot */
-	size_t ref_room;
-	struct last *slot_use; /* of each slot */
+	struct last *slot_use;  /* of each slot */
+	size_t ref_room, use_room;
 	const struct replay_names *names;
 	struct user *user; /* of all files */
 	size_t users, user_room;
@@ -94,32 +94,15 @@ struct planner {
 	int rc;
 };
 
-static bool failed(const struct job_event *v)
-{
-	return v->result < 0 && v->result != JOB_UNKNOWN;
-}
-
 static struct plan_op *op_at(struct planner *m, uint32_t i)
 {
 	return &m->p->op[i];
 }
 
-static void *more(struct planner *m, void *array, size_t n, size_t *room, size_t size,
-		  const char *what)
-{
-	size_t want = *room ? 2 * *room : 256;
-	void *bigger;
-
-	if (n < *room)
-		return array;
-	bigger = realloc(array, want * size);
-	if (!bigger) {
-		m->rc = err_set(m->e, -ENOMEM, "no memory for %zu %s of the replay", want, what);
-		return array;
-	}
-	*room = want;
-	return bigger;
-}
+/* Room for one more of the array `v` of n elements; false, and the plan has failed, without memory.
+ */
+#define MORE(m, v, n, room, what)                                                                  \
+	((m)->rc == 0 && ((m)->rc = VECTOR_TRY(v, n, room, 1, what " of the replay", (m)->e)) == 0)
 
 /* ---- dependencies ---- */
 
@@ -140,8 +123,7 @@ static void wait_for(struct planner *m, uint32_t op, uint32_t on, int64_t lag_ns
 		m->rc = err_set(m->e, -EFBIG, "the log has more dependencies than are replayed");
 		return;
 	}
-	p->dep = more(m, p->dep, p->deps, &p->dep_room, sizeof(*p->dep), "dependencies");
-	if (m->rc < 0)
+	if (!MORE(m, p->dep, p->deps, p->dep_room, "dependencies"))
 		return;
 	if (o->deps == 0)
 		o->dep = p->deps;
@@ -201,17 +183,11 @@ static uint32_t ended_last(struct planner *m, uint32_t process, uint32_t thread,
 
 /* ---- open files ---- */
 
-static size_t bucket_of(const struct planner *m, uint32_t process, uint32_t descriptor)
-{
-	return (process * 0x9e3779b1u ^ descriptor * 0x85ebca6bu) % m->buckets;
-}
-
 static struct held *find_held(struct planner *m, uint32_t process, uint32_t descriptor)
 {
-	for (uint32_t i = m->bucket[bucket_of(m, process, descriptor)]; i; i = m->held[i - 1].next)
-		if (m->held[i - 1].process == process && m->held[i - 1].descriptor == descriptor)
-			return &m->held[i - 1];
-	return NULL;
+	uint32_t i = map_get2(&m->held_at, process, descriptor);
+
+	return i == MAP_NONE ? NULL : &m->held[i];
 }
 
 static void hold(struct planner *m, uint32_t process, uint32_t descriptor, uint32_t slot)
@@ -225,28 +201,20 @@ static void hold(struct planner *m, uint32_t process, uint32_t descriptor, uint3
 		h->slot = slot;
 		return;
 	}
-	m->held = more(m, m->held, m->helds, &m->held_room, sizeof(*m->held), "descriptors");
-	if (m->rc < 0)
+	if (!MORE(m, m->held, m->helds, m->held_room, "descriptors"))
 		return;
-	m->held[m->helds] = (struct held){process, descriptor, slot,
-					  m->bucket[bucket_of(m, process, descriptor)],
-					  m->process[process].held};
-	m->bucket[bucket_of(m, process, descriptor)] = (uint32_t)++m->helds;
-	m->process[process].held = (uint32_t)m->helds;
+	m->held[m->helds] = (struct held){descriptor, slot, m->process[process].held};
+	map_put2(&m->held_at, process, descriptor, (uint32_t)m->helds);
+	m->process[process].held = (uint32_t)++m->helds;
 }
 
 static uint32_t new_slot(struct planner *m, uint32_t file, uint32_t thread, uint32_t op)
 {
 	struct replay_plan *p = m->p;
-	size_t room = m->ref_room;
 
-	p->slot = more(m, p->slot, p->slots, &p->slot_room, sizeof(*p->slot), "open files");
-	if (m->rc == 0)
-		m->refs = more(m, m->refs, p->slots, &m->ref_room, sizeof(*m->refs), "open files");
-	if (m->rc == 0)
-		m->slot_use =
-			more(m, m->slot_use, p->slots, &room, sizeof(*m->slot_use), "open files");
-	if (m->rc < 0)
+	if (!MORE(m, p->slot, p->slots, p->slot_room, "open files") ||
+	    !MORE(m, m->refs, p->slots, m->ref_room, "open files") ||
+	    !MORE(m, m->slot_use, p->slots, m->use_room, "open files"))
 		return PLAN_NO_SLOT;
 	p->slot[p->slots] =
 		(struct plan_slot){.file = file, .thread = thread, .op = op, .next = PLAN_NO_SLOT};
@@ -286,8 +254,7 @@ static uint32_t slot_of(struct planner *m, const struct job_event *v)
 
 static bool is_stored(const struct planner *m, uint32_t file)
 {
-	return file != JOB_NONE && (m->job->file[file].kind == JOB_FILE_REGULAR ||
-				    m->job->file[file].kind == JOB_FILE_FOLDER);
+	return file != JOB_NONE && job_is_stored(&m->job->file[file]);
 }
 
 static bool is_pipe(const struct planner *m, const struct job_event *v)
@@ -299,7 +266,7 @@ static bool is_pipe(const struct planner *m, const struct job_event *v)
 /* What failed changed nothing. */
 static bool changes(const struct job_event *v)
 {
-	return !failed(v) &&
+	return !job_failed(v) &&
 	       (v->kind == JOB_WRITE || v->kind == JOB_TRUNCATE || v->kind == JOB_RENAME ||
 		v->kind == JOB_UNLINK || v->kind == JOB_MAKE_DIR || v->kind == JOB_LINK ||
 		(v->kind == JOB_OPEN && v->flags & (O_CREAT | O_TRUNC)));
@@ -324,12 +291,12 @@ static bool is_taken(const struct planner *m, const struct job_event *v, bool *o
 	case JOB_READ:
 	case JOB_WRITE:
 		*only = is_pipe(m, v);
-		return *only || (is_stored(m, v->file) && !failed(v));
+		return *only || (is_stored(m, v->file) && !job_failed(v));
 	case JOB_CLOSE:
 	case JOB_SEEK:
 	case JOB_SYNC:
 	case JOB_TRUNCATE:
-		return is_stored(m, v->file) && !failed(v);
+		return is_stored(m, v->file) && !job_failed(v);
 	case JOB_FORK:
 	case JOB_EXIT:
 	case JOB_WAIT:
@@ -409,31 +376,21 @@ static void plan_wait(struct planner *m, uint32_t op)
 		o->hold_ns = o->log_end_ns - o->log_begin_ns;
 }
 
-static bool earlier(const struct waiting *a, const struct waiting *b)
+static bool earlier(const void *a, const void *b, const void *of)
 {
-	return a->end_ns != b->end_ns ? a->end_ns < b->end_ns : a->op < b->op;
-}
+	const struct waiting *x = a, *y = b;
 
-static void swap(struct waiting *a, struct waiting *b)
-{
-	struct waiting c = *a;
-
-	*a = *b;
-	*b = c;
+	(void)of;
+	return x->end_ns != y->end_ns ? x->end_ns < y->end_ns : x->op < y->op;
 }
 
 /* It is planned once what ends before it is known. */
 static void plan_wait_later(struct planner *m, uint32_t op)
 {
-	size_t i = m->waitings;
-
-	m->waiting = more(m, m->waiting, i, &m->waiting_room, sizeof(*m->waiting), "waits");
-	if (m->rc < 0)
+	if (!MORE(m, m->waiting, m->waitings, m->waiting_room, "waits"))
 		return;
-	m->waiting[i] = (struct waiting){op_at(m, op)->log_end_ns, op};
-	m->waitings++;
-	for (; i > 0 && earlier(&m->waiting[i], &m->waiting[(i - 1) / 2]); i = (i - 1) / 2)
-		swap(&m->waiting[i], &m->waiting[(i - 1) / 2]);
+	m->waiting[m->waitings++] = (struct waiting){op_at(m, op)->log_end_ns, op};
+	heap_add(m->waiting, m->waitings, sizeof(*m->waiting), earlier, NULL);
 }
 
 static void plan_waits_until(struct planner *m, int64_t now_ns)
@@ -441,14 +398,7 @@ static void plan_waits_until(struct planner *m, int64_t now_ns)
 	while (m->waitings > 0 && m->waiting[0].end_ns <= now_ns && m->rc == 0) {
 		uint32_t op = m->waiting[0].op;
 
-		m->waiting[0] = m->waiting[--m->waitings];
-		for (size_t i = 0, k; (k = 2 * i + 1) < m->waitings; i = k) {
-			if (k + 1 < m->waitings && earlier(&m->waiting[k + 1], &m->waiting[k]))
-				k++;
-			if (!earlier(&m->waiting[k], &m->waiting[i]))
-				break;
-			swap(&m->waiting[k], &m->waiting[i]);
-		}
+		heap_take(m->waiting, m->waitings--, sizeof(*m->waiting), earlier, NULL);
 		plan_wait(m, op);
 	}
 }
@@ -463,7 +413,7 @@ static void plan_open(struct planner *m, uint32_t op, const struct job_event *v)
 	struct plan_op *o = op_at(m, op);
 	uint32_t slot;
 
-	if (failed(v))
+	if (job_failed(v))
 		return;
 	slot = new_slot(m, v->file, v->thread, op);
 	if (m->rc < 0)
@@ -518,8 +468,7 @@ static void add_user(struct planner *m, struct of_file *f, uint32_t thread, uint
 	if (i) {
 		m->free_user = m->user[i - 1].next;
 	} else {
-		m->user = more(m, m->user, m->users, &m->user_room, sizeof(*m->user), "files");
-		if (m->rc < 0)
+		if (!MORE(m, m->user, m->users, m->user_room, "files"))
 			return;
 		i = (uint32_t)++m->users;
 	}
@@ -568,7 +517,7 @@ static void order_name(struct planner *m, uint32_t op, const struct job_event *v
 {
 	struct of_file *f = &m->file[name];
 
-	if (failed(v))
+	if (job_failed(v))
 		return;
 	if (!made) {
 		if (f->made_anew != NONE &&
@@ -707,7 +656,7 @@ static void take_event(struct planner *m, uint32_t i)
 		return;
 	append(m, op, v);
 	remember(&m->process[process], m->p, (struct last){v->thread, op, NONE});
-	if (v->kind == JOB_FORK && !failed(v) && v->other != JOB_NONE &&
+	if (v->kind == JOB_FORK && !job_failed(v) && v->other != JOB_NONE &&
 	    v->other < m->job->processes && v->other != process) {
 		inherit(m, process, v->other);
 		m->process[v->other].fork = op;
@@ -866,16 +815,13 @@ static int get_memory(struct planner *m)
 	static const char what[] = "the plan of the replay";
 	struct replay_plan *p = m->p;
 
-	m->buckets = job->events / 8 + 1021;
 	m->thread = try_calloc(job->threads + 1, sizeof(*m->thread), what, m->e);
 	m->process = try_calloc(job->processes + 1, sizeof(*m->process), what, m->e);
 	m->file = try_calloc(job->files + 1, sizeof(*m->file), what, m->e);
 	m->free_slot_of = try_calloc(job->files + 1, sizeof(*m->free_slot_of), what, m->e);
-	m->bucket = try_calloc(m->buckets, sizeof(*m->bucket), what, m->e);
 	p->op = try_calloc(job->events + 1, sizeof(*p->op), what, m->e);
 	p->thread = try_calloc(job->threads + 1, sizeof(*p->thread), what, m->e);
-	if (!m->thread || !m->process || !m->file || !m->free_slot_of || !m->bucket || !p->op ||
-	    !p->thread)
+	if (!m->thread || !m->process || !m->file || !m->free_slot_of || !p->op || !p->thread)
 		return -ENOMEM;
 	for (size_t i = 0; i < job->threads; i++)
 		m->thread[i].op = NONE;
@@ -930,7 +876,7 @@ int replay_plan_make(struct replay_plan *p, const struct job *job, const struct 
 	free(m.process);
 	free(m.file);
 	free(m.free_slot_of);
-	free(m.bucket);
+	map_release(&m.held_at);
 	free(m.held);
 	free(m.refs);
 	free(m.slot_use);

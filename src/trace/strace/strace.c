@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/heap.h"
 #include "base/map.h"
+#include "base/vector.h"
 #include "trace/strace/strace.h"
 #include "trace/trace_reader.h"
 
@@ -232,11 +234,7 @@ static void birth_add(struct reading *r, int64_t child, int64_t parent, int64_t 
 
 	if (r->birth_n >= 4 * (size_t)CALLERS_MAX)
 		return;
-	if (r->birth_n == r->birth_room) {
-		r->birth_room = r->birth_room ? 2 * r->birth_room : 64;
-		r->birth = xrealloc(r->birth, r->birth_room * sizeof(*r->birth));
-	}
-	r->birth[r->birth_n++] = (struct birth){parent, time_ns, NONE, (uint8_t)flags};
+	VECTOR_PUSH(r->birth, r->birth_n, r->birth_room, {parent, time_ns, NONE, (uint8_t)flags});
 	at = map_get(&r->births, child);
 	if (at == NONE || r->birth[at].time_ns > time_ns) {
 		r->birth[i].next = at;
@@ -350,11 +348,8 @@ static uint32_t tracee_new(struct reading *r, int64_t key, int64_t pid, int64_t 
 					    depth + 1);
 	}
 	if (i == NONE) {
-		if (r->tracee_n == r->tracee_room) {
-			r->tracee_room = r->tracee_room ? 2 * r->tracee_room : 64;
-			r->tracee = xrealloc(r->tracee, r->tracee_room * sizeof(*r->tracee));
-		}
-		i = (uint32_t)r->tracee_n++;
+		i = (uint32_t)r->tracee_n;
+		VECTOR_ADD(r->tracee, r->tracee_n, r->tracee_room);
 		map_put(&r->tracees, key, i);
 	} else if (r->tracee[i].live) {
 		return i; /* its own ancestor: a hostile log */
@@ -604,28 +599,12 @@ static void add_line(struct reading *r, struct source *s)
 
 /* ---- all sources by time ---- */
 
-static bool earlier(const struct source *a, const struct source *b)
+static bool earlier(const void *a, const void *b, const void *of)
 {
-	return a->time_ns < b->time_ns || (a->time_ns == b->time_ns && a->number < b->number);
-}
+	const struct source *x = *(struct source *const *)a, *y = *(struct source *const *)b;
 
-/* Moves the source at `i` of the heap down to its place. */
-static void sift(struct source **heap, size_t n, size_t i)
-{
-	for (;;) {
-		size_t child = 2 * i + 1;
-		struct source *swap = heap[i];
-
-		if (child >= n)
-			return;
-		if (child + 1 < n && earlier(heap[child + 1], heap[child]))
-			child++;
-		if (!earlier(heap[child], heap[i]))
-			return;
-		heap[i] = heap[child];
-		heap[child] = swap;
-		i = child;
-	}
+	(void)of;
+	return x->time_ns < y->time_ns || (x->time_ns == y->time_ns && x->number < y->number);
 }
 
 /* Without dates, files of a day that begin half a day before the first one are of the next. */
@@ -661,14 +640,13 @@ static int read_all(struct reading *r)
 			heap[n++] = &r->source[i];
 	}
 	align_days(r);
-	for (size_t i = n; i-- > 0;)
-		sift(heap, n, i);
+	heap_make(heap, n, sizeof(struct source *), earlier, NULL);
 	while (n && rc >= 0 && !r->calls.log.failed) {
 		add_line(r, heap[0]);
 		rc = source_next(r, heap[0]);
 		if (rc == 0)
 			heap[0] = heap[--n];
-		sift(heap, n, 0);
+		heap_sink(heap, n, sizeof(struct source *), 0, earlier, NULL);
 	}
 	free(heap);
 	if (rc >= 0 && r->calls.log.failed)
