@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/map.h"
 #include "base/str.h"
 
 #define NAMES_MAX 1000
@@ -27,11 +28,7 @@
 
 static uint64_t digest(const char *s)
 {
-	uint64_t h = 0xcbf29ce484222325u;
-
-	for (; s && *s; s++)
-		h = (h ^ (unsigned char)*s) * 0x100000001b3u;
-	return h;
+	return fnv1a_text(FNV_START, s ? s : "");
 }
 
 static int random_bytes(void *to, size_t n, struct err *e)

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/map.h"
 #include "comm/meet.h"
 
 #define MAGIC 0x736b6d31u
@@ -51,20 +52,13 @@ static struct {
 
 /* ---- the name ---- */
 
-/* FNV-1a: a name has 107 characters, the name of a job as many as it likes. */
-static uint64_t digest(const char *s, uint64_t h)
-{
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * 0x100000001b3u;
-	return h;
-}
-
 static void set_name(const char *job)
 {
+	/* a name has 107 characters, the name of a job as many as it likes */
 	char text[64];
 	int n = snprintf(text, sizeof(text), "stoker-job-%u-%016llx%016llx", (unsigned)geteuid(),
-			 (unsigned long long)digest(job, 0xcbf29ce484222325u),
-			 (unsigned long long)digest(job, 0x9e3779b97f4a7c15u));
+			 (unsigned long long)fnv1a_text(FNV_START, job),
+			 (unsigned long long)fnv1a_text(0x9e3779b97f4a7c15u, job));
 
 	self.name = (struct sockaddr_un){.sun_family = AF_UNIX};
 	memcpy(self.name.sun_path + 1, text, (size_t)n);

@@ -13,20 +13,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/run_delay.h"
 #include "os/sysinfo.h"
 #include "metric/proc_io.h"
 
 /* ---- control groups ---- */
-
-static uint64_t id_of(const char *text)
-{
-	uint64_t h = 0xcbf29ce484222325; /* FNV-1a */
-
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * 0x100000001b3;
-	return h;
-}
 
 /* False where the group has no quota. */
 static bool read_group(const char *folder, bool second, struct processor_group *g)
@@ -38,7 +30,8 @@ static bool read_group(const char *folder, bool second, struct processor_group *
 	uint64_t periods, throttled, time;
 	char path[PATH_MAX + 64];
 
-	*g = (struct processor_group){.quota = host_group_quota(folder), .id = id_of(folder)};
+	*g = (struct processor_group){.quota = host_group_quota(folder),
+				      .id = fnv1a_text(FNV_START, folder)};
 	snprintf(path, sizeof(path), "%s/cpu.stat", folder);
 	if (!(g->quota > 0) || !cgroup_named_number(path, "nr_periods", &periods) ||
 	    !cgroup_named_number(path, "nr_throttled", &throttled) ||
@@ -115,7 +108,7 @@ static bool new_list(struct thread_look *l, const char *path)
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	id = id_of(text);
+	id = fnv1a_text(FNV_START, text);
 	for (uint32_t i = 0; i < l->lists; i++)
 		if (l->list[i] == id)
 			return false;

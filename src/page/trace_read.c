@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/map.h"
 #include "base/str.h"
 
 /* ---- JSON of any size, read value by value in constant memory ---- */
@@ -360,10 +361,8 @@ struct trace_reader {
 
 static uint64_t text_key(const char *text)
 {
-	uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
+	uint64_t h = fnv1a_text(FNV_START, text);
 
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * 0x100000001b3u;
 	return h == TRACE_NONE ? 0 : h;
 }
 
