@@ -1,7 +1,8 @@
 # tier: long
-"""A new store, format, loader and verdict is one file and one line each: toys (tests/toys) are added to a copy of the
-tree, which is built and used. No other file of the tree names them, and everything that lists backends lists them."""
+"""A new store, format, loader, verdict and reader of logs is one file and one line each, and a cause one function: toys
+(tests/toys) are added to a copy of the tree, which is built and used. What a verdict and a cause say is a row each."""
 # takes 27 s
+import json
 import os
 import pathlib
 import shutil
@@ -12,7 +13,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from util import SANITIZED, SOURCE, load, skip, tiny  # noqa: E402
 
-TOYS = {"STORE": "store", "FORMAT": "format", "LOADER": "loader", "VERDICT": "judge"}
+TOYS = {"STORE": "store", "FORMAT": "format", "LOADER": "loader", "VERDICT": "judge", "TRACE_READER": "trace"}
 
 
 def add_toys(tree):
@@ -24,10 +25,19 @@ def add_toys(tree):
         end = cmake.index("\n", at) + 1
         cmake = cmake[:end] + f"backend({kind} toy src/{folder}/toy_{kind.lower()}.c)\n" + cmake[end:]
     (tree / "CMakeLists.txt").write_text(cmake)
-    # what the verdict says is one row
+    # what the verdict and the cause say is a row each
     with open(tree / "src/words/verdicts.def", "a") as f:
         f.write('WORDS(TOY_TRAINED, "toy.trained", "epochs ranks", "", "trained with toys",\n'
-                '      "{epochs} epochs were trained with toys by {ranks} ranks.")\n')
+                '      "{epochs} epochs were trained with toys by {ranks} ranks.")\n'
+                'WORDS(TOY_LIMIT, "toy.limit", "lost", "", "toys", "The run is limited by toys, which cost {lost:s}.")\n')
+    # a cause: its name, its function, and when it is asked
+    shutil.copy(SOURCE / "tests/toys/toy_limit.c", tree / "src/judge")
+    for name, before, row in (("result/causes.def", "CAUSE(OTHER,", 'CAUSE(TOYS, "toys", 0)\n'),
+                              ("judge/limit_view.h", "bool limit_at_stall(", "bool limit_at_toys(struct limit_view *v);\n"),
+                              ("judge/limit.c", "\t{CAUSE_PAGE_CACHE, at_computation", "\t{CAUSE_TOYS, limit_at_toys},\n")):
+        text = (tree / "src" / name).read_text()
+        assert text.count(before) == 1, (name, before)
+        (tree / "src" / name).write_text(text.replace(before, row + before))
 
 
 def build(tree):
@@ -81,6 +91,13 @@ def use(stoker, tmp):
     toys = [v for v in result["verdicts"] if v["check"] == "toy"]
     fact = {"reason": "toy.trained", "figures": {"epochs": 2, "ranks": 2}}
     assert [(v["level"], v["facts"]) for v in toys] == [("warn", [fact])], toys
+    limit = result["limit"]
+    assert limit["cause"] == "toys" and limit["facts"][0]["reason"] == "toy.limit", limit
+    log = tmp / "log"
+    log.write_text("TOYS\n" + "".join(f"{i}000 {i}500 {i % 4}000 1000 /toys/{i // 4}\n" for i in range(64)))
+    assert "a list of toys" in stoker("explain", "--help").stdout
+    job = json.loads(stoker("explain", "--json", log).stdout)
+    assert "toys" in json.dumps(job), job
     loud = [a for a in run if a != "-q"]
     text = stoker("run", "-v", *loud, "-n", "2", "workflow.generate_data=false").stdout
     assert "2 epochs were trained with toys by 2 ranks" in text, text
