@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/say.h"
+#include "result/fields.h"
 #include "trace/replay/fidelity.h"
 #include "trace/trace_reader.h"
 
@@ -77,14 +78,16 @@ static void take_output(const json_t *root, struct steps *out)
 
 static int take_results(const char *folder, struct steps *out, struct err *e)
 {
-	json_t *result = read_json(folder, "result.json", e), *training;
+	json_t *result = read_json(folder, "result.json", e);
+	const struct part *training = part(part_whole(result), F_RUN_TRAINING);
 	int rc = 0;
 
 	if (!result)
 		return e->code;
-	training = json_object_get(result, "training");
-	out->wall_s = json_number_value(
-		json_object_get(json_object_get(training, "decomposition"), "wall_s"));
+	out->wall_s = figure(part(training, F_TRAINING_DECOMPOSITION), F_DECOMPOSITION_WALL);
+	/* a run without an epoch has none */
+	if (isnan(out->wall_s))
+		out->wall_s = 0;
 	json_decref(result);
 	for (int rank = 0; rc == 0; rank++) {
 		AUTO_FREE char *name = xasprintf("%d_output.json", rank);

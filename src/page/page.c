@@ -111,9 +111,9 @@ static void put_system(json_t *list, const json_t *system)
 
 static json_t *host_of(const struct run_record *r)
 {
-	const json_t *env = json_object_get(r->result, "environment");
+	const struct part *env = record_part(r, F_RUN_ENVIRONMENT);
 	const json_t *cpuinfo = json_object_get(r->summary, "host_cpuinfo");
-	const json_t *system = json_object_get(r->result, "system");
+	const json_t *system = figure_json(part_whole(r->result), F_RUN_SYSTEM);
 	const json_t *cpus = json_array_get(json_object_get(r->summary, "host_cpu_count"), 0);
 	json_t *o = json_object(), *list = json_array();
 	char text[64];
@@ -123,7 +123,7 @@ static json_t *host_of(const struct run_record *r)
 	if (json_is_object(system)) {
 		put_system(list, system);
 	} else {
-		put_pair(list, "kernel", json_string_value(json_object_get(env, "kernel")));
+		put_pair(list, "kernel", figure_text(env, F_ENVIRONMENT_KERNEL));
 		put_pair(list, "CPU", cpu_name(cpuinfo));
 		if (json_is_integer(cpus)) {
 			snprintf(text, sizeof(text), "%lld", (long long)json_integer_value(cpus));

@@ -122,18 +122,6 @@ void timeline_release(struct timeline *t)
 #define CHANGES_MAX 28
 #define EPOCHS_MAX 500
 
-static double number_at(const json_t *object, const char *key)
-{
-	const json_t *v = json_object_get(object, key);
-
-	return json_is_number(v) ? json_number_value(v) : NAN;
-}
-
-static const char *text_at(const json_t *object, const char *key)
-{
-	return json_string_value(json_object_get(object, key));
-}
-
 /* Enough digits to draw, few enough to load. */
 static double rounded(double v, double steps)
 {
@@ -190,7 +178,7 @@ static json_t *marks_of(const struct run_record *r)
 
 static json_t *timeline_of(const struct run_record *r, bool brief)
 {
-	const json_t *series = json_object_get(r->result, "series");
+	const json_t *series = figure_json(part_whole(r->result), F_RUN_SERIES);
 	struct timeline t;
 	json_t *o;
 
@@ -212,8 +200,7 @@ static json_t *rank_aus(const struct run_record *r)
 	json_t *out = json_array();
 
 	for (uint32_t k = 0; k < r->ranks && k < 1024; k++) {
-		double stated = number_at(json_array_get(json_object_get(r->result, "ranks"), k),
-					  "whole_au_percent");
+		double stated = figure(part_at(record_part(r, F_RUN_RANKS), k), F_RANK_WHOLE_AU);
 		double compute = 0, wall = 0;
 
 		if (isfinite(stated)) {
@@ -250,16 +237,17 @@ json_t *run_findings(const struct audit *a, size_t i)
 
 static void put_limit(json_t *o, const struct run_record *r)
 {
-	const json_t *limit = json_object_get(r->result, "limit");
-	AUTO_FREE char *text = limit_told(limit, WORDS_LONG);
+	const struct part *limit = record_part(r, F_RUN_LIMIT);
+	AUTO_FREE char *text =
+		limit_told(figure_json(part_whole(r->result), F_RUN_LIMIT), WORDS_LONG);
 	double wait = record_wait_share(r);
 	char why[400];
 
 	if (text) {
 		json_t *l = json_object();
 
-		json_put_text(l, "cause", text_at(limit, "cause"));
-		json_put_real(l, "lost", number_at(limit, "lost_percent"));
+		json_put_text(l, "cause", figure_text(limit, F_LIMIT_CAUSE));
+		json_put_real(l, "lost", figure(limit, F_LIMIT_LOST));
 		json_put(o, "limit", l);
 		json_put_text(o, "limit_text", text);
 		return;
@@ -282,8 +270,9 @@ static void put_limit(json_t *o, const struct run_record *r)
 
 static void put_remedy(json_t *o, const struct run_record *r)
 {
-	const json_t *changes = json_object_get(json_object_get(r->result, "what_if"), "changes");
-	AUTO_FREE char *remedy = remedy_told(json_object_get(r->result, "limit"), WORDS_LONG);
+	const struct part *whole = part_whole(r->result);
+	const json_t *changes = figure_json(part(whole, F_RUN_WHAT_IF), F_WHAT_IF_CHANGES);
+	AUTO_FREE char *remedy = remedy_told(figure_json(whole, F_RUN_LIMIT), WORDS_LONG);
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < json_array_size(changes) && i < CHANGES_MAX; i++)
@@ -310,8 +299,8 @@ static void put_costs(json_t *o, const struct run_record *r)
 /* Shares of the wall time of training in percent. Of DLIO's files only three are known. */
 static void put_time(json_t *o, const struct run_record *r)
 {
-	const json_t *d = json_object_get(json_object_get(r->result, "training"), "decomposition");
-	const json_t *mean = json_object_get(d, "mean_over_ranks_percent");
+	const struct part *d = part(record_part(r, F_RUN_TRAINING), F_TRAINING_DECOMPOSITION);
+	const json_t *mean = figure_json(d, F_DECOMPOSITION_MEAN_PERCENT);
 	double wait = record_wait_share(r), other = record_other_share(r);
 	json_t *time, *v;
 	const char *key;
@@ -324,7 +313,7 @@ static void put_time(json_t *o, const struct run_record *r)
 				json_put_real(time, key, rounded(json_number_value(v), 1000));
 		}
 		json_put(o, "time", time);
-		json_put_real(o, "train_wall", number_at(d, "wall_s"));
+		json_put_real(o, "train_wall", figure(d, F_DECOMPOSITION_WALL));
 	} else if (isfinite(wait) && isfinite(other)) {
 		time = json_object();
 		json_put_real(time, "compute", rounded(fmax(0, 100 - wait - other), 1000));
@@ -336,25 +325,24 @@ static void put_time(json_t *o, const struct run_record *r)
 
 static void put_epochs(json_t *o, const struct run_record *r)
 {
-	const json_t *epochs = json_object_get(json_object_get(r->result, "training"), "epochs");
+	const struct part *epochs = part(record_part(r, F_RUN_TRAINING), F_TRAINING_EPOCHS);
 	json_t *list = json_array();
 	size_t n = r->ranks ? r->rank[0].epochs : 0;
 
 	for (size_t i = 0; i < n && i < EPOCHS_MAX; i++) {
-		const json_t *e = json_array_get(epochs, i);
+		const struct part *e = part_at(epochs, i);
 		json_t *one = json_object();
 
 		json_put_int(one, "epoch", r->rank[0].epoch[i].number);
 		json_put_real(one, "whole_au", rounded(record_whole_au(r, i), 100));
 		json_put_real(one, "au", rounded(record_au(r, i), 100));
 		json_put_real(one, "wall", rounded(r->rank[0].epoch[i].train_wall_s, 1000));
-		json_put_real(one, "steps", number_at(e, "steps"));
-		json_put_real(one, "rate",
-			      rounded(number_at(e, "whole_throughput_samples_per_s"), 100));
+		json_put_real(one, "steps", figure(e, F_EPOCH_STEPS));
+		json_put_real(one, "rate", rounded(figure(e, F_EPOCH_WHOLE_RATE), 100));
 		json_put_real(one, "payload",
-			      rounded(number_at(e, "payload_rate_bytes_per_s") / 0x1p20, 100));
-		json_put_real(one, "wait", rounded(number_at(e, "exposed_wait_s"), 1000));
-		json_put_real(one, "barrier", rounded(number_at(e, "barrier_wait_s"), 1000));
+			      rounded(figure(e, F_EPOCH_PAYLOAD_RATE) / 0x1p20, 100));
+		json_put_real(one, "wait", rounded(figure(e, F_EPOCH_EXPOSED_WAIT), 1000));
+		json_put_real(one, "barrier", rounded(figure(e, F_EPOCH_BARRIER_WAIT), 1000));
 		json_array_append_new(list, one);
 	}
 	json_put(o, "epochs", list);
@@ -364,19 +352,19 @@ static void put_epochs(json_t *o, const struct run_record *r)
 
 static const char *configured(const struct run_record *r, const char *key)
 {
-	const json_t *c = json_object_get(r->result, "configuration");
-
-	return text_at(json_object_get(c, key), "value");
+	return json_string_value(record_configured(r, key, F_CONFIGURED_VALUE));
 }
 
 /* "ext4 on vda (posix)", "throttle+memory, a store inside Stoker" */
 static void put_storage(json_t *o, const struct run_record *r)
 {
-	const json_t *path = json_object_get(r->result, "storage_path");
-	const char *measured = text_at(json_object_get(r->result, "measured"), "storage");
-	const char *fs = text_at(path, "file_system"), *store = configured(r, "storage.store");
-	const char *mounted = text_at(json_object_get(r->result, "system"), "data file system");
-	const json_t *devices = json_object_get(path, "devices");
+	const struct part *path = record_part(r, F_RUN_STORAGE_PATH);
+	const char *measured = figure_text(record_part(r, F_RUN_MEASURED), F_MEASURED_STORAGE);
+	const char *fs = figure_text(path, F_STORAGE_PATH_FILE_SYSTEM),
+		   *store = configured(r, "storage.store");
+	const char *mounted = json_string_value(json_object_get(
+		figure_json(part_whole(r->result), F_RUN_SYSTEM), "data file system"));
+	const json_t *devices = figure_json(path, F_STORAGE_PATH_DEVICES);
 	struct buf text = {0};
 
 	if (measured && strcmp(measured, "emulated") == 0 && store)
@@ -399,10 +387,10 @@ static void put_storage(json_t *o, const struct run_record *r)
 
 static void put_dataset(json_t *o, const struct run_record *r)
 {
-	const json_t *d = json_object_get(r->result, "dataset");
-	double files = number_at(d, "train_files"), bytes = number_at(d, "total_bytes");
-	double eval = number_at(d, "eval_files");
-	const char *format = text_at(d, "format");
+	const struct part *d = record_part(r, F_RUN_DATASET);
+	double files = figure(d, F_DATASET_TRAIN_FILES), bytes = figure(d, F_DATASET_TOTAL);
+	double eval = figure(d, F_DATASET_EVAL_FILES);
+	const char *format = figure_text(d, F_DATASET_FORMAT);
 	char text[200], size[32] = "";
 
 	if (isfinite(files)) {
@@ -424,9 +412,12 @@ static void put_dataset(json_t *o, const struct run_record *r)
 
 static void put_origin(json_t *o, const struct run_record *r)
 {
-	const char *version = text_at(r->result, "version");
-	const char *workload = text_at(r->result, "workload");
-	const json_t *measured = json_object_get(r->result, "measured");
+	const struct part *whole = part_whole(r->result);
+	const char *version = figure_text(whole, F_RUN_VERSION);
+	const char *workload = figure_text(whole, F_RUN_WORKLOAD);
+	const char *status = figure_text(whole, F_RUN_STATUS);
+	const char *reason = figure_text(whole, F_RUN_REASON);
+	const json_t *measured = figure_json(whole, F_RUN_MEASURED);
 
 	json_put_text(o, "workload", workload ? workload : r->model);
 	if (r->ours && version) {
@@ -438,10 +429,10 @@ static void put_origin(json_t *o, const struct run_record *r)
 	}
 	if (json_is_object(measured))
 		json_put(o, "measured", json_deep_copy(measured));
-	if (text_at(r->result, "status"))
-		json_put_text(o, "status", text_at(r->result, "status"));
-	if (text_at(r->result, "reason"))
-		json_put_text(o, "reason", text_at(r->result, "reason"));
+	if (status)
+		json_put_text(o, "status", status);
+	if (reason)
+		json_put_text(o, "reason", reason);
 	if (r->has_workload && r->workload.run.note)
 		json_put_text(o, "note", r->workload.run.note);
 	put_storage(o, r);
@@ -459,19 +450,19 @@ static void put_origin(json_t *o, const struct run_record *r)
 
 static void put_passed(json_t *o, const struct run_record *r)
 {
-	const json_t *verdicts = json_object_get(r->result, "verdicts");
+	const struct part *verdicts = record_part(r, F_RUN_VERDICTS);
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < json_array_size(verdicts); i++) {
-		const json_t *v = json_array_get(verdicts, i);
-		const char *level = text_at(v, "level");
+	for (size_t i = 0; i < part_count(verdicts); i++) {
+		const struct part *v = part_at(verdicts, i);
+		const char *level = figure_text(v, F_VERDICT_LEVEL);
 		json_t *one;
 
 		if (!level || strcmp(level, "pass") != 0)
 			continue;
 		one = json_object();
-		json_put_text(one, "check", text_at(v, "check"));
-		json_put_text(one, "text", text_at(v, "text"));
+		json_put_text(one, "check", figure_text(v, F_VERDICT_CHECK));
+		json_put_text(one, "text", figure_text(v, F_VERDICT_SAID));
 		json_array_append_new(list, one);
 	}
 	json_put(o, "passed", list);
@@ -509,21 +500,20 @@ static json_t *need_by_workload(const struct run_record *r)
 
 static void put_need(json_t *o, const struct run_record *r)
 {
-	const json_t *n = json_object_get(r->result, "need");
-	const json_t *supply = json_object_get(n, "supply");
+	const struct part *n = record_part(r, F_RUN_NEED), *supply = part(n, F_NEED_SUPPLY);
 	json_t *one;
 
-	if (!json_is_object(n)) {
+	if (!n) {
 		if (r->has_workload && r->trained)
 			json_put(o, "need", need_by_workload(r));
 		return;
 	}
 	one = json_object();
-	json_put_bool(one, "known", isfinite(number_at(n, "samples_per_s")));
-	json_put_text(one, "why", text_at(n, "missing_because"));
-	json_put_text(one, "text", text_at(n, "text"));
-	json_put_real(one, "fed", number_at(supply, "accelerators_fed"));
-	json_put_text(one, "of", text_at(supply, "of"));
+	json_put_bool(one, "known", isfinite(figure(n, F_NEED_SAMPLES)));
+	json_put_text(one, "why", figure_text(n, F_NEED_MISSING));
+	json_put_text(one, "text", figure_text(n, F_NEED_SAID));
+	json_put_real(one, "fed", figure(supply, F_SUPPLY_FED));
+	json_put_text(one, "of", figure_text(supply, F_SUPPLY_OF));
 	json_put(o, "need", one);
 }
 
@@ -531,20 +521,20 @@ static void put_need(json_t *o, const struct run_record *r)
 
 static void put_checkpoints(json_t *o, const struct run_record *r)
 {
-	const json_t *c = json_object_get(r->result, "checkpoint");
+	const struct part *c = record_part(r, F_RUN_CHECKPOINT);
 	json_t *list = json_array();
 
 	for (int load = 0; load < 2; load++) {
-		const json_t *s = json_object_get(c, load ? "load" : "save");
+		const struct part *s = part(c, load ? F_CHECKPOINT_LOAD : F_CHECKPOINT_SAVE);
 		json_t *one;
 
-		if (!(number_at(s, "count") > 0))
+		if (!(figure(s, F_SAVES_COUNT) > 0))
 			continue;
 		one = json_object();
 		json_put_bool(one, "load", load);
-		json_put_real(one, "count", number_at(s, "count"));
-		json_put_real(one, "seconds", number_at(s, "duration_mean_s"));
-		json_put_real(one, "rate", number_at(s, "throughput_mean_bytes_per_s"));
+		json_put_real(one, "count", figure(s, F_SAVES_COUNT));
+		json_put_real(one, "seconds", figure(s, F_SAVES_MEAN));
+		json_put_real(one, "rate", figure(s, F_SAVES_RATE));
 		json_array_append_new(list, one);
 	}
 	json_put(o, "checkpoints", list);
@@ -552,29 +542,29 @@ static void put_checkpoints(json_t *o, const struct run_record *r)
 
 static void put_generation(json_t *o, const struct run_record *r)
 {
-	const json_t *g = json_object_get(r->result, "generation");
+	const struct part *g = record_part(r, F_RUN_GENERATION);
 	json_t *one;
 
-	if (!json_is_object(g))
+	if (!g)
 		return;
 	one = json_object();
-	json_put_real(one, "files", number_at(g, "files_written"));
-	json_put_real(one, "bytes", number_at(g, "written_bytes"));
-	json_put_real(one, "seconds", number_at(g, "wall_s"));
+	json_put_real(one, "files", figure(g, F_GENERATION_FILES));
+	json_put_real(one, "bytes", figure(g, F_GENERATION_BYTES));
+	json_put_real(one, "seconds", figure(g, F_GENERATION_WALL));
 	json_put(o, "generation", one);
 }
 
 static void put_phases(json_t *o, const struct run_record *r)
 {
-	const json_t *training = json_object_get(r->result, "training");
+	const struct part *training = record_part(r, F_RUN_TRAINING);
+	const struct part *evaluation = record_part(r, F_RUN_EVALUATION);
 
-	json_put_real(o, "epochs_done", number_at(training, "epochs_done"));
-	json_put_real(o, "epochs_planned", number_at(training, "epochs_planned"));
-	json_put_real(o, "payload_rate", number_at(training, "payload_rate_mean_bytes_per_s"));
+	json_put_real(o, "epochs_done", figure(training, F_TRAINING_EPOCHS_DONE));
+	json_put_real(o, "epochs_planned", figure(training, F_TRAINING_EPOCHS_PLANNED));
+	json_put_real(o, "payload_rate", figure(training, F_TRAINING_PAYLOAD_RATE_MEAN));
 	json_put_real(o, "files_rate", record_returned_rate(r));
 	json_put_real(o, "eval_au", r->eval_au.mean);
-	json_put_real(o, "eval_whole_au",
-		      number_at(json_object_get(r->result, "evaluation"), "whole_au_mean_percent"));
+	json_put_real(o, "eval_whole_au", figure(evaluation, F_EVALUATION_WHOLE_AU));
 	json_put_real(o, "eval_throughput", r->eval_throughput.mean);
 	put_checkpoints(o, r);
 	put_generation(o, r);
@@ -582,7 +572,7 @@ static void put_phases(json_t *o, const struct run_record *r)
 
 json_t *run_data(const struct run_record *r, bool brief)
 {
-	const json_t *ledger = json_object_get(r->result, "ledger");
+	const json_t *ledger = figure_json(part_whole(r->result), F_RUN_LEDGER);
 	json_t *o = json_object();
 
 	json_put_text(o, "name", r->name);

@@ -24,15 +24,13 @@ static int by_record(const void *a, const void *b)
 
 /* What its measures show by today's rules; of a result without them, what the run said of itself.
  */
-static void copy_verdicts(struct audit *a, size_t i, const json_t *result)
+static void copy_verdicts(struct audit *a, size_t i, const struct part *list)
 {
-	const json_t *list = json_object_get(result, "verdicts");
-
-	for (size_t k = 0; k < json_array_size(list); k++) {
-		const json_t *v = json_array_get(list, k);
-		const char *check = json_string_value(json_object_get(v, "check"));
-		const char *level = json_string_value(json_object_get(v, "level"));
-		const char *text = json_string_value(json_object_get(v, "text"));
+	for (size_t k = 0; k < part_count(list); k++) {
+		const struct part *v = part_at(list, k);
+		const char *check = figure_text(v, F_VERDICT_CHECK);
+		const char *level = figure_text(v, F_VERDICT_LEVEL);
+		const char *text = figure_text(v, F_VERDICT_SAID);
 		const struct verdict_ops *row;
 		struct finding *f;
 
@@ -109,7 +107,9 @@ static void check_record(struct audit *a, size_t i)
 	report_missing_files(a, i);
 	again = derive_again(a, i);
 	if (a->record[i].ours)
-		copy_verdicts(a, i, again ? again : a->record[i].result);
+		copy_verdicts(
+			a, i,
+			part(part_whole(again ? again : a->record[i].result), F_RUN_VERDICTS));
 	json_decref(again);
 	for (size_t k = 0; k < sizeof(checks) / sizeof(checks[0]); k++)
 		checks[k](a, i);

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/transfer.h"
+#include "result/fields.h"
 #include "result/measures.h"
 #include "result/seal.h"
 
@@ -118,12 +119,14 @@ bool author_is_us(const char *folder)
 
 bool author_of_result(const json_t *result)
 {
-	static const char *const keys[] = {"program", "run_id", "integrity", "configuration"};
-	const char *program = json_string_value(json_object_get(result, "program"));
+	static const enum field keys[] = {F_RUN_PROGRAM, F_RUN_ID, F_RUN_INTEGRITY,
+					  F_RUN_CONFIGURATION};
+	const struct part *whole = part_whole(result);
+	const char *program = figure_text(whole, F_RUN_PROGRAM);
 	size_t known = 0;
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		known += json_object_get(result, keys[i]) != NULL;
+		known += figure_json(whole, keys[i]) != NULL;
 	/* a changed byte of the name does not make it another program's */
 	return (program && strcmp(program, "stoker") == 0) || known >= 2;
 }

@@ -75,14 +75,14 @@ static const struct setting *find_setting(const struct configuration *s, const c
 	return NULL;
 }
 
-static json_t *recorded(const struct run_record *r)
+static const json_t *recorded(const struct run_record *r)
 {
-	return json_object_get(r->result, "configuration");
+	return figure_json(part_whole(r->result), F_RUN_CONFIGURATION);
 }
 
 static char *value_text(const json_t *entry)
 {
-	const json_t *v = json_object_get(entry, "value");
+	const json_t *v = figure_json(part_whole(entry), F_CONFIGURED_VALUE);
 	char *dump, *text;
 
 	if (!v || json_is_string(v))
@@ -160,12 +160,12 @@ static void add_leaves(struct configuration *s, const struct node *map, const ch
 	}
 }
 
-static void add_extras(struct configuration *s, json_t *all)
+static void add_extras(struct configuration *s, const json_t *all)
 {
 	const char *key;
 	json_t *entry;
 
-	json_object_foreach(all, key, entry)
+	json_object_foreach((json_t *)(uintptr_t)all, key, entry)
 	{
 		const struct opt *row = workload_key_row(key);
 		char *value;
@@ -182,7 +182,7 @@ struct configuration *configuration_find(const struct run_record *r)
 {
 	struct configuration *s = xcalloc(1, sizeof(*s));
 	const struct node *sections = node_get(r->config, "workload");
-	json_t *all = recorded(r);
+	const json_t *all = recorded(r);
 
 	s->recorded = all != NULL;
 	s->read = s->complete = r->has_workload;

@@ -221,8 +221,7 @@ bool derive_has_null(const json_t *list)
 
 bool derive_as_dlio(const struct run_record *r)
 {
-	const char *definition =
-		derive_string(json_object_get(r->result, "training"), "definition");
+	const char *definition = figure_text(record_part(r, F_RUN_TRAINING), F_TRAINING_DEFINITION);
 
 	return !r->ours || (r->has_workload && r->workload.compat.dlio) ||
 	       (definition && strcmp(definition, "stoker") != 0);
@@ -230,9 +229,8 @@ bool derive_as_dlio(const struct run_record *r)
 
 size_t derive_epochs(const struct run_record *r)
 {
-	double stated =
-		r->ours ? derive_number(json_object_get(r->result, "training"), "epochs_done")
-			: derive_number(r->summary, "epochs");
+	double stated = r->ours ? figure(record_part(r, F_RUN_TRAINING), F_TRAINING_EPOCHS_DONE)
+				: derive_number(r->summary, "epochs");
 	size_t least = SIZE_MAX;
 
 	for (uint32_t k = 0; k < r->ranks; k++)
@@ -245,9 +243,7 @@ size_t derive_epochs(const struct run_record *r)
 
 static bool derive_is_lost(const struct run_record *r, uint32_t rank)
 {
-	const json_t *one = json_array_get(json_object_get(r->result, "ranks"), rank);
-
-	return json_is_true(json_object_get(one, "lost"));
+	return figure_flag(part_at(record_part(r, F_RUN_RANKS), rank), F_RANK_LOST);
 }
 
 bool derive_all_ranks(const struct run_record *r)
@@ -297,7 +293,7 @@ uint64_t derive_total_steps(const struct run_record *r, uint32_t rank, size_t ep
 	}
 	if (eval)
 		return ep->eval.computes;
-	planned = derive_number(json_object_get(r->result, "training"), "steps_per_epoch");
+	planned = figure(record_part(r, F_RUN_TRAINING), F_TRAINING_STEPS_PER_EPOCH);
 	return w->train.total_training_steps > 0 || !(planned >= 0) ? steps : whole_steps(planned);
 }
 

@@ -125,8 +125,8 @@ static void compare(struct place *at, const json_t *stated, const json_t *made)
 
 static bool is_this_build(const struct run_record *r)
 {
-	const char *build = derive_string(
-		json_object_get(json_object_get(r->result, "environment"), "versions"), "build");
+	const char *build = figure_text(
+		part(record_part(r, F_RUN_ENVIRONMENT), F_ENVIRONMENT_VERSIONS), F_VERSIONS_BUILD);
 
 	return build && strcmp(build, build_id) == 0;
 }
@@ -248,7 +248,7 @@ static void say_no_measures(struct audit *a, size_t i, const struct err *e)
 	const struct run_record *r = &a->record[i];
 	struct derive d;
 
-	if (derive_number(r->result, "schema") >= SCHEMA_OF_MEASURES) {
+	if (figure(part_whole(r->result), F_RUN_SCHEMA) >= SCHEMA_OF_MEASURES) {
 		struct finding *f = audit_add(a, i, "figures", AUDIT_FAIL);
 
 		f->damage = true;
@@ -301,7 +301,7 @@ void audit_basis(struct run_record *r, struct basis *out)
 	struct again g = {0};
 	struct err e = {0};
 
-	if (!r->ours || derive_number(r->result, "schema") < SCHEMA_OF_MEASURES) {
+	if (!r->ours || figure(part_whole(r->result), F_RUN_SCHEMA) < SCHEMA_OF_MEASURES) {
 		json_basis_of_schema_1(r->result, out);
 		return;
 	}

@@ -140,9 +140,9 @@ static void check_others(struct derive *d, const struct run_record *r, const jso
 void derive_digests(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
-	json_t *integrity = json_object_get(r->result, "integrity");
-	json_t *files = json_object_get(integrity, "files"), *one;
-	json_t *left_out = json_object_get(integrity, "not_digested");
+	json_t *integrity = json_object_get(r->result, field_key(F_RUN_INTEGRITY));
+	json_t *files = json_object_get(integrity, field_key(F_INTEGRITY_FILES)), *one;
+	json_t *left_out = json_object_get(integrity, field_key(F_INTEGRITY_LEFT_OUT));
 	bool damage = false;
 	struct derive d;
 	const char *name;
@@ -153,7 +153,7 @@ void derive_digests(struct audit *a, size_t i)
 			 "the SHA-256 of each file in result.json, and its own");
 	if (!integrity) {
 		/* runs have a number since there are digests */
-		if (derive_string(r->result, "run_id"))
+		if (figure_text(part_whole(r->result), F_RUN_ID))
 			derive_holds(&d, false,
 				     "result.json has a run_id, but no digests (integrity): they "
 				     "were removed.");

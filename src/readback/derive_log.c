@@ -96,20 +96,20 @@ static void check_block(const struct lines *l, const char *line)
 /* "Finished saving checkpoint 1 for epoch 5 in 0.0081 s; Throughput: 0.0012 GB/s": of rank 0. */
 static void check_checkpoint(const struct lines *l, const char *line)
 {
-	const json_t *all = json_object_get(l->r->result, "checkpoint");
+	const struct part *all = record_part(l->r, F_RUN_CHECKPOINT);
 	bool load = strncmp(line, "loading", 7) == 0;
-	const json_t *each = json_object_get(json_object_get(all, load ? "load" : "save"), "each");
+	const struct part *each =
+		part(part(all, load ? F_CHECKPOINT_LOAD : F_CHECKPOINT_SAVE), F_SAVES_EACH);
 	unsigned number, epoch;
 	double took;
 
 	if (sscanf(line, "%*s checkpoint %u for epoch %u in %lf s", &number, &epoch, &took) != 3)
 		return;
-	for (size_t i = 0; i < json_array_size(each); i++) {
-		const json_t *one = json_array_get(each, i);
+	for (size_t i = 0; i < part_count(each); i++) {
+		const struct part *one = part_at(each, i);
 
-		if (derive_number(one, "epoch") == epoch && derive_number(one, "number") == number)
-			derive_near(l->d, took, derive_number(one, "duration_rank_0_s"), FOUR,
-				    "result.json",
+		if (figure(one, F_SAVED_EPOCH) == epoch && figure(one, F_SAVED_NUMBER) == number)
+			derive_near(l->d, took, figure(one, F_SAVED_RANK_0), FOUR, "result.json",
 				    "the duration (s) of %s checkpoint %u of epoch %u in the log",
 				    load ? "loading" : "saving", number, epoch);
 	}

@@ -234,8 +234,7 @@ static bool derives_to(const struct run_record *r, const struct opt *row, const 
 static void check_key(struct derive *d, const struct run_record *r, const char *key,
 		      const struct node *v)
 {
-	const json_t *stated = json_object_get(
-		json_object_get(json_object_get(r->result, "configuration"), key), "value");
+	const json_t *stated = record_configured(r, key, F_CONFIGURED_VALUE);
 	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
 	char ours[64], theirs[64];
 
@@ -244,7 +243,7 @@ static void check_key(struct derive *d, const struct run_record *r, const char *
 	if (json_is_boolean(stated) && v->kind == NODE_BOOL) {
 		/* with too few files for a step of evaluation, a run turns it off and warns */
 		if (strcmp(key, "workflow.evaluation") == 0 && v->b &&
-		    json_array_size(json_object_get(r->result, "warnings")))
+		    part_count(record_part(r, F_RUN_WARNINGS)))
 			return;
 		derive_text(d, json_is_true(stated) ? "true" : "false", v->b ? "true" : "false",
 			    ".hydra/config.yaml", "result.json configuration, %.60s,", key);
@@ -304,7 +303,7 @@ static void check_counts(struct derive *d, const struct run_record *r)
 
 static void check_overrides(struct derive *d, const struct run_record *r)
 {
-	const json_t *list = json_object_get(r->result, "overrides");
+	const json_t *list = figure_json(part_whole(r->result), F_RUN_OVERRIDES);
 
 	if (!list || !r->config)
 		return;
@@ -319,32 +318,32 @@ static void check_overrides(struct derive *d, const struct run_record *r)
 /* What result.json and summary.json both say of the run and its host. */
 static void check_result(struct derive *d, const struct run_record *r)
 {
-	const json_t *environment = json_object_get(r->result, "environment");
+	const struct part *whole = part_whole(r->result);
+	const struct part *environment = part(whole, F_RUN_ENVIRONMENT);
+	const struct part *versions = part(environment, F_ENVIRONMENT_VERSIONS);
 	const json_t *memory = json_object_get(r->summary, "host_memory_GB");
-	const json_t *versions = json_object_get(environment, "versions");
+	const json_t *host = json_object_get(r->summary, "host_meminfo");
+	const json_t *meminfo = figure_json(environment, F_ENVIRONMENT_MEMINFO);
+	double wall = figure(whole, F_RUN_WALL);
 
-	derive_equal(d, derive_number(r->result, "accelerators"), r->ranks, "summary.json",
+	derive_equal(d, figure(whole, F_RUN_ACCELERATORS), r->ranks, "summary.json",
 		     "result.json accelerators");
-	derive_text(d, derive_string(environment, "hostname"), r->hostname, "summary.json",
-		    "result.json environment.hostname");
-	derive_text(d, derive_string(versions, "stoker"), derive_string(r->result, "version"),
+	derive_text(d, figure_text(environment, F_ENVIRONMENT_HOSTNAME), r->hostname,
+		    "summary.json", "result.json environment.hostname");
+	derive_text(d, figure_text(versions, F_VERSIONS_STOKER), figure_text(whole, F_RUN_VERSION),
 		    "result.json version", "result.json environment.versions.stoker");
-	derive_text(d, derive_string(r->result, "start"), derive_string(r->summary, "start"),
+	derive_text(d, figure_text(whole, F_RUN_START), derive_string(r->summary, "start"),
 		    "summary.json", "result.json start");
-	derive_text(d, derive_string(r->result, "end"), derive_string(r->summary, "end"),
+	derive_text(d, figure_text(whole, F_RUN_END), derive_string(r->summary, "end"),
 		    "summary.json", "result.json end");
-	if (fabs(fabs(derive_number(r->result, "wall_s") - (r->end_s - r->begin_s)) - HOUR) > 60)
-		derive_near(d, derive_number(r->result, "wall_s"), r->end_s - r->begin_s, 1e-5,
-			    "start and end of summary.json", "result.json wall_s");
+	if (fabs(fabs(wall - (r->end_s - r->begin_s)) - HOUR) > 60)
+		derive_near(d, wall, r->end_s - r->begin_s, 1e-5, "start and end of summary.json",
+			    "result.json wall_s");
 	if (json_array_size(memory))
-		derive_near(d, derive_number(environment, "memory_bytes"),
+		derive_near(d, figure(environment, F_ENVIRONMENT_MEMORY),
 			    json_number_value(json_array_get(memory, 0)) * 0x1p30, 65536,
 			    "summary.json", "result.json environment.memory_bytes");
-	derive_holds(d,
-		     json_equal(json_object_get(environment, "meminfo"),
-				json_object_get(r->summary, "host_meminfo")) ||
-			     !json_object_get(environment, "meminfo") ||
-			     !json_object_get(r->summary, "host_meminfo"),
+	derive_holds(d, !meminfo || !host || json_equal(meminfo, host),
 		     "result.json environment.meminfo and summary.json host_meminfo differ: they "
 		     "are not of one run.");
 }

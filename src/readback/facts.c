@@ -14,17 +14,18 @@ static const double SHARE_SEEN = 0.01; /* fetched, from which on the system coun
  * finer. */
 #define WAITS_ENOUGH 6u
 
-static double number_at(const json_t *o, const char *key)
+/* 0 where there is none. */
+static double number_at(const struct part *of, enum field id)
 {
-	const json_t *v = json_object_get(o, key);
+	double v = figure(of, id);
 
-	return json_is_number(v) ? json_number_value(v) : 0;
+	return isnan(v) ? 0 : v;
 }
 
 /* NULL where there is no text. */
-static char *text_copy(const json_t *o, const char *key)
+static char *text_copy(const struct part *of, enum field id)
 {
-	const char *s = json_string_value(json_object_get(o, key));
+	const char *s = figure_text(of, id);
 
 	return s ? xstrdup(s) : NULL;
 }
@@ -34,8 +35,8 @@ static char *text_copy(const json_t *o, const char *key)
 static bool in_memory(const struct run_record *r)
 {
 	static const char *const systems[] = {"tmpfs", "ramfs", "hugetlbfs"};
-	const char *fs = json_string_value(
-		json_object_get(json_object_get(r->result, "storage_path"), "file_system"));
+	const char *fs =
+		figure_text(record_part(r, F_RUN_STORAGE_PATH), F_STORAGE_PATH_FILE_SYSTEM);
 
 	for (size_t i = 0; fs && i < sizeof(systems) / sizeof(systems[0]); i++)
 		if (strcmp(fs, systems[i]) == 0)
@@ -46,17 +47,17 @@ static bool in_memory(const struct run_record *r)
 
 static double cached_share(const struct run_record *r)
 {
-	const json_t *epochs = json_object_get(json_object_get(r->result, "training"), "epochs");
+	const struct part *epochs = part(record_part(r, F_RUN_TRAINING), F_TRAINING_EPOCHS);
 	double fetched = 0, returned = 0, cached = 0, looked = 0;
 
-	for (size_t i = 0; i < json_array_size(epochs); i++) {
-		const json_t *ep = json_array_get(epochs, i);
-		const json_t *cache = json_object_get(ep, "page_cache");
+	for (size_t i = 0; i < part_count(epochs); i++) {
+		const struct part *ep = part_at(epochs, i);
+		const struct part *cache = part(ep, F_EPOCH_PAGE_CACHE);
 
-		fetched += number_at(json_object_get(ep, "process_io"), "device_read_bytes");
-		returned += number_at(ep, "returned_bytes");
-		cached += number_at(cache, "cached_at_start_bytes");
-		looked += number_at(cache, "bytes_looked_at");
+		fetched += number_at(part(ep, F_EPOCH_PROCESS_IO), F_PROCESS_IO_DEVICE_READ);
+		returned += number_at(ep, F_EPOCH_RETURNED);
+		cached += number_at(cache, F_PAGE_CACHE_START);
+		looked += number_at(cache, F_PAGE_CACHE_BYTES);
 	}
 	if (returned > 0 && fetched > SHARE_SEEN * returned)
 		return fmax(0, 1 - fetched / returned);
@@ -68,8 +69,8 @@ static double cached_share(const struct run_record *r)
 /* "/mnt/nfs"; NULL: not known, or no file system is read. */
 static char *mount_of(const struct run_record *r)
 {
-	const char *text = json_string_value(
-		json_object_get(json_object_get(r->result, "system"), "data file system"));
+	const char *text = json_string_value(json_object_get(
+		figure_json(part_whole(r->result), F_RUN_SYSTEM), "data file system"));
 	const char *on = text ? strstr(text, " on /") : NULL;
 
 	if (!on || !r->has_workload ||
@@ -82,11 +83,11 @@ static char *mount_of(const struct run_record *r)
 
 static void find_claim(struct record_facts *f, const struct run_record *r)
 {
-	const json_t *measured = json_object_get(r->result, "measured");
-	const json_t *taken = json_object_get(measured, "taken");
+	const struct part *measured = record_part(r, F_RUN_MEASURED);
+	const json_t *taken = figure_json(measured, F_MEASURED_TAKEN);
 
-	f->claim_storage = text_copy(measured, "storage");
-	f->claim_text = text_copy(measured, "text");
+	f->claim_storage = text_copy(measured, F_MEASURED_STORAGE);
+	f->claim_text = text_copy(measured, F_MEASURED_SAID);
 	for (size_t i = 0; i < json_array_size(taken); i++) {
 		const char *one = json_string_value(json_array_get(taken, i));
 
@@ -97,13 +98,13 @@ static void find_claim(struct record_facts *f, const struct run_record *r)
 /* Its text where its level is bad; NULL. */
 static char *bad_verdict(const struct run_record *r, const char *check)
 {
-	const json_t *list = json_object_get(r->result, "verdicts");
+	const struct part *list = record_part(r, F_RUN_VERDICTS);
 
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		const json_t *v = json_array_get(list, i);
-		const char *name = json_string_value(json_object_get(v, "check"));
-		const char *level = json_string_value(json_object_get(v, "level"));
-		const char *text = json_string_value(json_object_get(v, "text"));
+	for (size_t i = 0; i < part_count(list); i++) {
+		const struct part *v = part_at(list, i);
+		const char *name = figure_text(v, F_VERDICT_CHECK);
+		const char *level = figure_text(v, F_VERDICT_LEVEL);
+		const char *text = figure_text(v, F_VERDICT_SAID);
 
 		if (name && level && strcmp(name, check) == 0 &&
 		    (strcmp(level, "fail") == 0 || strcmp(level, "warn") == 0))
@@ -114,11 +115,11 @@ static char *bad_verdict(const struct run_record *r, const char *check)
 
 static char *build_of(const struct run_record *r)
 {
-	const json_t *versions =
-		json_object_get(json_object_get(r->result, "environment"), "versions");
-	char *build = text_copy(versions, "build");
+	const struct part *versions =
+		part(record_part(r, F_RUN_ENVIRONMENT), F_ENVIRONMENT_VERSIONS);
+	char *build = text_copy(versions, F_VERSIONS_BUILD);
 
-	return build ? build : text_copy(versions, "stoker");
+	return build ? build : text_copy(versions, F_VERSIONS_STOKER);
 }
 
 /* ---- one run, or a copy of it ---- */
@@ -158,22 +159,23 @@ static void digest_waits(const struct run_record *r, char hex[SHA256_HEX])
 void facts_find(struct record_facts *f, const struct run_record *r)
 {
 	const struct workload *w = &r->workload;
-	const json_t *training = json_object_get(r->result, "training");
+	const struct part *whole = part_whole(r->result);
+	const struct part *epochs = part(part(whole, F_RUN_TRAINING), F_TRAINING_EPOCHS);
 	const char *folder = r->has_workload ? w->dataset.data_folder : NULL;
 
 	*f = (struct record_facts){0};
 	measures_find(f, r);
 	steady_au_find(r, &f->steady);
-	f->run_id = text_copy(r->result, "run_id");
-	f->status = text_copy(r->result, "status");
+	f->run_id = text_copy(whole, F_RUN_ID);
+	f->status = text_copy(whole, F_RUN_STATUS);
 	f->build = build_of(r);
 	find_claim(f, r);
 	f->unsteady = bad_verdict(r, "steady");
 	f->in_memory = in_memory(r);
 	f->mount = mount_of(r);
 	f->cached_share = cached_share(r);
-	f->samples = number_at(json_array_get(json_object_get(training, "epochs"), 0), "samples");
-	f->data_bytes = number_at(json_object_get(r->result, "dataset"), "total_bytes");
+	f->samples = number_at(part_at(epochs, 0), F_EPOCH_SAMPLES);
+	f->data_bytes = number_at(part(whole, F_RUN_DATASET), F_DATASET_TOTAL);
 	digest_waits(r, f->waits);
 	f->data_folder = xstrdup(folder ? folder : "");
 	if (!r->has_workload)

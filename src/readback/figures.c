@@ -9,25 +9,6 @@
 #include "readback/record.h"
 #include "result/json_limit.h"
 
-static double number(const json_t *o, const char *key)
-{
-	const json_t *v = json_object_get(o, key);
-
-	return json_is_number(v) ? json_number_value(v) : NAN;
-}
-
-static const json_t *part(const json_t *o, const char *outer, const char *inner)
-{
-	return json_object_get(json_object_get(o, outer), inner);
-}
-
-static void take_text(const json_t *o, const char *key, char *out, size_t size)
-{
-	const char *s = json_string_value(json_object_get(o, key));
-
-	snprintf(out, size, "%s", s ? s : "");
-}
-
 /* A share of which the largest is wanted. */
 static void raise(double *to, double share)
 {
@@ -35,69 +16,67 @@ static void raise(double *to, double share)
 		*to = fmin(1, share);
 }
 
-static void take_epochs(struct run_figures *f, const json_t *training, double hosts)
+static void take_epochs(struct run_figures *f, const struct part *training, double hosts)
 {
-	const json_t *epochs = json_object_get(training, "epochs"), *epoch;
-	const json_t *cache = json_object_get(json_array_get(epochs, 0), "page_cache");
-	size_t i;
+	const struct part *epochs = part(training, F_TRAINING_EPOCHS);
+	const struct part *cache = part(part_at(epochs, 0), F_EPOCH_PAGE_CACHE);
 
-	f->cached_first = number(cache, "cached_at_start_bytes") / number(cache, "bytes_looked_at");
+	f->cached_first = figure(cache, F_PAGE_CACHE_START) / figure(cache, F_PAGE_CACHE_BYTES);
 	f->samples = f->epochs_s = 0;
-	json_array_foreach(epochs, i, epoch)
-	{
-		const json_t *p = json_object_get(epoch, "processors");
-		double all = number(p, "allowed") * number(epoch, "wall_s");
+	for (size_t i = 0; i < part_count(epochs); i++) {
+		const struct part *epoch = part_at(epochs, i);
+		const struct part *p = part(epoch, F_EPOCH_PROCESSORS);
+		double wall = figure(epoch, F_EPOCH_WALL);
+		double all = figure(p, F_PROCESSORS_ALLOWED) * wall;
 
-		f->samples += number(epoch, "samples");
-		f->epochs_s += number(epoch, "wall_s");
-		raise(&f->client_busy, number(p, "busy_s") / all);
-		raise(&f->run_busy, number(epoch, "cpu_s") / all / hosts);
+		f->samples += figure(epoch, F_EPOCH_SAMPLES);
+		f->epochs_s += wall;
+		raise(&f->client_busy, figure(p, F_PROCESSORS_BUSY) / all);
+		raise(&f->run_busy, figure(epoch, F_EPOCH_CPU) / all / hosts);
 	}
 }
 
-static double ledger_bytes(const json_t *result, const char *key)
+static double ledger_bytes(const struct run_record *r, enum ledger_key key)
 {
-	const json_t *line;
-	size_t i;
+	const struct part *lines = record_part(r, F_RUN_LEDGER);
 
-	json_array_foreach(json_object_get(result, "ledger"), i, line)
-	{
-		const char *name = json_string_value(json_object_get(line, "key"));
+	for (size_t i = 0; i < part_count(lines); i++) {
+		const struct part *line = part_at(lines, i);
+		const char *name = figure_text(line, F_LEDGER_KEY);
 
-		if (name && strcmp(name, key) == 0)
-			return number(line, "bytes");
+		if (name && strcmp(name, ledger_keys[key]) == 0)
+			return figure(line, F_LEDGER_BYTES);
 	}
 	return NAN;
 }
 
-static void take_training(struct run_figures *f, const json_t *training)
+static double requests(const struct part *training, enum io_kind kind)
 {
-	const json_t *read = json_object_get(training, "reading");
-	const json_t *io = json_object_get(training, "io");
-
-	f->whole_au = number(training, "whole_run_au_percent");
-	f->whole_rate = number(training, "whole_run_samples_per_s");
-	f->returned_bytes = number(training, "returned_bytes");
-	f->opens = number(json_object_get(io, "open"), "requests");
-	f->requests = number(json_object_get(io, "metadata"), "requests") +
-		      number(json_object_get(io, "data"), "requests");
-	f->busy_s = number(read, "busy_s");
-	f->batches = number(read, "batches");
-	f->later_busy_s = number(read, "later_busy_s");
-	f->later_batches = number(read, "later_batches");
-	f->no_processor =
-		number(part(training, "decomposition", "critical_path_percent"), "no_processor");
+	return figure(part_named(training, F_TRAINING_IO, kind), F_IO_KIND_REQUESTS);
 }
 
-static void take_verdicts(struct run_figures *f, const json_t *result)
+static void take_training(struct run_figures *f, const struct part *training)
 {
-	const json_t *v;
-	size_t i;
+	const struct part *read = part(training, F_TRAINING_READING);
 
-	json_array_foreach(json_object_get(result, "verdicts"), i, v)
-	{
-		const char *check = json_string_value(json_object_get(v, "check"));
-		const char *level = json_string_value(json_object_get(v, "level"));
+	f->whole_au = figure(training, F_TRAINING_WHOLE_AU);
+	f->whole_rate = figure(training, F_TRAINING_WHOLE_RATE);
+	f->returned_bytes = figure(training, F_TRAINING_RETURNED);
+	f->opens = requests(training, IO_OPEN);
+	f->requests = requests(training, IO_META) + requests(training, IO_DATA);
+	f->busy_s = figure(read, F_READING_BUSY);
+	f->batches = figure(read, F_READING_BATCHES);
+	f->later_busy_s = figure(read, F_READING_LATER_BUSY);
+	f->later_batches = figure(read, F_READING_LATER_BATCHES);
+	f->no_processor = figure_named(part(training, F_TRAINING_DECOMPOSITION),
+				       F_DECOMPOSITION_CRITICAL_PERCENT, TIME_NO_CPU);
+}
+
+static void take_verdicts(struct run_figures *f, const struct part *verdicts)
+{
+	for (size_t i = 0; i < part_count(verdicts); i++) {
+		const char *check = figure_text(part_at(verdicts, i), F_VERDICT_CHECK);
+		const char *level = figure_text(part_at(verdicts, i), F_VERDICT_LEVEL);
 		const struct verdict_ops *row = check ? verdict_find(check) : NULL;
 
 		if (!row || !level || strcmp(level, "fail") != 0 || row->about == ABOUT_LENGTH)
@@ -107,30 +86,28 @@ static void take_verdicts(struct run_figures *f, const json_t *result)
 	}
 }
 
-static double read_from_cache(const json_t *load)
+static double read_from_cache(const struct part *load)
 {
-	const json_t *one;
+	const struct part *each = part(load, F_SAVES_EACH);
 	double asked = 0, fetched = 0;
-	size_t i;
 
-	json_array_foreach(json_object_get(load, "each"), i, one)
-	{
-		asked += number(one, "tensor_bytes");
-		fetched += number(one, "process_read_bytes");
+	for (size_t i = 0; i < part_count(each); i++) {
+		asked += figure(part_at(each, i), F_SAVED_TENSORS);
+		fetched += figure(part_at(each, i), F_SAVED_PROCESS_READ);
 	}
 	return asked > 0 && isfinite(fetched) ? fmax(0, 1 - fetched / asked) : NAN;
 }
 
-static void take_checkpoints(struct run_figures *f, const json_t *result)
+static void take_checkpoints(struct run_figures *f, const struct part *all)
 {
-	const json_t *save = part(result, "checkpoint", "save");
-	const json_t *load = part(result, "checkpoint", "load");
+	const struct part *save = part(all, F_CHECKPOINT_SAVE);
+	const struct part *load = part(all, F_CHECKPOINT_LOAD);
 
-	f->checkpoint_bytes = number(json_object_get(result, "checkpoint"), "total_bytes");
-	f->write_s = number(save, "duration_mean_s");
-	f->write_rate = number(save, "throughput_mean_bytes_per_s");
-	f->read_s = number(load, "duration_mean_s");
-	f->read_rate = number(load, "throughput_mean_bytes_per_s");
+	f->checkpoint_bytes = figure(all, F_CHECKPOINT_TOTAL);
+	f->write_s = figure(save, F_SAVES_MEAN);
+	f->write_rate = figure(save, F_SAVES_RATE);
+	f->read_s = figure(load, F_SAVES_MEAN);
+	f->read_rate = figure(load, F_SAVES_RATE);
 	f->read_cached = read_from_cache(load);
 }
 
@@ -143,21 +120,22 @@ static void take_words(const json_t *limit, struct run_figures *f)
 
 void figures_find(struct run_figures *f, const struct run_record *r)
 {
-	const json_t *training = json_object_get(r->result, "training");
-	const json_t *limit = json_object_get(r->result, "limit");
+	const struct part *training = record_part(r, F_RUN_TRAINING);
+	const struct part *whole = part_whole(r->result);
+	const struct part *limit = part(whole, F_RUN_LIMIT);
+	const char *storage = figure_text(part(whole, F_RUN_MEASURED), F_MEASURED_STORAGE);
 
-	*f = (struct run_figures){.wall_s = number(r->result, "wall_s"),
+	*f = (struct run_figures){.wall_s = figure(whole, F_RUN_WALL),
 				  .client_busy = NAN,
 				  .run_busy = NAN,
-				  .fetched_bytes = ledger_bytes(r->result, "process_fetched"),
-				  .device_bytes = ledger_bytes(r->result, "device")};
+				  .fetched_bytes = ledger_bytes(r, LEDGER_CHARGED),
+				  .device_bytes = ledger_bytes(r, LEDGER_DEVICE)};
 	take_training(f, training);
 	take_epochs(f, training, r->hosts ? r->hosts : 1);
-	take_verdicts(f, r->result);
-	take_checkpoints(f, r->result);
-	take_text(json_object_get(r->result, "measured"), "storage", f->storage,
-		  sizeof(f->storage));
+	take_verdicts(f, record_part(r, F_RUN_VERDICTS));
+	take_checkpoints(f, record_part(r, F_RUN_CHECKPOINT));
+	snprintf(f->storage, sizeof(f->storage), "%s", storage ? storage : "");
 	f->emulated = strcmp(f->storage, "emulated") == 0;
-	f->cause = cause_of(json_string_value(json_object_get(limit, "cause")));
-	take_words(limit, f);
+	f->cause = cause_of(figure_text(limit, F_LIMIT_CAUSE));
+	take_words(figure_json(whole, F_RUN_LIMIT), f);
 }

@@ -84,21 +84,34 @@ static void read_series(const json_t *metric, const char *prefix, const char *li
 	out->stdev = number_of(metric, key);
 }
 
+const struct part *record_part(const struct run_record *r, enum field id)
+{
+	return part(part_whole(r->result), id);
+}
+
+const json_t *record_configured(const struct run_record *r, const char *key, enum field id)
+{
+	const json_t *all = figure_json(part_whole(r->result), F_RUN_CONFIGURATION);
+
+	return figure_json(part_whole(json_object_get(all, key)), id);
+}
+
 /* A list of summary.json as one value an epoch, NaN where it has none: it leaves out the epochs
  * without `key` in result.json, and those of earlier versions only the epochs without a step. A
  * list that fits neither stays as it is. */
-static void place_epochs(struct record_series *s, const json_t *list, const json_t *epochs,
-			 const char *key)
+static void place_epochs(struct record_series *s, const json_t *list, const struct part *epochs,
+			 enum field id)
 {
 	bool has_null = s->n != json_array_size(list);
-	double *v = xcalloc(json_array_size(epochs) + 1, sizeof(*v));
+	double *v = xcalloc(part_count(epochs) + 1, sizeof(*v));
 	size_t at = 0, n = 0;
 
-	for (size_t i = 0; i < json_array_size(epochs); i++) {
-		const json_t *epoch = json_array_get(epochs, i), *one = NULL;
-		bool has_step = number_of(epoch, "steps") > 0;
+	for (size_t i = 0; i < part_count(epochs); i++) {
+		const struct part *epoch = part_at(epochs, i);
+		const json_t *one = NULL;
+		bool has_step = figure(epoch, F_EPOCH_STEPS) > 0;
 
-		if (has_null ? has_step : isfinite(number_of(epoch, key)))
+		if (has_null ? has_step : isfinite(figure(epoch, id)))
 			one = json_array_get(list, at++);
 		v[i] = json_is_number(one) ? json_number_value(one) : NAN;
 		if (has_step)
@@ -118,7 +131,7 @@ static int read_summary(struct run_record *r, struct err *e)
 	const json_t *s = r->summary, *metric = json_object_get(s, "metric");
 	double ranks = number_of(s, "num_accelerators"), hosts = number_of(s, "num_hosts");
 	const json_t *memory = json_object_get(s, "host_memory_GB");
-	const json_t *epochs = json_object_get(json_object_get(r->result, "training"), "epochs");
+	const struct part *epochs = part(record_part(r, F_RUN_TRAINING), F_TRAINING_EPOCHS);
 	char text[64];
 
 	if (!(ranks >= 1 && ranks <= RANKS_MAX))
@@ -140,10 +153,10 @@ static int read_summary(struct run_record *r, struct err *e)
 		    &r->throughput);
 	if (r->ours) {
 		place_epochs(&r->au, json_object_get(metric, "train_au_percentage"), epochs,
-			     "au_percent");
+			     F_EPOCH_AU);
 		place_epochs(&r->throughput,
 			     json_object_get(metric, "train_throughput_samples_per_second"), epochs,
-			     "throughput_samples_per_s");
+			     F_EPOCH_THROUGHPUT);
 	}
 	read_series(metric, "train_io", "_MB_per_second", "MB_per_second", &r->io);
 	read_series(metric, "eval_au", "_percentage", "percentage", &r->eval_au);
@@ -240,14 +253,14 @@ static void put_node(struct node *sections, const char *dotted, struct node *val
 }
 
 /* The options of stores that result.json has beside the rows. */
-static void put_store_options(struct node *sections, const json_t *all)
+static void put_store_options(struct node *sections, const struct run_record *r)
 {
 	for (size_t f = 0; store_facts_table[f]; f++)
 		for (size_t i = 0; i < store_facts_table[f]->option_count; i++) {
 			const struct opt *row = &store_facts_table[f]->options[i];
 			AUTO_FREE char *key =
 				xasprintf("storage.%s.%s", store_facts_table[f]->name, row->key);
-			const json_t *v = json_object_get(json_object_get(all, key), "value");
+			const json_t *v = record_configured(r, key, F_CONFIGURED_VALUE);
 			struct node *n = value_node(row, v);
 
 			if (n)
@@ -269,8 +282,8 @@ static struct node *costs_of(const json_t *profile)
 /* Whether an entry has the default of its row, and not one that follows from other keys. */
 static bool is_default(const struct opt *row, const json_t *entry)
 {
-	const char *origin = json_string_value(json_object_get(entry, "origin"));
-	const json_t *v = json_object_get(entry, "value");
+	const char *origin = figure_text(part_whole(entry), F_CONFIGURED_ORIGIN);
+	const json_t *v = figure_json(part_whole(entry), F_CONFIGURED_VALUE);
 	double number;
 
 	/* schema 1 says so of each default */
@@ -284,7 +297,7 @@ static bool is_default(const struct opt *row, const json_t *entry)
 /* With hydra.run.dir or compat.dlio, .hydra is elsewhere: result.json repeats every key. */
 static bool read_result_config(struct run_record *r)
 {
-	const json_t *all = json_object_get(r->result, "configuration");
+	const json_t *all = figure_json(part_whole(r->result), F_RUN_CONFIGURATION);
 	struct node *root, *sections;
 	struct err e = {0};
 
@@ -295,22 +308,23 @@ static bool read_result_config(struct run_record *r)
 	sections = node_get(root, "workload");
 	for (size_t i = 0; i < workload_row_count; i++) {
 		const struct opt *row = &workload_rows[i];
-		const json_t *entry = json_object_get(all, row->key);
+		const json_t *entry = json_object_get(all, row->key), *profile;
 		struct node *n = NULL;
 
 		/* a default that is written would be an answer to other keys */
 		if (!is_default(row, entry))
-			n = value_node(row, json_object_get(entry, "value"));
+			n = value_node(row, record_configured(r, row->key, F_CONFIGURED_VALUE));
 		/* a label stands for them, beside the key of the framework's name */
-		if (json_object_get(entry, "profile")) {
+		profile = record_configured(r, row->key, F_CONFIGURED_PROFILE);
+		if (profile) {
 			node_free(n);
 			n = NULL;
-			node_set(sections, row->key, costs_of(json_object_get(entry, "profile")));
+			node_set(sections, row->key, costs_of(profile));
 		}
 		if (n)
 			put_node(sections, row->key, n);
 	}
-	put_store_options(sections, all);
+	put_store_options(sections, r);
 	r->has_workload = workload_read_back(&r->workload, root, &e) == 0;
 	if (!r->has_workload)
 		workload_release(&r->workload);
@@ -410,7 +424,7 @@ static void add_factor(struct run_record *r, const char *text)
 /* A workload without model.name goes by what was asked for: "default", "jobs/my.yaml". */
 static void model_of_choice(struct run_record *r)
 {
-	const char *choice = json_string_value(json_object_get(r->result, "workload"));
+	const char *choice = figure_text(part_whole(r->result), F_RUN_WORKLOAD);
 	size_t n;
 
 	for (size_t i = 0; !choice && i < r->overrides.n; i++) {
@@ -643,13 +657,12 @@ static void read_rank(struct run_record *r, uint32_t k, json_t *output, json_t *
 /* A file of a rank that this program wrote and that is gone. */
 static bool was_written(const struct run_record *r, uint32_t rank, const char *name)
 {
-	const json_t *files = json_object_get(json_object_get(r->result, "integrity"), "files");
-	const json_t *one = json_array_get(json_object_get(r->result, "ranks"), rank);
+	const json_t *files = figure_json(record_part(r, F_RUN_INTEGRITY), F_INTEGRITY_FILES);
+	const struct part *one = part_at(record_part(r, F_RUN_RANKS), rank);
 
 	if (!r->ours)
 		return false;
-	return files ? json_object_get(files, name) != NULL
-		     : !json_is_true(json_object_get(one, "lost"));
+	return files ? json_object_get(files, name) != NULL : !figure_flag(one, F_RANK_LOST);
 }
 
 /* What keeps the files of ranks from being read: the first of each kind is told. */

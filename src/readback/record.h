@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "codec/digest.h"
 #include "readback/facts.h"
+#include "result/fields.h"
 #include "workload/workload.h"
 
 /* One block of training or one evaluation of one rank, as N_output.json lists it. Seconds. */
@@ -102,6 +103,11 @@ struct run_record {
 		struct str_list failed;          /* names of checks */
 	} alone;
 };
+
+/* An object or list of its result.json (F_RUN_TRAINING); NULL: there is none. */
+const struct part *record_part(const struct run_record *r, enum field id);
+/* What its result.json says of a key of the workload (F_CONFIGURED_VALUE); NULL: nothing. */
+const json_t *record_configured(const struct run_record *r, const char *key, enum field id);
 
 /* What is not kept: after it a record has no summary, result, config, workload and no times of
  * steps. About 2 KiB stay, and what records_visit was asked to keep. */

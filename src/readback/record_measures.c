@@ -9,11 +9,9 @@
 #include "result/json_limit.h"
 #include "workload/backend.h"
 
-static double number_of(const json_t *object, const char *key)
+static const struct part *epochs_of(const struct run_record *r)
 {
-	const json_t *v = json_object_get(object, key);
-
-	return json_is_number(v) ? json_number_value(v) : NAN;
+	return part(record_part(r, F_RUN_TRAINING), F_TRAINING_EPOCHS);
 }
 
 /* Epochs of the rank that has most, or of summary.json if it lists more. */
@@ -103,15 +101,13 @@ static double phase_sum(const double *v, size_t n)
 
 static double find_whole_au(const struct run_record *r, size_t epoch)
 {
-	const json_t *of = json_array_get(
-		json_object_get(json_object_get(r->result, "training"), "epochs"), epoch);
-	const json_t *late = json_object_get(of, "compute_late_s");
+	const struct part *of = part_at(epochs_of(r), epoch);
 	double sum = 0;
 	uint32_t n = 0;
 
 	/* steps do not say what of them was late for want of a processor */
-	if (json_is_number(late) && json_number_value(late) > 0)
-		return json_number_value(json_object_get(of, "whole_au_percent"));
+	if (figure(of, F_EPOCH_LATE) > 0)
+		return figure(of, F_EPOCH_WHOLE_AU);
 
 	for (uint32_t k = 0; k < r->ranks; k++) {
 		const struct record_epoch *ep;
@@ -145,14 +141,14 @@ static double wall_of_epoch(const struct run_record *r, size_t epoch)
 }
 
 /* What the run itself measured; its files have the times of two clocks, a little apart. */
-static double recorded_whole(const struct run_record *r, const char *key)
+static double recorded_whole(const struct run_record *r, enum field id)
 {
-	return number_of(json_object_get(r->result, "training"), key);
+	return figure(record_part(r, F_RUN_TRAINING), id);
 }
 
 static double find_whole_run_au(const struct run_record *r)
 {
-	double known = recorded_whole(r, "whole_run_au_percent"), compute = 0, wall = 0;
+	double known = recorded_whole(r, F_TRAINING_WHOLE_AU), compute = 0, wall = 0;
 
 	if (isfinite(known))
 		return known;
@@ -226,8 +222,7 @@ uint64_t record_window(const struct run_record *r)
 
 static double find_sample_bytes(const struct run_record *r)
 {
-	const json_t *need = json_object_get(r->result, "need");
-	double decoded = number_of(need, "sample_decoded_bytes");
+	double decoded = figure(record_part(r, F_RUN_NEED), F_NEED_SAMPLE_DECODED);
 
 	if (!r->has_workload)
 		return NAN;
@@ -237,17 +232,17 @@ static double find_sample_bytes(const struct run_record *r)
 		       : r->workload.dataset.record_length_bytes;
 }
 
-static const json_t *recorded_need(const struct run_record *r)
+static const struct part *recorded_need(const struct run_record *r)
 {
-	const json_t *need = json_object_get(r->result, "need");
-	const char *of = json_string_value(json_object_get(need, "of"));
+	const struct part *need = record_part(r, F_RUN_NEED);
+	const char *of = figure_text(need, F_NEED_OF);
 
 	return of && strcmp(of, "training") == 0 ? need : NULL;
 }
 
 static void find_need(const struct run_record *r, struct need *out)
 {
-	double bytes = number_of(recorded_need(r), "sample_file_bytes");
+	double bytes = figure(recorded_need(r), F_NEED_SAMPLE_FILE);
 
 	if (!r->has_workload) {
 		*out = (struct need){.why = "the workload is not known",
@@ -260,19 +255,19 @@ static void find_need(const struct run_record *r, struct need *out)
 	need_find(&r->workload, NEED_TRAINING, isnan(bytes) ? find_sample_bytes(r) : bytes, out);
 }
 
-static const json_t *recorded_supply(const struct run_record *r)
+static const struct part *recorded_supply(const struct run_record *r)
 {
-	return json_object_get(recorded_need(r), "supply");
+	return part(recorded_need(r), F_NEED_SUPPLY);
 }
 
 static double find_returned_rate(const struct run_record *r)
 {
-	return number_of(recorded_supply(r), "returned_bytes_per_s");
+	return figure(recorded_supply(r), F_SUPPLY_RETURNED);
 }
 
 static const char *find_supply(const struct run_record *r)
 {
-	const char *of = json_string_value(json_object_get(recorded_supply(r), "of"));
+	const char *of = figure_text(recorded_supply(r), F_SUPPLY_OF);
 
 	return of ? of : "";
 }
@@ -307,7 +302,7 @@ static double find_whole_rate(const struct run_record *r, size_t epoch)
 
 static double find_whole_throughput(const struct run_record *r)
 {
-	double known = recorded_whole(r, "whole_run_samples_per_s"), samples = 0, wall = 0;
+	double known = recorded_whole(r, F_TRAINING_WHOLE_RATE), samples = 0, wall = 0;
 
 	if (isfinite(known))
 		return known;
@@ -324,7 +319,7 @@ static double find_whole_throughput(const struct run_record *r)
 
 static double find_fed(const struct run_record *r)
 {
-	double fed = number_of(recorded_supply(r), "accelerators_fed");
+	double fed = figure(recorded_supply(r), F_SUPPLY_FED);
 	struct need n;
 
 	if (!isnan(fed))
@@ -347,11 +342,11 @@ static double find_wall(const struct run_record *r, size_t epoch)
 /* Of a result that does not say, by its workload: of DLIO's files the bytes are not known. */
 static double find_fed_stated(const struct run_record *r)
 {
-	const json_t *need = json_object_get(r->result, "need");
+	const struct part *need = record_part(r, F_RUN_NEED);
 	struct need own;
 
-	if (json_is_object(need))
-		return number_of(json_object_get(need, "supply"), "accelerators_fed");
+	if (need)
+		return figure(part(need, F_NEED_SUPPLY), F_SUPPLY_FED);
 	if (!r->has_workload || !r->trained)
 		return NAN;
 	need_find(&r->workload, NEED_TRAINING, NAN, &own);
@@ -361,39 +356,36 @@ static double find_fed_stated(const struct run_record *r)
 /* What is foretold of the framework's own code. */
 static void find_costs(const struct run_record *r, struct record_facts *f)
 {
-	const json_t *costs =
-		json_object_get(json_object_get(r->result, "what_if"), "framework_costs");
-	const json_t *limit = json_object_get(r->result, "limit");
+	const json_t *costs = figure_json(record_part(r, F_RUN_WHAT_IF), F_WHAT_IF_COSTS);
+	const char *cause = figure_text(record_part(r, F_RUN_LIMIT), F_LIMIT_CAUSE);
 	struct costs_effect effect;
 	struct fact said;
 	struct buf text = {0};
 
-	f->costs_au = number_of(costs, "whole_au_percent");
 	if (costs_effect_read(costs, &effect)) {
 		said = costs_effect_fact(&effect);
 		words_put(&text, &said, WORDS_LONG);
 	}
+	f->costs_au = effect.au;
 	f->costs_text = text.len ? buf_take(&text) : xstrdup("");
-	f->costs_limit =
-		cause_of(json_string_value(json_object_get(limit, "cause"))) == CAUSE_FRAMEWORK;
+	f->costs_limit = cause_of(cause) == CAUSE_FRAMEWORK;
 }
 
 void measures_find(struct record_facts *f, const struct run_record *r)
 {
-	const json_t *training = json_object_get(r->result, "training");
-	const json_t *epochs = json_object_get(training, "epochs");
+	const struct part *epochs = epochs_of(r);
 
 	f->epochs = epoch_count(r);
 	f->lists_epochs = epochs != NULL;
-	if (json_array_size(epochs) > f->epochs)
-		f->epochs = json_array_size(epochs);
+	if (part_count(epochs) > f->epochs)
+		f->epochs = part_count(epochs);
 	f->epoch = xcalloc(f->epochs + 1, sizeof(*f->epoch));
 	for (size_t i = 0; i < f->epochs; i++)
 		f->epoch[i] = (struct epoch_facts){
 			.whole_au = find_whole_au(r, i),
 			.whole_rate = find_whole_rate(r, i),
 			.wall_s = find_wall(r, i),
-			.payload = number_of(json_array_get(epochs, i), "payload_rate_bytes_per_s"),
+			.payload = figure(part_at(epochs, i), F_EPOCH_PAYLOAD_RATE),
 		};
 	f->whole_run_au = find_whole_run_au(r);
 	f->whole_throughput = find_whole_throughput(r);
@@ -408,7 +400,7 @@ void measures_find(struct record_facts *f, const struct run_record *r)
 	f->fed = find_fed(r);
 	f->fed_stated = find_fed_stated(r);
 	f->returned_rate = find_returned_rate(r);
-	f->payload_mean = number_of(training, "payload_rate_mean_bytes_per_s");
+	f->payload_mean = recorded_whole(r, F_TRAINING_PAYLOAD_RATE_MEAN);
 	f->supply = xstrdup(find_supply(r));
 	find_costs(r, f);
 }

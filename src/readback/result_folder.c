@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "result/fields.h"
 
 #define JSON_BYTES_MAX (256u << 20)
 
@@ -86,12 +87,13 @@ json_t *result_folder_json(const char *folder, const char *name, struct err *e)
 
 bool result_has_summary(const json_t *result)
 {
-	const json_t *files = json_object_get(json_object_get(result, "integrity"), "files");
+	const struct part *whole = part_whole(result);
+	const json_t *files = figure_json(part(whole, F_RUN_INTEGRITY), F_INTEGRITY_FILES);
 
 	if (files)
 		return json_object_get(files, "summary.json") != NULL;
-	return json_object_get(result, "training") || json_object_get(result, "evaluation") ||
-	       json_object_get(result, "checkpoint");
+	return figure_json(whole, F_RUN_TRAINING) || figure_json(whole, F_RUN_EVALUATION) ||
+	       figure_json(whole, F_RUN_CHECKPOINT);
 }
 
 bool result_folder_is_used(const char *folder, char who[FILE_LOCK_WHO_MAX])

@@ -54,10 +54,9 @@ static void step_of(const struct run_record *r, size_t epoch, size_t block, size
 /* What of a second of computation was not late for want of a processor. */
 static double in_time(const struct run_record *r, size_t epoch)
 {
-	const json_t *of = json_array_get(
-		json_object_get(json_object_get(r->result, "training"), "epochs"), epoch);
-	double late = json_number_value(json_object_get(of, "compute_late_s"));
-	double compute = json_number_value(json_object_get(of, "compute_s"));
+	const struct part *of =
+		part_at(part(record_part(r, F_RUN_TRAINING), F_TRAINING_EPOCHS), epoch);
+	double late = figure(of, F_EPOCH_LATE), compute = figure(of, F_EPOCH_COMPUTE);
 
 	return compute > 0 && late > 0 && late < compute ? 1 - late / compute : 1;
 }

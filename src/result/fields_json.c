@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "result/fields.h"
 #include "result/json_out.h"
 #include "result/json_result.h"
 #include "workload/backend.h"
@@ -105,7 +106,8 @@ static void put_origin(json_t *entry, const struct opt_origin *o)
 {
 	/* of most keys: without a word of it */
 	if (o->source != ORIGIN_DEFAULT)
-		json_put_text(entry, "origin", o->source == ORIGIN_FILE ? "file" : "override");
+		json_put_text(entry, field_key(F_CONFIGURED_ORIGIN),
+			      o->source == ORIGIN_FILE ? "file" : "override");
 	if (o->source != ORIGIN_FILE)
 		return;
 	if (o->mark.file)
@@ -144,7 +146,7 @@ static void put_store_options(json_t *map, const struct workload *w, const struc
 			origin.mark = written->mark;
 		}
 		/* a secret from the environment stays out, as in .hydra */
-		json_put(entry, "value",
+		json_put(entry, field_key(F_CONFIGURED_VALUE),
 			 text.data && strstr(text.data, "${") ? json_text(text.data)
 							      : typed_value(row, config, written));
 		if (row->unit)
@@ -197,12 +199,13 @@ json_t *json_configuration(const struct workload *w)
 		const struct opt *row = &workload_rows[i];
 		json_t *entry = json_object();
 
-		json_put(entry, "value", typed_value(row, w, written_at(w, row->key)));
+		json_put(entry, field_key(F_CONFIGURED_VALUE),
+			 typed_value(row, w, written_at(w, row->key)));
 		if (row->unit)
 			json_put_text(entry, "unit", row->unit);
 		put_origin(entry, w->origin ? &w->origin[i] : &unknown);
 		if (w->costs && strcmp(row->key, "framework.costs") == 0)
-			json_put(entry, "profile", costs_json(w->costs));
+			json_put(entry, field_key(F_CONFIGURED_PROFILE), costs_json(w->costs));
 		json_put(map, row->key, entry);
 	}
 	for (size_t i = 0; store_facts_table[i]; i++)

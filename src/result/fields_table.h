@@ -7,6 +7,7 @@
  * MANY(S, ID, key, CHILD, n, item, says)           a list of n of them
  * NAMED(S, ID, key, CHILD, names, n, item, says)   an object with n of them, by names
  * PARTS(S, ID, key, unit, names, n, value, says)   an object with n numbers, by names
+ * TOLD(S, ID, key, TYPE, says)                     a figure that the function of a JSON row writes
  * SHOWN(S, ID, key, TYPE, unit, when, value, says) a figure that tables of runs have, too: the CSV
  *                                                  of report, compare, the page
  *
@@ -38,6 +39,8 @@
 #ifndef SHOWN
 #define SHOWN FIGURE
 #endif
+
+#define TOLD(S, ID, key, TYPE, says) FIGURE(S, ID, key, TYPE, NULL, false, 0, says)
 
 /* of a measure over epochs or ranks */
 #define SPREAD(S, ID, name, unit, of, says)                                                        \
@@ -1029,6 +1032,41 @@ FIGURE(MEMORY_COPY, THREADS, "threads", COUNT, NULL, true, x->threads, "Threads 
 FIGURE(MEMORY_COPY, RATE, "bytes_per_s", NUMBER, "bytes/s", true, x->bytes_per_s,
        "Bytes that they copied per second")
 
+SECTION(VERDICT, "A verdict")
+TOLD(VERDICT, CHECK, "check", TEXT, "Name of the check")
+TOLD(VERDICT, LEVEL, "level", TEXT, "`pass`, `warn`, `fail` or `unknown`")
+TOLD(VERDICT, SAID, "text", TEXT, "The finding as sentences")
+TOLD(VERDICT, FACTS, "facts", JSON, "The finding as reasons with their figures")
+TOLD(VERDICT, TAKES, "takes", JSON, "What the run cannot claim for this reason")
+
+SECTION(MEASURED, "What was measured")
+TOLD(MEASURED, STORAGE, "storage", TEXT, "Whose speed it is: `storage`, `emulated`, ...")
+TOLD(MEASURED, SAID, "text", TEXT, "The same as sentences")
+TOLD(MEASURED, FACTS, "facts", JSON, "The same as reasons with their figures")
+TOLD(MEASURED, TAKEN, "taken", JSON, "What the run cannot claim")
+
+SECTION(LIMIT, "What limited the run")
+TOLD(LIMIT, CAUSE, "cause", TEXT, "Name of the cause")
+TOLD(LIMIT, LOST, "lost_percent", NUMBER, "Percentage of the training time that it took")
+TOLD(LIMIT, FACTS, "facts", JSON, "The cause as reasons with their figures")
+TOLD(LIMIT, EFFECTS, "effects", JSON, "What changes would do, as reasons with their figures")
+TOLD(LIMIT, SAID, "text", TEXT, "Cause and effects as sentences")
+TOLD(LIMIT, REMEDY_FACTS, "remedy_facts", JSON, "What helps, as reasons with their figures")
+TOLD(LIMIT, REMEDY, "remedy", TEXT, "The same as sentences")
+
+SECTION(WHAT_IF, "What a change would give")
+TOLD(WHAT_IF, COSTS, "framework_costs", JSON, "Effect of the framework's own code on AU")
+TOLD(WHAT_IF, CHANGES, "changes", JSON, "Each change with the AU that is predicted for it")
+
+SECTION(CONFIGURED, "A key of the workload")
+TOLD(CONFIGURED, VALUE, "value", JSON, "Its value")
+TOLD(CONFIGURED, ORIGIN, "origin", TEXT, "Where the value comes from; absent: the default")
+TOLD(CONFIGURED, PROFILE, "profile", JSON, "The profile of framework costs that the value names")
+
+SECTION(INTEGRITY, "Digests")
+TOLD(INTEGRITY, FILES, "files", JSON, "Size and SHA-256 of each file, by name")
+TOLD(INTEGRITY, LEFT_OUT, "not_digested", JSON, "Why a file has no digest, by name")
+
 #undef SECTION
 #undef FIGURE
 #undef ONE
@@ -1036,4 +1074,5 @@ FIGURE(MEMORY_COPY, RATE, "bytes_per_s", NUMBER, "bytes/s", true, x->bytes_per_s
 #undef NAMED
 #undef PARTS
 #undef SHOWN
+#undef TOLD
 #undef SPREAD

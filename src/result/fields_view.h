@@ -74,6 +74,8 @@ struct host_at {
 };
 
 typedef struct result AT_RUN, AT_GENERATION, AT_MEMORY;
+/* of TOLD rows alone */
+typedef struct result AT_VERDICT, AT_MEASURED, AT_LIMIT, AT_WHAT_IF, AT_CONFIGURED, AT_INTEGRITY;
 typedef struct io_sum AT_TRAINING, AT_EVALUATION;
 typedef struct epoch_at AT_EPOCH, AT_EVALUATED;
 typedef struct over_ranks AT_OVER_RANKS;

@@ -1,6 +1,7 @@
 /* What judging a run yields, in result.json: verdicts, limit, what would change it. */
 #include <math.h>
 
+#include "result/fields.h"
 #include "result/json_facts.h"
 #include "result/json_out.h"
 #include "result/json_result.h"
@@ -16,15 +17,15 @@ json_t *json_limit(const struct limit *l)
 	json_t *o = json_object();
 	struct buf text = {0};
 
-	json_put_text(o, "cause", cause_name(l->cause));
-	json_put_real(o, "lost_percent", l->loss_share);
-	json_put(o, "facts", json_facts(&l->facts));
-	json_put(o, "effects", json_facts(&l->effects));
+	json_put_text(o, field_key(F_LIMIT_CAUSE), cause_name(l->cause));
+	json_put_real(o, field_key(F_LIMIT_LOST), l->loss_share);
+	json_put(o, field_key(F_LIMIT_FACTS), json_facts(&l->facts));
+	json_put(o, field_key(F_LIMIT_EFFECTS), json_facts(&l->effects));
 	limit_put(&text, l);
-	json_put_text(o, "text", text.data);
+	json_put_text(o, field_key(F_LIMIT_SAID), text.data);
 	if (l->remedy.count) {
-		json_put(o, "remedy_facts", json_facts(&l->remedy));
-		json_put_words(o, "remedy", &l->remedy, WORDS_SHORT);
+		json_put(o, field_key(F_LIMIT_REMEDY_FACTS), json_facts(&l->remedy));
+		json_put_words(o, field_key(F_LIMIT_REMEDY), &l->remedy, WORDS_SHORT);
 	}
 	buf_release(&text);
 	return o;
@@ -84,7 +85,7 @@ json_t *json_what_if(const struct outlook *w)
 
 	json_put_bool(o, "known", w->known);
 	if (w->costs.said)
-		json_put(o, "framework_costs", json_costs_effect(&w->costs));
+		json_put(o, field_key(F_WHAT_IF_COSTS), json_costs_effect(&w->costs));
 	if (!w->known) {
 		json_put(o, "why_fact", json_fact(&w->why));
 		put_sentence(o, "why", &w->why);
@@ -121,7 +122,7 @@ json_t *json_what_if(const struct outlook *w)
 	what_if_order(w, order);
 	for (uint32_t i = 0; i < w->changes; i++)
 		json_array_append_new(list, change_of(&w->change[order[i]]));
-	json_put(o, "changes", list);
+	json_put(o, field_key(F_WHAT_IF_CHANGES), list);
 	return o;
 }
 
@@ -142,11 +143,11 @@ json_t *json_measured(const struct judgement *j)
 	json_t *o = json_object();
 
 	measured_put(&text, j);
-	json_put_text(o, "storage", measured_names[m->storage]);
-	json_put_text(o, "text", text.data);
+	json_put_text(o, field_key(F_MEASURED_STORAGE), measured_names[m->storage]);
+	json_put_text(o, field_key(F_MEASURED_SAID), text.data);
 	buf_release(&text);
-	json_put(o, "facts", json_facts(&m->facts));
-	json_put(o, "taken", json_taken(m->taken));
+	json_put(o, field_key(F_MEASURED_FACTS), json_facts(&m->facts));
+	json_put(o, field_key(F_MEASURED_TAKEN), json_taken(m->taken));
 	return o;
 }
 
@@ -158,12 +159,12 @@ json_t *json_verdicts(const struct judgement *j)
 		const struct verdict *v = &j->verdict[i];
 		json_t *o = json_object();
 
-		json_put_text(o, "check", v->check);
-		json_put_text(o, "level", level_names[v->level]);
-		json_put_words(o, "text", &v->facts, WORDS_LONG);
-		json_put(o, "facts", json_facts(&v->facts));
+		json_put_text(o, field_key(F_VERDICT_CHECK), v->check);
+		json_put_text(o, field_key(F_VERDICT_LEVEL), level_names[v->level]);
+		json_put_words(o, field_key(F_VERDICT_SAID), &v->facts, WORDS_LONG);
+		json_put(o, field_key(F_VERDICT_FACTS), json_facts(&v->facts));
 		if (v->takes)
-			json_put(o, "takes", json_taken(v->takes));
+			json_put(o, field_key(F_VERDICT_TAKES), json_taken(v->takes));
 		json_array_append_new(list, o);
 	}
 	return list;

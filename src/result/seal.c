@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/transfer.h"
+#include "result/fields.h"
 #include "result/json_out.h"
 
 /* ---- names ---- */
@@ -182,9 +183,9 @@ json_t *seal_of_folder(const char *folder, const char *log, const struct seal_li
 	json_object_update(all.left_out, l->left_out);
 	add_folder(&all, folder, log);
 	json_put_text(o, "algorithm", "SHA-256");
-	json_put(o, "files", all.files);
+	json_put(o, field_key(F_INTEGRITY_FILES), all.files);
 	if (json_object_size(all.left_out))
-		json_put(o, "not_digested", all.left_out);
+		json_put(o, field_key(F_INTEGRITY_LEFT_OUT), all.left_out);
 	else
 		json_decref(all.left_out);
 	return o;
