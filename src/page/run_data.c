@@ -554,6 +554,23 @@ static void put_generation(json_t *o, const struct run_record *r)
 	json_put(o, "generation", one);
 }
 
+/* Figures that their rows put into tables of runs, by their names. */
+static void put_shown(json_t *o, const struct run_record *r)
+{
+	json_t *shown = json_object();
+
+	for (size_t i = 0; i < shown_count(); i++) {
+		char name[SHOWN_NAME_MAX];
+
+		shown_name(i, name);
+		json_put_real(shown, name, record_shown(r, i));
+	}
+	if (json_object_size(shown))
+		json_put(o, "shown", shown);
+	else
+		json_decref(shown);
+}
+
 static void put_phases(json_t *o, const struct run_record *r)
 {
 	const struct part *training = record_part(r, F_RUN_TRAINING);
@@ -595,6 +612,7 @@ json_t *run_data(const struct run_record *r, bool brief)
 	json_put_real(o, "whole_throughput", record_whole_throughput(r));
 	json_put_int(o, "steps", record_steps(r));
 	put_phases(o, r);
+	put_shown(o, r);
 	put_need(o, r);
 	put_limit(o, r);
 	put_remedy(o, r);

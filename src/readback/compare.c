@@ -23,13 +23,15 @@ static double eval_au_of(const struct run_record *r, size_t epoch)
 /* What the check goes by. */
 enum gating { GATES, GATES_ALONE, GATES_NOT };
 
-static const struct {
+struct measure {
 	const char *name, *unit;
 	int better;
 	enum gating gating; /* GATES_ALONE: where no measure before it is there */
 	record_measure of;
 	record_run_measure of_run; /* of a measure of whole runs; else NULL */
-} measures[] = {
+};
+
+static const struct measure measures[] = {
 	{"AU, whole run", "%", 1, GATES, record_whole_au, record_whole_run_au},
 	{"AU, by DLIO's definition", "%", 1, GATES_ALONE, record_au, NULL},
 	{"throughput of the measured steps", "samples/s", 1, GATES_NOT, record_throughput, NULL},
@@ -138,46 +140,74 @@ static void count_runs(struct comparison *c, const struct side *a, size_t na, co
 }
 
 /* The values of a measure on one side, and what they come to. */
-static double *values_of(size_t i, const struct side *x, bool by_run, struct sample_stat *s)
+static double *values_of(const struct measure *m, const struct side *x, bool by_run,
+			 struct sample_stat *s)
 {
-	record_run_measure whole = measures[i].of_run;
+	record_run_measure whole = m->of_run;
 	double mean, *v;
 	size_t n;
 
 	if (whole)
-		v = record_whole_values(x->r, x->index, x->n, measures[i].of, whole, !by_run, &n,
-					&mean);
+		v = record_whole_values(x->r, x->index, x->n, m->of, whole, !by_run, &n, &mean);
 	else
-		v = record_values(x->r, x->index, x->n, measures[i].of, !by_run, &n);
+		v = record_values(x->r, x->index, x->n, m->of, !by_run, &n);
 	*s = sample_stat_of(v, n);
 	if (whole && n)
 		s->mean = mean;
 	return v;
 }
 
-static void compare_measure(struct comparison *c, size_t i, const struct side *a,
-			    const struct side *b)
+/* The values of figure `i` of those that tables have. */
+static double *shown_values(size_t i, const struct side *x, struct sample_stat *s)
 {
-	bool by_run = a->n > 1 && b->n > 1;
-	struct compared *m = &c->measure[c->measures];
-	struct sample_stat sa, sb;
-	double *va = values_of(i, a, by_run, &sa), *vb = values_of(i, b, by_run, &sb);
+	double *v = xcalloc(x->n + 1, sizeof(*v));
+	size_t n = 0;
 
-	if (sa.n && sb.n) {
-		*m = (struct compared){
-			.name = measures[i].name,
-			.unit = measures[i].unit,
-			.better = measures[i].better,
-			.gates = measures[i].gating == GATES ||
-				 (measures[i].gating == GATES_ALONE && c->measures == 0),
-			.basis = by_run ? COMPARE_RUNS : COMPARE_EPOCHS,
-			.a = sa,
-			.b = sb};
+	for (size_t k = 0; k < x->n; k++) {
+		v[n] = record_shown(&x->r[x->index[k]], i);
+		n += isfinite(v[n]);
+	}
+	*s = sample_stat_of(v, n);
+	return v;
+}
+
+/* A measure of the values `va` and `vb`, which it frees. */
+static void compare_values(struct comparison *c, const struct compared *of, double *va, double *vb)
+{
+	struct compared *m = &c->measure[c->measures];
+
+	if (of->a.n && of->b.n) {
+		*m = *of;
 		judge_measure(c, m, va, vb);
 		c->measures++;
 	}
 	free(va);
 	free(vb);
+}
+
+static void compare_measure(struct comparison *c, const struct measure *of, const struct side *a,
+			    const struct side *b)
+{
+	bool by_run = a->n > 1 && b->n > 1;
+	struct compared m = {.unit = of->unit,
+			     .better = of->better,
+			     .gates = of->gating == GATES ||
+				      (of->gating == GATES_ALONE && c->measures == 0),
+			     .basis = by_run ? COMPARE_RUNS : COMPARE_EPOCHS};
+	double *va = values_of(of, a, by_run, &m.a), *vb = values_of(of, b, by_run, &m.b);
+
+	snprintf(m.name, sizeof(m.name), "%s", of->name);
+	compare_values(c, &m, va, vb);
+}
+
+static void compare_shown(struct comparison *c, size_t i, const struct side *a,
+			  const struct side *b)
+{
+	struct compared m = {.unit = shown_unit(i), .basis = COMPARE_RUNS};
+	double *va = shown_values(i, a, &m.a), *vb = shown_values(i, b, &m.b);
+
+	shown_name(i, m.name);
+	compare_values(c, &m, va, vb);
 }
 
 void compare_records(struct comparison *c, const struct run_record *a, size_t na,
@@ -188,7 +218,8 @@ void compare_records(struct comparison *c, const struct run_record *a, size_t na
 	size_t *of_first = records_distinct(a, na, &first.n);
 	size_t *of_second = records_distinct(b, nb, &second.n);
 
-	static_assert(sizeof(measures) / sizeof(measures[0]) <= COMPARED_MAX, "room for all");
+	static_assert(sizeof(measures) / sizeof(measures[0]) + SHOWN_FIGURES <= COMPARED_MAX,
+		      "room for all");
 
 	assert(na > 0 && nb > 0);
 	first.index = of_first;
@@ -198,7 +229,9 @@ void compare_records(struct comparison *c, const struct run_record *a, size_t na
 	key_differences_find(&keys, a, b);
 	sides_compare(&first, &second, &keys, &c->sides);
 	for (size_t i = 0; i < sizeof(measures) / sizeof(measures[0]); i++)
-		compare_measure(c, i, &first, &second);
+		compare_measure(c, &measures[i], &first, &second);
+	for (size_t i = 0; i < shown_count(); i++)
+		compare_shown(c, i, &first, &second);
 	config_differences(c, a, b, &keys);
 	key_differences_release(&keys);
 	free(of_first);

@@ -22,7 +22,8 @@ enum compare_verdict {
 #define COMPARE_LEVEL 0.05
 
 struct compared {
-	const char *name, *unit;
+	char name[SHOWN_NAME_MAX];
+	const char *unit;
 	int better; /* 1: more is better, -1: less is, 0: neither */
 	bool gates; /* comparison_check goes by it */
 	struct sample_stat a, b;
@@ -32,7 +33,7 @@ struct compared {
 	char why[200]; /* of COMPARE_UNKNOWN: a sentence without its full stop */
 };
 
-#define COMPARED_MAX 8
+#define COMPARED_MAX (8 + SHOWN_FIGURES)
 struct comparison {
 	size_t runs[2], copies[2]; /* of each side: independent ones, and copies of them */
 	size_t shared;             /* runs that are on both sides */

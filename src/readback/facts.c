@@ -166,6 +166,8 @@ void facts_find(struct record_facts *f, const struct run_record *r)
 	*f = (struct record_facts){0};
 	measures_find(f, r);
 	steady_au_find(r, &f->steady);
+	for (size_t i = 0; i < shown_count(); i++)
+		f->shown[i] = shown_figure(whole, i);
 	f->run_id = text_copy(whole, F_RUN_ID);
 	f->status = text_copy(whole, F_RUN_STATUS);
 	f->build = build_of(r);

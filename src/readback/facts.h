@@ -9,6 +9,7 @@
 #include "codec/digest.h"
 #include "conf/opt.h"
 #include "readback/steady_au.h"
+#include "result/fields.h"
 #include "workload/need.h"
 
 struct run_record;
@@ -34,7 +35,8 @@ struct record_facts {
 	double fed;        /* accelerators */
 	double fed_stated; /* that of result.json where it has a need; else by the workload */
 	double returned_rate, payload_mean;
-	char *supply; /* heap; "" */
+	double shown[SHOWN_FIGURES + 1]; /* of result.json, by number; NaN */
+	char *supply;                    /* heap; "" */
 	double costs_au;
 	char *costs_text; /* heap; "" */
 	bool costs_limit; /* the framework's own code is what the run says limited it */

@@ -467,6 +467,11 @@ double record_returned_rate(const struct run_record *r)
 	return r->facts.returned_rate;
 }
 
+double record_shown(const struct run_record *r, size_t i)
+{
+	return r->broken ? NAN : r->facts.shown[i];
+}
+
 double record_costs_au(const struct run_record *r)
 {
 	return r->facts.costs_au;

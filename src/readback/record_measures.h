@@ -61,6 +61,8 @@ bool record_costs_limit(const struct run_record *r);
 /* Samples really taken a second over the wall time of an epoch's training part: steps x batch x
  * ranks / wall of the slowest rank; NaN when a file is missing. */
 double record_whole_rate(const struct run_record *r, size_t epoch);
+/* Figure `i` of those that tables have (result/fields.h); NaN. */
+double record_shown(const struct run_record *r, size_t i);
 /* Seconds of the epoch's training part, of the slowest rank; NaN. */
 double record_wall(const struct run_record *r, size_t epoch);
 /* That rate over all epochs together: training.whole_run_samples_per_s of result.json. */

@@ -149,7 +149,14 @@ void table_csv(const struct run_groups *g, struct buf *out)
 		 "whole_run_least_samples_per_s,whole_run_most_samples_per_s,target_percent,"
 		 "checks,left_out,failed_checks,tool,folder,verdict,findings,need_samples_per_s,"
 		 "need_mib_per_s,need_at_target_mib_per_s,accelerators_fed,supply,"
-		 "files_mib_per_s,framework_costs_au_percent\n");
+		 "files_mib_per_s,framework_costs_au_percent");
+	for (size_t i = 0; i < shown_count(); i++) {
+		char name[SHOWN_NAME_MAX];
+
+		shown_name(i, name);
+		buf_printf(out, ",%s", name);
+	}
+	buf_putc(out, '\n');
 	for (size_t i = 0; i < g->records; i++) {
 		const struct run_record *r = &g->record[i];
 
@@ -186,6 +193,8 @@ void table_csv(const struct run_groups *g, struct buf *out)
 		put_verdict(out, g->audit, i);
 		put_need(out, r);
 		put_number(out, record_costs_au(r));
+		for (size_t k = 0; k < shown_count(); k++)
+			put_number(out, record_shown(r, k));
 		buf_putc(out, '\n');
 	}
 }

@@ -4,6 +4,7 @@
 
 #include <gnu/libc-version.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,6 +132,7 @@ struct row {
 	enum type type;
 	const char *key, *unit, *says;
 	const char *const *names;
+	bool shown;  /* in tables of runs */
 	size_t room; /* of what a child is of */
 	struct value (*get)(struct at *a);
 	const void *(*item)(struct at *a, size_t i, void *room);
@@ -142,6 +144,8 @@ struct row {
 	.child = S_##child_, .room = sizeof(AT_##child_), .item = item_##S##_##ID
 #define FIGURE(S, ID, key, type_, unit_, when, value, says)                                        \
 	[F_##S##_##ID] = {ROW(S, ID, key, says), .type = type_, .unit = unit_},
+#define SHOWN(S, ID, key, type_, unit_, when, value, says)                                         \
+	[F_##S##_##ID] = {ROW(S, ID, key, says), .type = type_, .unit = unit_, .shown = true},
 #define ONE(S, ID, key, child, when, item_, says)                                                  \
 	[F_##S##_##ID] = {ROW(S, ID, key, says), CHILD(S, ID, child), .type = OBJECT},
 #define MANY(S, ID, key, child, n, item_, says)                                                    \
@@ -334,6 +338,66 @@ const json_t *figure_json(const struct part *of, enum field id)
 const char *field_key(enum field id)
 {
 	return rows[id].key;
+}
+
+/* ---- the figures of tables ---- */
+
+size_t shown_count(void)
+{
+	return SHOWN_FIGURES;
+}
+
+static enum field shown_field(size_t i)
+{
+	size_t id = 0;
+
+	while (!rows[id].shown || i-- > 0)
+		id++;
+	return (enum field)id;
+}
+
+/* The row of the object that a section is; NULL: of the whole file. */
+static const struct row *row_of_section(enum section s)
+{
+	for (size_t i = 0; i < FIELDS && s != S_RUN; i++)
+		if (rows[i].type == OBJECT && rows[i].child == s)
+			return &rows[i];
+	return NULL;
+}
+
+static const struct part *section_in(const struct part *whole, enum section s)
+{
+	const struct row *row = row_of_section(s);
+
+	return row ? part(section_in(whole, row->of), (enum field)(row - rows)) : whole;
+}
+
+double shown_figure(const struct part *whole, size_t i)
+{
+	enum field id = shown_field(i);
+
+	return figure(section_in(whole, rows[id].of), id);
+}
+
+const char *shown_unit(size_t i)
+{
+	const char *unit = rows[shown_field(i)].unit;
+
+	return unit ? unit : "";
+}
+
+void shown_name(size_t i, char out[SHOWN_NAME_MAX])
+{
+	const struct row *row = &rows[shown_field(i)];
+	AUTO_FREE char *name = xstrdup(row->key);
+
+	while ((row = row_of_section(row->of))) {
+		char *longer = xasprintf("%s.%s", row->key, name);
+
+		free(name);
+		name = longer;
+	}
+	snprintf(out, SHOWN_NAME_MAX, "%s", name);
 }
 
 /* ---- described ---- */

@@ -19,6 +19,13 @@ enum field {
 	FIELDS
 };
 
+/* How many SHOWN rows there are: for sizes of arrays. */
+#define SHOWN(...) +1
+enum {
+	SHOWN_FIGURES = 0
+#include "result/fields_table.h"
+};
+
 /* ---- read back ---- */
 
 /* A part of a result that was read: the whole file, or an object or list of it. What is absent is
@@ -39,6 +46,15 @@ bool figure_flag(const struct part *of, enum field id);
 const char *figure_text(const struct part *of, enum field id);
 /* What is no figure (verdicts, models, configuration): borrowed; NULL. */
 const json_t *figure_json(const struct part *of, enum field id);
+
+/* SHOWN_FIGURES, for loops: compilers warn of those that cannot run. */
+size_t shown_count(void);
+/* SHOWN row `i` of them: its figure, its unit ("": none), its keys from the top of the
+ * file, "training.whole_run_au_percent". */
+double shown_figure(const struct part *whole, size_t i);
+const char *shown_unit(size_t i);
+#define SHOWN_NAME_MAX 200
+void shown_name(size_t i, char out[SHOWN_NAME_MAX]);
 
 /* The key of a figure. */
 const char *field_key(enum field id);

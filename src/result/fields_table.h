@@ -9,7 +9,8 @@
  * PARTS(S, ID, key, unit, names, n, value, says)   an object with n numbers, by names
  * TOLD(S, ID, key, TYPE, says)                     a figure that the function of a JSON row writes
  * SHOWN(S, ID, key, TYPE, unit, when, value, says) a figure that tables of runs have, too: the CSV
- *                                                  of report, compare, the page
+ *                                                  of report, compare, the page. Its section is
+ *                                                  RUN or one that ONE rows lead to.
  *
  * In `when`, `n`, `value` and `item`: r is the result, m its metrics, x what this object is of (its
  * type is AT_S of fields_view.h), i the number in the list. `room` has the size of what the child

@@ -1,7 +1,9 @@
 # tier: long
 """A new store, format, loader, verdict and reader of logs is one file and one line each, and a cause one function: toys
-(tests/toys) are added to a copy of the tree, which is built and used. What a verdict and a cause say is a row each."""
+(tests/toys) are added to a copy of the tree, which is built and used. What a verdict and a cause say is a row each. A
+new figure is one row: result.json, its documentation, the page, the CSV and compare have it."""
 # takes 27 s
+import csv
 import json
 import os
 import pathlib
@@ -38,6 +40,11 @@ def add_toys(tree):
         text = (tree / "src" / name).read_text()
         assert text.count(before) == 1, (name, before)
         (tree / "src" / name).write_text(text.replace(before, row + before))
+    # a figure too
+    table = tree / "src/result/fields_table.h"
+    rows, before = table.read_text(), 'SECTION(EPOCH, '
+    table.write_text(rows.replace(before, 'SHOWN(TRAINING, TOYS, "toys", COUNT, "toys", true, 7 * r->ranks, '
+                                          f'"Toys of all ranks")\n\n{before}'))
 
 
 def build(tree):
@@ -88,6 +95,7 @@ def use(stoker, tmp):
     result = load(out)
     epochs = result["training"]["epochs"]
     assert len(epochs) == 2 and all(e["order_proved"] and e["payload_bytes"] == 24 * 4900 for e in epochs), epochs
+    figures(stoker, out)
     toys = [v for v in result["verdicts"] if v["check"] == "toy"]
     fact = {"reason": "toy.trained", "figures": {"epochs": 2, "ranks": 2}}
     assert [(v["level"], v["facts"]) for v in toys] == [("warn", [fact])], toys
@@ -118,6 +126,20 @@ def use(stoker, tmp):
     for more in (dict(storage__store="throttle+toy"), dict(reader__data_loader="pytorch", storage__store="toy")):
         stoker("run", *tiny(tmp / "more", out, "toy", **{**keys, **more}))
     stoker("run", *tiny(tmp / "npz", out, "npz", **{**keys, "storage__store": "toy"}))
+
+
+def figures(stoker, out):
+    """The row of a figure is all that result.json, its documentation, page, CSV and compare need."""
+    assert load(out)["training"]["toys"] == 14
+    assert "| `toys` | count | toys | Toys of all ranks |" in stoker("show", "result").stdout
+    measures = json.loads(stoker("compare", "--json", out, out).stdout)["measures"]
+    toys = [m for m in measures if m["measure"] == "training.toys"]
+    assert [(m["unit"], m["first"]["mean"], m["second"]["mean"]) for m in toys] == [("toys", 14, 14)], measures
+    page, table = out.parent / "page.html", out.parent / "runs.csv"
+    stoker("report", "-o", page, "--csv", table, out)
+    assert '"training.toys":14' in page.read_text()
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    assert [row["training.toys"] for row in rows] == ["14"], rows
 
 
 def main():
