@@ -15,7 +15,7 @@
 #include "cli/flags.h"
 #include "cli/result_args.h"
 #include "page/page.h"
-#include "readback/table.h"
+#include "readback/groups.h"
 #include "study/study.h"
 
 /* Traces may be large, and each is read several times. */

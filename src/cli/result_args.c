@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/say.h"
-#include "readback/finding.h"
+#include "readback/audit.h"
 
 /* Results that are named one by one. */
 #define TOLD_MAX 20

@@ -12,8 +12,7 @@
 #include "base/buf.h"
 #include "base/say.h"
 #include "page/run_data.h"
-#include "page/trace_data.h"
-#include "readback/palette.h"
+#include "readback/groups.h"
 #include "result/json_out.h"
 
 /* ---- data that is unpacked when it is needed ---- */

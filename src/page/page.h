@@ -4,7 +4,7 @@
  * printable. Its parts are in page/ and compiled into the program. */
 #include "base/buf.h"
 #include "page/trace_view.h"
-#include "readback/key_findings.h"
+#include "readback/groups.h"
 
 extern const char page_html[], page_css[], base_js[], chart_js[], summary_js[], page_js[],
 	timeline_js[], packed_js[];

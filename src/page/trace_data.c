@@ -1,4 +1,4 @@
-#include "page/trace_data.h"
+#include "page/run_data.h"
 
 #include <assert.h>
 #include <stdlib.h>

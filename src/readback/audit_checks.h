@@ -1,7 +1,7 @@
 #pragma once
 /* The checks of an audit, by subject. Each looks at record `i` of the audit and adds its findings;
  * what each judges by: docs/metrics.md. */
-#include "readback/finding.h"
+#include "readback/audit.h"
 
 /* audit_times.c */
 void audit_steady(struct audit *a, size_t i);

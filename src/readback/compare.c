@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "readback/same_run.h"
 #include "readback/sides.h"
 #include "result/json_out.h"
 

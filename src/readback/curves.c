@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/say.h"
 #include "base/map.h"
-#include "readback/claim.h"
+#include "readback/sides.h"
 
 /* What decides the length of a run, and nothing of its storage. */
 static const char *const lengths[] = {"dataset.num_files_train", "train.total_training_steps",

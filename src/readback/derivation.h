@@ -2,7 +2,7 @@
 /* Figures of a result folder that follow from others in it: each is derived again and compared. One
  * topic is one kind of figures; what differs becomes one finding of it, with both values and both
  * places. Private to readback/. */
-#include "readback/finding.h"
+#include "readback/audit.h"
 
 struct derive {
 	struct audit *audit;

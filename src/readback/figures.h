@@ -1,6 +1,6 @@
 #pragma once
 /* Figures of a result for designs of many runs (study/, plan/): what one run says of itself beyond
- * its rates (readback/facts.h). */
+ * its rates (readback/record.h). */
 #include <stdbool.h>
 
 #include "result/judgement.h"

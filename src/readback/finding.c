@@ -1,5 +1,5 @@
 /* The list of findings: summed up and printed. */
-#include "readback/finding.h"
+#include "readback/audit.h"
 
 #include <assert.h>
 #include <stdarg.h>

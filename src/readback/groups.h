@@ -64,3 +64,51 @@ void run_groups_release(struct run_groups *g);
 /* Memory or the page cache served reads of the run: by its own words, or where it has none by the
  * audit. */
 bool run_from_memory(const struct run_groups *g, size_t record);
+
+/* Colors and marks of models, the same on the page and in the figures of one report. */
+
+#define PALETTE_COLORS 8
+#define PALETTE_MARKS 6
+
+enum palette_mark {
+	MARK_CIRCLE,
+	MARK_SQUARE,
+	MARK_TRIANGLE,
+	MARK_TRIANGLE_DOWN,
+	MARK_DIAMOND,
+	MARK_PENTAGON
+};
+
+struct palette_color {
+	const char *light, *dark; /* "#rrggbb", on a light and on a dark background */
+};
+/* Each has a contrast of at least 3 to 1 with its background, and neighbors differ in brightness as
+ * well as in hue. */
+extern const struct palette_color palette[PALETTE_COLORS];
+
+/* Place of a model in the order of all models of the report; 0 for one that it does not have. */
+size_t palette_place(const struct run_groups *g, const char *model);
+/* Of a place: beyond the last color they begin again, with other marks. */
+const struct palette_color *palette_color_of(size_t place);
+enum palette_mark palette_mark_of(size_t place);
+
+/* As CSV, a line for each run: model, processes, what was varied, AU and throughput with their
+ * spread. The columns that analyses of DLIO results use come first. */
+void table_csv(const struct run_groups *g, struct buf *out);
+
+/* What a set of runs shows, in sentences, each with the figures it rests on. All of them rest on
+ * the same runs, those that count, and on whole-run AU. */
+
+struct key_finding {
+	/* "verdict", "limit", "best", "scaling", "factor", "more", "same", "untested" */
+	char topic[24];
+	struct buf text;
+};
+
+struct key_findings {
+	struct key_finding *v;
+	size_t n;
+};
+
+void key_findings_build(struct key_findings *k, const struct run_groups *g);
+void key_findings_release(struct key_findings *k);

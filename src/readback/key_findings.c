@@ -1,6 +1,6 @@
 /* Key findings: sentences made from the groups, with the figures they rest on. They use the whole
  * wall time, which no prefetch queue can flatter. */
-#include "readback/key_findings.h"
+#include "readback/groups.h"
 #include "readback/record_measures.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
-#include "readback/claim.h"
+#include "readback/sides.h"
 #include "readback/compare.h"
 #include "readback/effects.h"
 

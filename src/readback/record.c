@@ -13,7 +13,6 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "conf/override.h"
-#include "readback/author.h"
 #include "readback/result_folder.h"
 
 #define YAML_BYTES_MAX (4u << 20)

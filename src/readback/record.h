@@ -10,9 +10,91 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "codec/digest.h"
-#include "readback/facts.h"
+#include "conf/opt.h"
 #include "result/fields.h"
+#include "workload/need.h"
 #include "workload/workload.h"
+
+struct run_record;
+
+/* AU that a run would go on with: of the steps after those that prefetched batches and the start of
+ * the workers serve, with its standard error. Short runs that differ in their number of steps can
+ * be compared by it, as whole-run AU (the start is in it) and AU by DLIO's definition (the queue is
+ * in it) cannot. docs/metrics.md, "Capacity". */
+struct steady_au {
+	bool known;         /* a phase of training has steps beyond its first ones */
+	double au;          /* percent, mean over ranks, without lateness of computation */
+	double error;       /* its standard error, points: circular block bootstrap over steps */
+	double blocks;      /* of steps that the error is made from */
+	double step_s;      /* mean time of a measured step, with its barrier */
+	uint64_t steps;     /* measured, of a rank, all epochs */
+	uint64_t left_out;  /* of a rank: before them, in all phases */
+	uint64_t ahead;     /* batches that a rank reads ahead */
+	uint64_t turn;      /* batches of a rank that are read at once: one a worker */
+	uint64_t per_block; /* steps of a block of the bootstrap */
+};
+
+/* From a record that is whole. Of each phase (the steps between two checkpoints) the first
+ * 1 + ahead steps are left out, and up to a worker's turn more, so that whole turns are measured:
+ * workers that began together deliver together, one wait for a batch of each.
+ *
+ *     AU = sum of compute / sum of the time of steps
+ *
+ * The time of a step is that of the slowest rank from asking for its batch to the end of
+ * computation, as a barrier ends each step; what barriers and the rest take beside it, the
+ * difference to the wall time of the phase, is spread over its steps. Pure. */
+void steady_au_find(const struct run_record *r, struct steady_au *out);
+
+/* What is kept of a result after it was read: what tables, comparisons and findings say of many
+ * results is said from this. The whole result (its JSON, the times of its steps) is there only
+ * while its own checks run, one result at a time. */
+
+/* Of one epoch; NaN where it is not known. */
+struct epoch_facts {
+	double whole_au, whole_rate; /* record_whole_au, record_whole_rate */
+	double wall_s;               /* of the training part, of the slowest rank */
+	double payload;              /* bytes/s of sample data, of result.json */
+};
+
+struct record_facts {
+	struct epoch_facts *epoch; /* heap */
+	size_t epochs;     /* of the rank that has most, of summary.json or result.json if more */
+	bool lists_epochs; /* result.json does */
+	double whole_run_au, whole_throughput;
+	double wait_share, other_share;
+	uint64_t steps; /* of the first epoch */
+	double sample_bytes, step_s;
+	struct steady_au steady;
+	double target; /* metric.au in percent; NaN */
+	struct need need;
+	double fed;        /* accelerators */
+	double fed_stated; /* that of result.json where it has a need; else by the workload */
+	double returned_rate, payload_mean;
+	double shown[SHOWN_FIGURES + 1]; /* of result.json, by number; NaN */
+	char *supply;                    /* heap; "" */
+	double costs_au;
+	char *costs_text; /* heap; "" */
+	bool costs_limit; /* the framework's own code is what the run says limited it */
+	/* what the run says of itself */
+	char *run_id, *status, *claim_storage, *claim_text, *build; /* heap; NULL */
+	struct str_list taken;
+	char *unsteady; /* text of its verdict "steady" when that is bad; NULL */
+	/* where its bytes came from */
+	bool in_memory;      /* a dataset in memory */
+	char *mount;         /* where the file system of the dataset is mounted; NULL */
+	double cached_share; /* sides_cached_share */
+	double samples, data_bytes;
+	/* its waits, all of them; "": too few to tell one run from another */
+	char waits[SHA256_HEX];
+	/* what it read, or wrote, and where */
+	bool generates;
+	char *data_folder; /* heap; "" */
+	int64_t train_files, batch;
+};
+
+/* From a whole record. Release with facts_release. */
+void facts_find(struct record_facts *f, const struct run_record *r);
+void facts_release(struct record_facts *f);
 
 /* One block of training or one evaluation of one rank, as N_output.json lists it. Seconds. */
 struct record_phase {
@@ -138,9 +220,6 @@ struct records {
 	struct str_list unread;  /* sentences: folders that cannot be searched */
 };
 int records_load(struct records *out, const char *const *path, size_t n, struct err *e);
-/* The folders alone; nothing is in the list so far. */
-int records_find(struct records *out, struct str_list *folders, const char *const *path, size_t n,
-		 struct err *e);
 /* One of them, which can always be read: see run_record.broken. Release with record_release. */
 void record_load(struct run_record *r, const char *folder);
 /* 0 when the folder of a run of this program holds a whole result; else the sentence about the

@@ -8,9 +8,6 @@ typedef double (*record_measure)(const struct run_record *r, size_t epoch);
 /* Of a whole run; NaN when it is not known. */
 typedef double (*record_run_measure)(const struct run_record *r);
 
-/* Fills the measures of `f` from a whole record: those below are then said from it. */
-void measures_find(struct record_facts *f, const struct run_record *r);
-
 /* As summary.json lists them. */
 double record_au(const struct run_record *r, size_t epoch);
 double record_throughput(const struct run_record *r, size_t epoch);

@@ -17,3 +17,12 @@ bool result_has_summary(const json_t *result);
 bool result_folder_is_used(const char *folder, char who[FILE_LOCK_WHO_MAX]);
 /* The sentence for that. Heap string. */
 char *result_folder_used_text(const char *folder, const char *who);
+
+/* Who wrote a result folder: this program, or DLIO, whose files have the same names. */
+
+/* Any of its files says that this program wrote it: by base/program.h, or as versions before that
+ * mark did, in hydra.yaml, config.yaml and traces. Files that are missing, damaged or cannot be
+ * read say nothing, so that one of them is enough. */
+bool author_is_us(const char *folder);
+/* A whole result.json is one of this program, not of another that uses the same name. */
+bool author_of_result(const json_t *result);

@@ -3,11 +3,125 @@
 #include "readback/sides.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "readback/claim.h"
+
+/* ---- runs and their copies ---- */
+
+#define KEYS 3
+
+/* The keys of a result among those of the same `group`; *n of them, on the heap. */
+static size_t keys_of(const struct run_record *r, size_t group, char *key[KEYS])
+{
+	const struct record_facts *f = &r->facts;
+	size_t n = 0;
+
+	if (f->run_id && f->run_id[0])
+		key[n++] = xasprintf("%zu id %s", group, f->run_id);
+	if (isfinite(r->begin_s) && isfinite(r->end_s) && r->end_s > r->begin_s)
+		key[n++] = xasprintf("%zu times %a %a %u %s", group, r->begin_s, r->end_s, r->ranks,
+				     r->hostname);
+	if (f->waits[0])
+		key[n++] = xasprintf("%zu waits %u %s", group, r->ranks, f->waits);
+	return n;
+}
+
+bool runs_have(const struct texts *seen, const struct run_record *r, size_t group)
+{
+	char *key[KEYS];
+	size_t n = keys_of(r, group, key);
+	bool has = false;
+
+	for (size_t i = 0; i < n; i++) {
+		has = has || texts_find(seen, key[i]) != TEXT_NONE;
+		free(key[i]);
+	}
+	return has;
+}
+
+void runs_add(struct texts *seen, const struct run_record *r, size_t group)
+{
+	char *key[KEYS];
+	size_t n = keys_of(r, group, key);
+
+	for (size_t i = 0; i < n; i++) {
+		texts_add(seen, key[i]);
+		free(key[i]);
+	}
+}
+
+size_t *records_distinct(const struct run_record *r, size_t n, size_t *count)
+{
+	size_t *index = xcalloc(n + 1, sizeof(*index));
+	struct texts seen = {0};
+
+	*count = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (runs_have(&seen, &r[i], 0))
+			continue;
+		runs_add(&seen, &r[i], 0);
+		index[(*count)++] = i;
+	}
+	texts_release(&seen);
+	return index;
+}
+
+/* ---- what a run says that its numbers are of ---- */
+
+const char *claim_storage(const struct run_record *r)
+{
+	return r->facts.claim_storage;
+}
+
+const char *claim_text(const struct run_record *r)
+{
+	return r->facts.claim_text;
+}
+
+/* Whether a verdict took this kind away from the numbers: "content", "client", ... */
+static bool claim_taken(const struct run_record *r, const char *kind)
+{
+	const struct str_list *list = &r->facts.taken;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (strcmp(list->v[i], kind) == 0)
+			return true;
+	return false;
+}
+
+bool claim_from_memory(const struct run_record *r)
+{
+	return claim_taken(r, "storage") || claim_taken(r, "part");
+}
+
+/* "not the storage: memory (cache, bytes); ...": up to the names of verdicts. */
+static size_t source_length(const char *text)
+{
+	const char *names = strstr(text, " (");
+	size_t n = strcspn(text, ";.");
+
+	return names && (size_t)(names - text) < n ? (size_t)(names - text) : n;
+}
+
+/* Whether both say the same served their reads: of two runs from memory, the same memory. True
+ * where one of them does not say. */
+static bool claim_same_source(const struct run_record *a, const struct run_record *b)
+{
+	const char *x = claim_storage(a), *y = claim_storage(b);
+	const char *s = claim_text(a), *t = claim_text(b);
+
+	if (!x || !y || !s || !t)
+		return true;
+	if (strcmp(x, y) != 0)
+		return false;
+	/* the name of an emulated store is one of the keys */
+	if (strcmp(x, "no") != 0)
+		return true;
+	return source_length(s) == source_length(t) && strncmp(s, t, source_length(s)) == 0;
+}
 
 static const double SHARE_OTHER = 0.2; /* of the bytes, by which two sources differ */
 

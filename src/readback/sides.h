@@ -1,7 +1,9 @@
 #pragma once
 /* What each side of a comparison measured, and whether that is the same thing. */
+#include "base/map.h"
 #include "conf/opt.h"
 #include "readback/configuration.h"
+#include "readback/record.h"
 
 /* One side: runs r[index[0..n)], each once. */
 struct side {
@@ -30,3 +32,23 @@ void sides_compare(const struct side *a, const struct side *b, const struct key_
  * was watched. Of data on another file system: "dataset.data_folder=" and its mount point.
  * Appended. */
 void unlike_keys(const struct run_record *a, const struct run_record *b, struct str_list *out);
+
+/* What a run says itself that its numbers are numbers of (`measured` of result.json). */
+
+/* "yes", "part", "no", "emulated" or "unknown" (docs/metrics.md, "What was measured"); NULL: the
+ * result does not say. */
+const char *claim_storage(const struct run_record *r);
+/* The sentence; NULL. */
+const char *claim_text(const struct run_record *r);
+/* Memory or the page cache served its reads, all or some of them. */
+bool claim_from_memory(const struct run_record *r);
+
+/* Which results are of one run: a copy of a result is no repetition of it. By run_id of result.json
+ * where both have one; whatever those say, also when they began and ended at the same moments on
+ * the same host, or when the waiting times of all steps of all ranks are equal. */
+
+/* Whether a run that was added to `seen` under this number of a group is the run of `r`. */
+bool runs_have(const struct texts *seen, const struct run_record *r, size_t group);
+void runs_add(struct texts *seen, const struct run_record *r, size_t group);
+/* Indexes of the first result of each run among r[0..n), on the heap; *count gets how many. */
+size_t *records_distinct(const struct run_record *r, size_t n, size_t *count);

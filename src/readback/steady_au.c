@@ -1,4 +1,3 @@
-#include "readback/steady_au.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* The table of runs as CSV. */
-#include "readback/table.h"
+#include "readback/groups.h"
 #include "base/say.h"
 #include "readback/record_measures.h"
 

@@ -16,7 +16,6 @@
 #include "base/say.h"
 #include "readback/configuration.h"
 #include "readback/groups.h"
-#include "readback/palette.h"
 
 #define NEUTRAL "#444444" /* what belongs to no model */
 /* an error bar: gnuplot's own clear a box around the mean */

@@ -73,7 +73,7 @@ def main():
             assert (tmp / name).read_bytes().startswith(b"\x89PNG") and (tmp / name).stat().st_size > 5000, name
         assert len(names["runs"]) == 7
         same_as_page(tmp, names["groups"])
-        palette = (SOURCE / "src/readback/palette.c").read_text()
+        palette = (SOURCE / "src/readback/groups.c").read_text()
         assert names["COLORS"] == re.findall(r'\{"(#\w+)", "#\w+"\}', palette), "the program has other colors"
         os.chdir(tmp.parent)
         os.environ["STUDY"] = str(tmp / "notes")
