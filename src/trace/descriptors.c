@@ -1,6 +1,6 @@
 /* Tables of descriptors as arrays, which a fork copies. Descriptions are numbers in a pool, so that
  * what is freed is used again and nothing moves under a holder. */
-#include "trace/descriptors.h"
+#include "trace/call_log.h"
 
 #include <assert.h>
 #include <stdlib.h>

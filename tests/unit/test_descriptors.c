@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "trace/descriptors.h"
+#include "trace/call_log.h"
 #include "trace/job_log.h"
 
 static void test_positions(void **state)

@@ -52,9 +52,11 @@ struct reading {
 	size_t descriptions, room;
 	struct mapping *mapping;
 	size_t mappings, mapping_room;
-	int64_t *size; /* of each file, as far as known: where appended bytes go */
-	bool *opened;
-	size_t sizes;
+	struct file_state {
+		int64_t size; /* as far as known: where appended bytes go */
+		bool opened;
+	} * file;
+	size_t files_known, file_room;
 	uint64_t name_bytes, names_most; /* of the files */
 	/* Names below /dev/shm that the job made: the others are data that somebody put there. */
 	struct texts made_in_memory;
@@ -169,18 +171,9 @@ static void describe(struct reading *r, uint32_t ring, uint64_t serial, struct d
 
 static int64_t *size_of(struct reading *r, uint32_t file)
 {
-	if (file >= r->sizes) {
-		size_t n = 2 * ((size_t)file + 64);
-
-		r->size = xrealloc(r->size, n * sizeof(*r->size));
-		r->opened = xrealloc(r->opened, n * sizeof(*r->opened));
-		for (size_t i = r->sizes; i < n; i++) {
-			r->size[i] = JOB_UNKNOWN;
-			r->opened[i] = false;
-		}
-		r->sizes = n;
-	}
-	return &r->size[file];
+	while (file >= r->files_known)
+		VECTOR_ADD(r->file, r->files_known, r->file_room)->size = JOB_UNKNOWN;
+	return &r->file[file].size;
 }
 
 static void saw_size(struct reading *r, uint32_t file, int64_t size)
@@ -318,8 +311,8 @@ static void opened(struct reading *r, const struct ring_event *v)
 					      flags & O_APPEND});
 		if (kind == RING_REGULAR) {
 			saw_size(r, file, size);
-			r->facts.files += !r->opened[file];
-			r->opened[file] = true;
+			r->facts.files += !r->file[file].opened;
+			r->file[file].opened = true;
 		}
 		if (flags & O_CREAT)
 			r->job->file[file].deleted = false;
@@ -746,8 +739,7 @@ int recording_read(struct job *job, const char *folder, bool events, struct reco
 	texts_release(&r.made_in_memory);
 	free(r.description);
 	free(r.mapping);
-	free(r.size);
-	free(r.opened);
+	free(r.file);
 	ring_files_close(&r.files);
 	if (r.rc == 0 && facts)
 		*facts = r.facts;
