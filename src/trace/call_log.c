@@ -235,15 +235,25 @@ static uint32_t descriptor(int64_t fd)
 	return fd >= 0 && fd <= DESCRIPTOR_MAX ? (uint32_t)fd : JOB_NONE;
 }
 
+/* The same about a file: the one that the call names, or that of the descriptor. `seen`: what the
+ * log shows with it. */
+static struct job_event event_on(struct call_log *l, const struct call *c, enum job_event_kind kind,
+				 uint32_t file, int64_t fd, unsigned seen)
+{
+	struct job_event v = event_of(c, kind);
+
+	l->seen |= seen;
+	v.file = file != JOB_NONE ? file : call_file_of(l, c->caller, fd);
+	v.descriptor = descriptor(fd);
+	return v;
+}
+
 void call_open(struct call_log *l, const struct call *c, uint32_t file, int flags)
 {
-	struct job_event v = event_of(c, JOB_OPEN);
+	struct job_event v = event_on(l, c, JOB_OPEN, file, c->result, JOB_SEES_OPENS);
 	bool writes = (flags & O_ACCMODE) != O_RDONLY;
 
-	l->seen |= JOB_SEES_OPENS;
-	v.file = file;
 	v.flags = (unsigned)flags;
-	v.descriptor = descriptor(c->result);
 	add(l, &v);
 	if (c->result < 0)
 		return;
@@ -264,10 +274,8 @@ void call_make(struct call_log *l, const struct call *c, int64_t fd, uint32_t fi
 
 void call_close(struct call_log *l, const struct call *c, int64_t fd)
 {
-	struct job_event v = event_of(c, JOB_CLOSE);
+	struct job_event v = event_on(l, c, JOB_CLOSE, JOB_NONE, fd, 0);
 
-	v.file = call_file_of(l, c->caller, fd);
-	v.descriptor = descriptor(fd);
 	add(l, &v);
 	/* close(2) releases the descriptor whatever it returns, but for EBADF */
 	if (c->result != -EBADF)
@@ -277,13 +285,11 @@ void call_close(struct call_log *l, const struct call *c, int64_t fd)
 void call_transfer(struct call_log *l, const struct call *c, enum job_event_kind kind, int64_t fd,
 		   int64_t asked, int64_t offset)
 {
-	struct job_event v = event_of(c, kind);
+	struct job_event v =
+		event_on(l, c, kind, JOB_NONE, fd, JOB_SEES_REQUESTS | JOB_SEES_OFFSETS);
 	bool write = kind == JOB_WRITE;
 
 	assert(kind == JOB_READ || kind == JOB_WRITE);
-	l->seen |= JOB_SEES_REQUESTS | JOB_SEES_OFFSETS;
-	v.file = call_file_of(l, c->caller, fd);
-	v.descriptor = descriptor(fd);
 	v.asked = asked;
 	v.flags = l->line;
 	if (asked != JOB_UNKNOWN)
@@ -307,12 +313,9 @@ static void see_size(struct call_log *l, uint32_t file, int64_t size)
 
 void call_seek(struct call_log *l, const struct call *c, int64_t fd, int64_t offset, int whence)
 {
-	struct job_event v = event_of(c, JOB_SEEK);
+	struct job_event v = event_on(l, c, JOB_SEEK, JOB_NONE, fd, JOB_SEES_METADATA);
 	int64_t size;
 
-	l->seen |= JOB_SEES_METADATA;
-	v.file = call_file_of(l, c->caller, fd);
-	v.descriptor = descriptor(fd);
 	if (c->result >= 0) {
 		v.offset = c->result;
 		descriptors_seek(l->descriptors, c->caller->table, fd, c->result);
@@ -325,11 +328,8 @@ void call_seek(struct call_log *l, const struct call *c, int64_t fd, int64_t off
 void call_other(struct call_log *l, const struct call *c, enum job_event_kind kind, uint32_t file,
 		int64_t fd, int64_t asked, unsigned flags)
 {
-	struct job_event v = event_of(c, kind);
+	struct job_event v = event_on(l, c, kind, file, fd, JOB_SEES_METADATA);
 
-	l->seen |= JOB_SEES_METADATA;
-	v.file = file != JOB_NONE ? file : call_file_of(l, c->caller, fd);
-	v.descriptor = descriptor(fd);
 	v.asked = asked;
 	v.flags = flags;
 	if (kind == JOB_UNLINK && c->result >= 0 && v.file != JOB_NONE)
@@ -339,11 +339,8 @@ void call_other(struct call_log *l, const struct call *c, enum job_event_kind ki
 
 void call_stat(struct call_log *l, const struct call *c, uint32_t file, int64_t fd, int64_t size)
 {
-	struct job_event v = event_of(c, JOB_STAT);
+	struct job_event v = event_on(l, c, JOB_STAT, file, fd, JOB_SEES_METADATA);
 
-	l->seen |= JOB_SEES_METADATA;
-	v.file = file != JOB_NONE ? file : call_file_of(l, c->caller, fd);
-	v.descriptor = descriptor(fd);
 	if (c->result >= 0) {
 		v.result = size < 0 ? 0 : size;
 		see_size(l, v.file, size);
@@ -354,11 +351,8 @@ void call_stat(struct call_log *l, const struct call *c, uint32_t file, int64_t 
 void call_truncate(struct call_log *l, const struct call *c, uint32_t file, int64_t fd,
 		   int64_t size)
 {
-	struct job_event v = event_of(c, JOB_TRUNCATE);
+	struct job_event v = event_on(l, c, JOB_TRUNCATE, file, fd, JOB_SEES_METADATA);
 
-	l->seen |= JOB_SEES_METADATA;
-	v.file = file != JOB_NONE ? file : call_file_of(l, c->caller, fd);
-	v.descriptor = descriptor(fd);
 	v.asked = size;
 	add(l, &v);
 	if (c->result >= 0 && size >= 0)
@@ -367,10 +361,8 @@ void call_truncate(struct call_log *l, const struct call *c, uint32_t file, int6
 
 void call_rename(struct call_log *l, const struct call *c, uint32_t from, uint32_t to)
 {
-	struct job_event v = event_of(c, JOB_RENAME);
+	struct job_event v = event_on(l, c, JOB_RENAME, from, -1, JOB_SEES_METADATA);
 
-	l->seen |= JOB_SEES_METADATA;
-	v.file = from;
 	v.other = to;
 	add(l, &v);
 	if (c->result < 0)
@@ -385,11 +377,8 @@ void call_rename(struct call_log *l, const struct call *c, uint32_t from, uint32
 void call_map(struct call_log *l, const struct call *c, int64_t fd, uint64_t address, int64_t asked,
 	      int64_t offset)
 {
-	struct job_event v = event_of(c, JOB_MAP);
+	struct job_event v = event_on(l, c, JOB_MAP, JOB_NONE, fd, JOB_SEES_MAPPINGS);
 
-	l->seen |= JOB_SEES_MAPPINGS;
-	v.file = call_file_of(l, c->caller, fd);
-	v.descriptor = descriptor(fd);
 	v.asked = asked;
 	v.offset = offset;
 	if (c->result >= 0) {
@@ -433,10 +422,8 @@ void call_process(struct call_log *l, const struct call *c, enum job_event_kind 
 
 void call_exec(struct call_log *l, const struct call *c, uint32_t file, const char *command)
 {
-	struct job_event v = event_of(c, JOB_EXEC);
+	struct job_event v = event_on(l, c, JOB_EXEC, file, -1, JOB_SEES_PROCESSES);
 
-	l->seen |= JOB_SEES_PROCESSES;
-	v.file = file;
 	add(l, &v);
 	if (c->result < 0)
 		return;

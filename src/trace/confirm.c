@@ -56,12 +56,18 @@ struct noted_blob {
 	uint8_t which;
 };
 
-static void note(struct noted_store *s, struct request r)
+static void note(const struct store *store, const struct blob *b, enum request_kind kind,
+		 uint64_t offset, uint64_t asked, ssize_t got)
 {
-	struct expected *x = s->to;
+	struct expected *x = ((const struct noted_store *)store)->to;
 
 	if (x)
-		VECTOR_PUSH(x->request, x->n, x->room, r);
+		VECTOR_PUSH(x->request, x->n, x->room,
+			    {.kind = (uint8_t)kind,
+			     .which = ((const struct noted_blob *)b)->which,
+			     .offset = (int64_t)offset,
+			     .asked = (int64_t)asked,
+			     .got = got});
 }
 
 static int noted_open(struct store *store, const char *path, unsigned how, struct blob *b,
@@ -78,7 +84,7 @@ static int noted_open(struct store *store, const char *path, unsigned how, struc
 		    strcmp(companion, path) == 0)
 			nb->which = (uint8_t)(i + 1);
 	if (rc == 0)
-		note(s, (struct request){.kind = ASK_OPEN, .which = nb->which});
+		note(store, b, ASK_OPEN, 0, 0, 0);
 	return rc;
 }
 
@@ -88,12 +94,7 @@ static ssize_t noted_preadv(struct blob *b, const struct iovec *v, int count, ui
 	const struct io io = {.store = b->store->lower};
 	ssize_t got = io_preadv(&io, IO_DATA, store_blob_below(b), v, count, offset, e);
 
-	note((struct noted_store *)b->store,
-	     (struct request){.kind = ASK_READ,
-			      .which = ((struct noted_blob *)b)->which,
-			      .offset = (int64_t)offset,
-			      .asked = (int64_t)io_pieces_bytes(v, count),
-			      .got = got});
+	note(b->store, b, ASK_READ, offset, io_pieces_bytes(v, count), got);
 	return got;
 }
 
@@ -101,12 +102,7 @@ static ssize_t noted_pread(struct blob *b, void *p, size_t n, uint64_t offset, s
 {
 	ssize_t got = store_pread(store_blob_below(b), p, n, offset, e);
 
-	note((struct noted_store *)b->store,
-	     (struct request){.kind = ASK_READ,
-			      .which = ((struct noted_blob *)b)->which,
-			      .offset = (int64_t)offset,
-			      .asked = (int64_t)n,
-			      .got = got});
+	note(b->store, b, ASK_READ, offset, n, got);
 	return got;
 }
 
@@ -116,10 +112,7 @@ static int noted_map(struct blob *b, uint64_t bytes, const void **at, struct err
 
 	if (!below->store->ops->map)
 		return err_set(e, ERR_USAGE, "files of this store cannot be mapped");
-	note((struct noted_store *)b->store,
-	     (struct request){.kind = ASK_MAP,
-			      .which = ((struct noted_blob *)b)->which,
-			      .asked = (int64_t)bytes});
+	note(b->store, b, ASK_MAP, 0, bytes, 0);
 	return below->store->ops->map(below, bytes, at, e);
 }
 

@@ -134,21 +134,28 @@ static int64_t signal_number(const char *name)
 	return 0;
 }
 
+/* Behind `with`, with which the text begins; NULL: it does not. */
+static const char *behind(const char *p, const char *with)
+{
+	size_t n = strlen(with);
+
+	return strncmp(p, with, n) == 0 ? p + n : NULL;
+}
+
 static void parse_remark(const char *p, struct strace_line *line)
 {
-	static const char exited[] = "+++ exited with ", killed[] = "+++ killed by ",
-			  superseded[] = "+++ superseded by execve in pid ";
+	const char *q;
 
 	line->kind = STRACE_SIGNAL;
-	if (strncmp(p, exited, sizeof(exited) - 1) == 0) {
+	if ((q = behind(p, "+++ exited with "))) {
 		line->kind = STRACE_EXIT;
-		digits(p + sizeof(exited) - 1, &line->value);
-	} else if (strncmp(p, killed, sizeof(killed) - 1) == 0) {
+		digits(q, &line->value);
+	} else if ((q = behind(p, "+++ killed by "))) {
 		line->kind = STRACE_EXIT;
-		line->value = -signal_number(p + sizeof(killed) - 1);
-	} else if (strncmp(p, superseded, sizeof(superseded) - 1) == 0) {
+		line->value = -signal_number(q);
+	} else if ((q = behind(p, "+++ superseded by execve in pid "))) {
 		line->kind = STRACE_SUPERSEDED;
-		digits(p + sizeof(superseded) - 1, &line->value);
+		digits(q, &line->value);
 	}
 }
 
@@ -161,14 +168,13 @@ static bool ends_with(const char *p, size_t n, const char *what)
 
 void strace_line_parse(const char *text, struct strace_line *line)
 {
-	static const char attached[] = "strace: Process ";
-	const char *p = text, *q;
+	const char *p = text, *q = behind(text, "strace: Process ");
 	size_t n;
 
 	*line = (struct strace_line){.pid = -1, .time_ns = STRACE_NO_TIME};
-	if (strncmp(p, attached, sizeof(attached) - 1) == 0) {
-		q = digits(p + sizeof(attached) - 1, &line->value);
-		line->kind = strncmp(q, " attached", 9) == 0 ? STRACE_ATTACHED : STRACE_SIGNAL;
+	if (q) {
+		q = digits(q, &line->value);
+		line->kind = behind(q, " attached") ? STRACE_ATTACHED : STRACE_SIGNAL;
 		return;
 	}
 	p = parse_time(parse_pid(blanks(p), line), line);
@@ -176,24 +182,22 @@ void strace_line_parse(const char *text, struct strace_line *line)
 	while (n && (p[n - 1] == ' ' || p[n - 1] == '\r'))
 		n--;
 	line->body = (struct strace_text){p, n};
-	if (strncmp(p, "+++ ", 4) == 0 && ends_with(p, n, " +++")) {
+	if (behind(p, "+++ ") && ends_with(p, n, " +++")) {
 		parse_remark(p, line);
 		return;
 	}
-	if (strncmp(p, "--- ", 4) == 0 && ends_with(p, n, " ---")) {
+	if (behind(p, "--- ") && ends_with(p, n, " ---")) {
 		line->kind = STRACE_SIGNAL;
 		return;
 	}
-	if (strncmp(p, "<... ", 5) == 0) {
-		static const char resumed[] = " resumed>";
-
-		for (q = p + 5; is_word(*q);)
+	if ((q = behind(p, "<... "))) {
+		while (is_word(*q))
 			q++;
-		if (strncmp(q, resumed, sizeof(resumed) - 1))
+		line->name = (struct strace_text){p + 5, (size_t)(q - p - 5)};
+		q = behind(q, " resumed>");
+		if (!q)
 			return;
 		line->kind = STRACE_RESUMED;
-		line->name = (struct strace_text){p + 5, (size_t)(q - p - 5)};
-		q += sizeof(resumed) - 1;
 		line->body = (struct strace_text){q, n - (size_t)(q - p)};
 		return;
 	}
