@@ -570,6 +570,16 @@ static bool take(struct region_walk *r, unsigned char *to, size_t n)
 	return got == n;
 }
 
+/* The same within a record: the end of the region cuts it. */
+static bool take_rest(struct region_walk *r, unsigned char *to, size_t n)
+{
+	bool taken = take(r, to, n);
+
+	if (!taken && !r->s->broken)
+		r->damage = "its last record is cut";
+	return taken;
+}
+
 static bool listed(const int8_t *index, int i)
 {
 	for (; index && *index >= 0; index++)
@@ -643,11 +653,8 @@ static int walk_segments(struct region_walk *r, const struct darshan_trace *t)
 	if (r->w->trace && !skip)
 		rc = r->w->trace(r->w->context, t, r->e);
 	for (int64_t i = 0; rc >= 0 && i < t->writes + t->reads; i++) {
-		if (!take(r, raw, n)) {
-			if (!r->s->broken)
-				r->damage = "its last record is cut";
+		if (!take_rest(r, raw, n))
 			break;
-		}
 		g = (struct darshan_segment){
 			.write = i < t->writes,
 			.index = i < t->writes ? i : i - t->writes,
@@ -716,11 +723,8 @@ static int walk_heat(struct region_walk *r)
 			/* one more each: see below */
 			values = xcalloc(2 * DARSHAN_BINS_MAX + 2, sizeof(*values));
 		}
-		if (n > 0 && !take(r, bins, 16 * (size_t)n)) {
-			if (!r->s->broken)
-				r->damage = "its last record is cut";
+		if (n > 0 && !take_rest(r, bins, 16 * (size_t)n))
 			break;
-		}
 		for (int64_t i = 0; i < n; i++) {
 			values[i] = i64(r->log, bins + 8 * i);
 			values[DARSHAN_BINS_MAX + 1 + i] = i64(r->log, bins + 8 * (n + i));
@@ -832,12 +836,9 @@ static int walk_lustre(struct region_walk *r)
 		if (r->version == 1)
 			old_component(r->log, raw, l.component);
 		if ((r->version > 1 && l.components > 0 &&
-		     !take(r, l.component, (size_t)l.components * COMPONENT_BYTES)) ||
-		    (st.stripes > 0 && !take(r, l.ost, (size_t)st.stripes * 8))) {
-			if (!r->s->broken)
-				r->damage = "its last record is cut";
+		     !take_rest(r, l.component, (size_t)l.components * COMPONENT_BYTES)) ||
+		    (st.stripes > 0 && !take_rest(r, l.ost, (size_t)st.stripes * 8)))
 			break;
-		}
 		r->records++;
 		rc = give_stripes(r, &st, &l);
 	}

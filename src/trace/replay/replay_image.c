@@ -488,6 +488,14 @@ void replay_image_fill(uint64_t key, uint64_t offset, void *out, size_t n)
 	}
 }
 
+static int is_link(const char *path, struct err *e)
+{
+	return err_set(e, ERR_USAGE,
+		       "'%s' is a symbolic link, but the files of a replay are made only below its "
+		       "own folder: remove the link",
+		       path);
+}
+
 /* Makes the folders above `path` that are below the image's own. */
 static int make_parents(const struct replay_image *m, const char *path, struct err *e)
 {
@@ -543,10 +551,7 @@ static int make_file(struct replay_image *m, size_t i, uint64_t bytes, bool spar
 		return rc;
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (fd < 0 && errno == ELOOP)
-		return err_set(e, ERR_USAGE,
-			       "'%s' is a symbolic link, but the files of a replay are made only "
-			       "below its own folder: remove the link",
-			       path);
+		return is_link(path, e);
 	if (fd < 0)
 		return err_sys(e, errno, "%s: cannot be made", path);
 	rc = sparse ? (ftruncate(fd, (off_t)bytes) < 0
@@ -639,45 +644,26 @@ static int lock_folder(struct replay_image *m, struct err *e)
 /* No folder of the image is a link: what is below it would lie elsewhere. */
 static int check_links(const struct replay_image *m, struct err *e)
 {
-	size_t below = strlen(m->folder);
-	AUTO_FREE char *last = xstrdup("");
+	struct texts seen = {0}; /* folders */
+	int rc = 0;
 
-	for (size_t i = 0; i < m->files; i++) {
-		const char *end = m->path[i] ? strrchr(m->path[i], '/') : NULL;
-		char *folder;
+	for (size_t i = 0; i < m->files && rc == 0; i++) {
+		AUTO_FREE char *path = xstrdup(m->path[i] ? m->path[i] : "");
+		char *s = path + (*path ? strlen(m->folder) : 0);
 
-		if (!end || (size_t)(end - m->path[i]) <= below)
-			continue;
-		folder = xstrndup(m->path[i], (size_t)(end - m->path[i]));
-		if (strcmp(folder, last) == 0) {
-			free(folder);
-			continue;
-		}
-		free(last);
-		last = xstrdup(folder);
-		for (char *s = folder + below; s;) {
+		while (rc == 0 && *s && (s = strchr(s + 1, '/'))) {
+			size_t known = seen.n;
 			struct stat st;
-			bool link;
 
-			s = strchr(s + 1, '/');
-			if (s)
-				*s = '\0';
-			link = lstat(folder, &st) == 0 && S_ISLNK(st.st_mode);
-			if (link)
-				err_set(e, ERR_USAGE,
-					"'%s' is a symbolic link, but the files of a replay are "
-					"made only below its own folder: remove the link",
-					folder);
-			if (s)
-				*s = '/';
-			if (link) {
-				free(folder);
-				return ERR_USAGE;
-			}
+			*s = '\0';
+			if (texts_add(&seen, path) == known && lstat(path, &st) == 0 &&
+			    S_ISLNK(st.st_mode))
+				rc = is_link(path, e);
+			*s = '/';
 		}
-		free(folder);
 	}
-	return 0;
+	texts_release(&seen);
+	return rc;
 }
 
 static int mark(const struct replay_image *m, const char *way, struct err *e)
