@@ -240,7 +240,7 @@ static void put_limit(json_t *o, const struct run_record *r)
 	const struct part *limit = record_part(r, F_RUN_LIMIT);
 	AUTO_FREE char *text =
 		limit_told(figure_json(part_whole(r->result), F_RUN_LIMIT), WORDS_LONG);
-	double wait = record_wait_share(r);
+	double wait = r->facts.wait_share;
 	char why[400];
 
 	if (text) {
@@ -263,7 +263,7 @@ static void put_limit(json_t *o, const struct run_record *r)
 		snprintf(why + n, sizeof(why) - n,
 			 " Waiting for data took %.1f %% of the training time, waiting for other "
 			 "accelerators and the rest %.1f %%.",
-			 wait, record_other_share(r));
+			 wait, r->facts.other_share);
 	}
 	json_put_text(o, "limit_text", why);
 }
@@ -288,7 +288,7 @@ static void put_remedy(json_t *o, const struct run_record *r)
 /* What the framework's own code would take from AU, or has taken. */
 static void put_costs(json_t *o, const struct run_record *r)
 {
-	const char *text = record_costs_text(r);
+	const char *text = r->facts.costs_text;
 
 	if (text[0])
 		json_put_text(o, "costs", text);
@@ -301,7 +301,7 @@ static void put_time(json_t *o, const struct run_record *r)
 {
 	const struct part *d = part(record_part(r, F_RUN_TRAINING), F_TRAINING_DECOMPOSITION);
 	const json_t *mean = figure_json(d, F_DECOMPOSITION_MEAN_PERCENT);
-	double wait = record_wait_share(r), other = record_other_share(r);
+	double wait = r->facts.wait_share, other = r->facts.other_share;
 	json_t *time, *v;
 	const char *key;
 
@@ -579,7 +579,7 @@ static void put_phases(json_t *o, const struct run_record *r)
 	json_put_real(o, "epochs_done", figure(training, F_TRAINING_EPOCHS_DONE));
 	json_put_real(o, "epochs_planned", figure(training, F_TRAINING_EPOCHS_PLANNED));
 	json_put_real(o, "payload_rate", figure(training, F_TRAINING_PAYLOAD_RATE_MEAN));
-	json_put_real(o, "files_rate", record_returned_rate(r));
+	json_put_real(o, "files_rate", r->facts.returned_rate);
 	json_put_real(o, "eval_au", r->eval_au.mean);
 	json_put_real(o, "eval_whole_au", figure(evaluation, F_EVALUATION_WHOLE_AU));
 	json_put_real(o, "eval_throughput", r->eval_throughput.mean);
@@ -610,7 +610,7 @@ json_t *run_data(const struct run_record *r, bool brief)
 	json_put_real(o, "au", r->au.mean);
 	json_put_real(o, "whole_au", record_whole_run_au(r));
 	json_put_real(o, "whole_throughput", record_whole_throughput(r));
-	json_put_int(o, "steps", record_steps(r));
+	json_put_int(o, "steps", r->facts.steps);
 	put_phases(o, r);
 	put_shown(o, r);
 	put_need(o, r);

@@ -22,7 +22,7 @@ static double dataset_bytes(const struct run_record *r)
 	if (!r->has_workload)
 		return NAN;
 	return (double)r->workload.dataset.num_files_train *
-	       (double)r->workload.dataset.num_samples_per_file * record_sample_bytes(r);
+	       (double)r->workload.dataset.num_samples_per_file * r->facts.sample_bytes;
 }
 
 void audit_page_cache(struct audit *a, size_t i)
@@ -80,7 +80,7 @@ void audit_nominal_bytes(struct audit *a, size_t i)
 
 	if (r->ours || !r->trained || !r->has_workload || !isfinite(r->io.mean))
 		return;
-	rate = r->throughput.mean * record_sample_bytes(r) / 0x1p20;
+	rate = r->throughput.mean * r->facts.sample_bytes / 0x1p20;
 	if (!(rate > 0))
 		return;
 	off = r->io.mean / rate;
@@ -89,7 +89,7 @@ void audit_nominal_bytes(struct audit *a, size_t i)
 		finding_say(f,
 			    "%.0f MB/s is samples/s times the configured record size (%s), in MiB; "
 			    "no bytes were counted%s.",
-			    r->io.mean, str_bytes(record_sample_bytes(r), b1, sizeof(b1)),
+			    r->io.mean, str_bytes(r->facts.sample_bytes, b1, sizeof(b1)),
 			    r->workload.dataset.record_length_bytes_stdev > 0
 				    ? ", and the files differ in size"
 				    : "");

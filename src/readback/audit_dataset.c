@@ -231,7 +231,7 @@ static void check_dataset(struct audit *a, size_t i, const struct places *p)
 	x = &p->v[p->of[i]];
 	g = last_generation(p, x, r);
 	o = equally_fast(p, x, r);
-	if (g && !other_size(record_sample_bytes(g), record_sample_bytes(r)) &&
+	if (g && !other_size(g->facts.sample_bytes, r->facts.sample_bytes) &&
 	    g->facts.train_files >= r->facts.train_files)
 		return;
 	if (!g && !o)
@@ -246,9 +246,9 @@ static void check_dataset(struct audit *a, size_t i, const struct places *p)
 			    "('%s'), wrote %lld files with records of %s; this run was configured "
 			    "for %lld files with records of %s but generated none.",
 			    when, g->name, (long long)g->facts.train_files,
-			    str_bytes(record_sample_bytes(g), b1, sizeof(b1)),
+			    str_bytes(g->facts.sample_bytes, b1, sizeof(b1)),
 			    (long long)r->facts.train_files,
-			    str_bytes(record_sample_bytes(r), b2, sizeof(b2)));
+			    str_bytes(r->facts.sample_bytes, b2, sizeof(b2)));
 	}
 	if (o)
 		finding_say(
@@ -257,11 +257,11 @@ static void check_dataset(struct audit *a, size_t i, const struct places *p)
 			"reached %.1f and %.1f samples/s: equal rates with record sizes that "
 			"differ by a factor of %.2f mean that both read the same files. MB/s is "
 			"wrong by that factor.",
-			o->name, str_bytes(record_sample_bytes(o), b1, sizeof(b1)),
-			str_bytes(record_sample_bytes(r), b2, sizeof(b2)), o->throughput.mean,
+			o->name, str_bytes(o->facts.sample_bytes, b1, sizeof(b1)),
+			str_bytes(r->facts.sample_bytes, b2, sizeof(b2)), o->throughput.mean,
 			r->throughput.mean,
-			fmax(record_sample_bytes(o) / record_sample_bytes(r),
-			     record_sample_bytes(r) / record_sample_bytes(o)));
+			fmax(o->facts.sample_bytes / r->facts.sample_bytes,
+			     r->facts.sample_bytes / o->facts.sample_bytes));
 	finding_advise(f,
 		       "Whenever the format, record size or number of files changes, generate the "
 		       "dataset again in a separate folder; check it with stoker verify.");

@@ -30,7 +30,7 @@ static uint64_t excluded_steps(const struct run_record *r)
 void audit_steady(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
-	uint64_t steps = record_steps(r), window = record_window(r), out = excluded_steps(r);
+	uint64_t steps = r->facts.steps, window = record_window(r), out = excluded_steps(r);
 	double whole = record_whole_run_au(r), gap = r->au.mean - whole;
 	struct finding *f;
 
@@ -80,7 +80,7 @@ void audit_steady(struct audit *a, size_t i)
 void audit_window(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
-	double steps = (double)record_steps(r), gap = r->au.mean - record_whole_run_au(r), left;
+	double steps = (double)r->facts.steps, gap = r->au.mean - record_whole_run_au(r), left;
 	int64_t first, last;
 	struct finding *f;
 
@@ -188,8 +188,8 @@ void audit_possible(struct audit *a, size_t i)
 					    " DLIO divides (steps - 2) by the time that remains "
 					    "after the excluded steps; with %llu step%s, the "
 					    "result is negative.",
-					    (unsigned long long)record_steps(r),
-					    plural(record_steps(r)));
+					    (unsigned long long)r->facts.steps,
+					    plural(r->facts.steps));
 			finding_advise(f, "Discard the value, and use more steps per epoch.");
 			break;
 		}
@@ -200,7 +200,7 @@ void audit_possible(struct audit *a, size_t i)
 void audit_rate_formula(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
-	uint64_t steps = record_steps(r), out = excluded_steps(r);
+	uint64_t steps = r->facts.steps, out = excluded_steps(r);
 	double off;
 	struct finding *f;
 

@@ -338,14 +338,14 @@ static void measure_group(const struct run_groups *g, struct run_group *x)
 				       &x->throughput_n, &x->whole_rate);
 	for (size_t i = 0; i < measured_runs(x); i++) {
 		const struct run_record *r = &g->record[x->record[i]];
-		double wait = record_wait_share(r);
+		double wait = r->facts.wait_share;
 
 		if (isfinite(r->io.mean))
 			io[ios++] = r->io.mean;
 		if (!isfinite(wait))
 			continue;
 		x->wait_share += wait;
-		x->other_share += record_other_share(r);
+		x->other_share += r->facts.other_share;
 		waits++;
 	}
 	x->io = stat_of_values(io, ios);

@@ -281,7 +281,7 @@ static void find_limits(struct key_findings *k, const struct run_groups *g)
 			continue;
 		if (x->wait_share > WAIT_LARGE && x->wait_share >= x->other_share) {
 			data++;
-			own += record_costs_limit(&g->record[x->record[0]]);
+			own += g->record[x->record[0]].facts.costs_limit;
 		} else if (x->other_share > OTHER_LARGE) {
 			other++;
 		} else {
@@ -313,7 +313,7 @@ static void find_limits(struct key_findings *k, const struct run_groups *g)
 static void find_costs(struct key_findings *k, const struct run_groups *g)
 {
 	const struct run_group *x = g->groups == 1 && g->group[0].counted ? &g->group[0] : NULL;
-	const char *text = x ? record_costs_text(&g->record[x->record[0]]) : "";
+	const char *text = x ? g->record[x->record[0]].facts.costs_text : "";
 
 	if (text[0])
 		say(new_finding(k, "framework"), "%s", text);
@@ -365,7 +365,7 @@ static void rank_group(struct ranking *k, const struct run_groups *g, const stru
 	k->emulated += emulated(g, x);
 	k->hit += isfinite(x->target) && x->whole_au.mean >= x->target;
 	k->from_memory = k->from_memory && run_from_memory(g, x->record[0]);
-	spread(k->bytes, record_sample_bytes(r));
+	spread(k->bytes, r->facts.sample_bytes);
 	spread(k->computation, computation_of(r));
 	spread(k->target, x->target);
 	if (x->whole_au_n && (!k->au || x->whole_au.mean > k->au->whole_au.mean))

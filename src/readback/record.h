@@ -61,19 +61,29 @@ struct record_facts {
 	size_t epochs;     /* of the rank that has most, of summary.json or result.json if more */
 	bool lists_epochs; /* result.json does */
 	double whole_run_au, whole_throughput;
+	/* Means over the ranks' training times: waiting for data, and meeting the other ranks and
+	 * the rest, as shares of wall time, percent; NaN when a file is missing. */
 	double wait_share, other_share;
-	uint64_t steps; /* of the first epoch */
-	double sample_bytes, step_s;
+	uint64_t steps;      /* of the first epoch of rank 0; 0: not known */
+	double sample_bytes; /* of one sample as configured; NaN */
+	double step_s;
 	struct steady_au steady;
 	double target; /* metric.au in percent; NaN */
 	struct need need;
-	double fed;        /* accelerators */
-	double fed_stated; /* that of result.json where it has a need; else by the workload */
-	double returned_rate, payload_mean;
+	/* How many accelerators the whole run fed at 100 %, as result.json has it, else by
+	 * whole_throughput, and at most as many as it had; NaN when it is not known. */
+	double fed;
+	double fed_stated;    /* that of result.json where it has a need; else by the workload */
+	double returned_rate; /* bytes/s that requests returned over the whole run; NaN */
+	double payload_mean;
 	double shown[SHOWN_FIGURES + 1]; /* of result.json, by number; NaN */
-	char *supply;                    /* heap; "" */
+	/* What gave the bytes: "storage", "at_least", "run", "cache" ... (result/supply.h); "": not
+	 * known. Heap. */
+	char *supply;
+	/* Whole-run AU as it is predicted with the framework's own costs, or without them in a run
+	 * that had them: percent, NaN; and the sentence, heap, "". */
 	double costs_au;
-	char *costs_text; /* heap; "" */
+	char *costs_text;
 	bool costs_limit; /* the framework's own code is what the run says limited it */
 	/* what the run says of itself */
 	char *run_id, *status, *claim_storage, *claim_text, *build; /* heap; NULL */

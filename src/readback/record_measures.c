@@ -433,64 +433,14 @@ double record_whole_throughput(const struct run_record *r)
 	return r->facts.whole_throughput;
 }
 
-double record_wait_share(const struct run_record *r)
-{
-	return r->facts.wait_share;
-}
-
-double record_other_share(const struct run_record *r)
-{
-	return r->facts.other_share;
-}
-
-uint64_t record_steps(const struct run_record *r)
-{
-	return r->facts.steps;
-}
-
-double record_sample_bytes(const struct run_record *r)
-{
-	return r->facts.sample_bytes;
-}
-
 void record_need(const struct run_record *r, struct need *out)
 {
 	*out = r->facts.need;
 }
 
-double record_fed(const struct run_record *r)
-{
-	return r->facts.fed;
-}
-
-double record_returned_rate(const struct run_record *r)
-{
-	return r->facts.returned_rate;
-}
-
 double record_shown(const struct run_record *r, size_t i)
 {
 	return r->broken ? NAN : r->facts.shown[i];
-}
-
-double record_costs_au(const struct run_record *r)
-{
-	return r->facts.costs_au;
-}
-
-const char *record_costs_text(const struct run_record *r)
-{
-	return r->facts.costs_text;
-}
-
-bool record_costs_limit(const struct run_record *r)
-{
-	return r->facts.costs_limit;
-}
-
-const char *record_supply(const struct run_record *r)
-{
-	return r->facts.supply;
 }
 
 /* ---- all that is kept of a result ---- */

@@ -28,33 +28,11 @@ double record_whole_au(const struct run_record *r, size_t epoch);
 /* That over all epochs together, each by its time: the one number of a run, as
  * training.whole_run_au_percent of result.json, if it has that. */
 double record_whole_run_au(const struct run_record *r);
-/* Steps of the first epoch of rank 0; 0 when not known. */
-uint64_t record_steps(const struct run_record *r);
 /* Batches that a rank reads ahead, by the loader's rules; 0 when the workload is not known. */
 uint64_t record_window(const struct run_record *r);
-/* Mean over the ranks' training times: waiting for data, and meeting the other ranks and the rest,
- * as shares of wall time, percent; NaN when a file is missing. */
-double record_wait_share(const struct run_record *r);
-double record_other_share(const struct run_record *r);
-/* Bytes of one sample as configured; NaN. */
-double record_sample_bytes(const struct run_record *r);
 /* What one accelerator of the run needs in training; without result.json's mean bytes of a sample
  * in files by the configured size of one. Not known without a workload. */
 void record_need(const struct run_record *r, struct need *out);
-/* How many accelerators the whole run fed at 100 %, as result.json has it, else by
- * record_whole_throughput, and at most as many as it had; NaN when it is not known. */
-double record_fed(const struct run_record *r);
-/* Bytes/s that requests returned over the whole run, of result.json; NaN. */
-double record_returned_rate(const struct run_record *r);
-/* Of what that is the supply: "storage", "at_least", "run", "cache" ... (result/supply.h); "" when
- * result.json does not say. */
-const char *record_supply(const struct run_record *r);
-/* What result.json foretells of whole-run AU with the framework's own costs, or without them in a
- * run that had them: percent, NaN; and the clause, "". */
-double record_costs_au(const struct run_record *r);
-const char *record_costs_text(const struct run_record *r);
-/* Whether the framework's own code is what the run says limited it. */
-bool record_costs_limit(const struct run_record *r);
 /* Samples really taken a second over the wall time of an epoch's training part: steps x batch x
  * ranks / wall of the slowest rank; NaN when a file is missing. */
 double record_whole_rate(const struct run_record *r, size_t epoch);

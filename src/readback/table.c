@@ -131,9 +131,9 @@ static void put_need(struct buf *out, const struct run_record *r)
 	put_number(out, n.samples);
 	put_number(out, n.bytes / MIB);
 	put_number(out, n.bytes_at_target / MIB);
-	put_number(out, record_fed(r));
-	buf_printf(out, ",%s", record_supply(r));
-	put_number(out, record_returned_rate(r) / MIB);
+	put_number(out, r->facts.fed);
+	buf_printf(out, ",%s", r->facts.supply);
+	put_number(out, r->facts.returned_rate / MIB);
 }
 
 void table_csv(const struct run_groups *g, struct buf *out)
@@ -174,9 +174,9 @@ void table_csv(const struct run_groups *g, struct buf *out)
 		put_number(out, r->throughput.mean);
 		put_number(out, record_whole_run_au(r));
 		put_number(out, record_whole_throughput(r));
-		put_number(out, record_wait_share(r));
-		put_number(out, record_other_share(r));
-		put_number(out, r->broken ? NAN : (double)record_steps(r));
+		put_number(out, r->facts.wait_share);
+		put_number(out, r->facts.other_share);
+		put_number(out, r->broken ? NAN : (double)r->facts.steps);
 		put_number(out, r->end_s - r->begin_s);
 		put_number(out, r->broken ? NAN : (double)r->au.n);
 		put_epochs(out, r, record_whole_au);
@@ -192,7 +192,7 @@ void table_csv(const struct run_groups *g, struct buf *out)
 		put_text(out, folder);
 		put_verdict(out, g->audit, i);
 		put_need(out, r);
-		put_number(out, record_costs_au(r));
+		put_number(out, r->facts.costs_au);
 		for (size_t k = 0; k < shown_count(); k++)
 			put_number(out, record_shown(r, k));
 		buf_putc(out, '\n');
