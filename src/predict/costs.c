@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
-#include "metric/read_fit.h"
+#include "predict/read_fit.h"
 #include "predict/fleet.h"
 
 #define RANKS_SIMULATED 32

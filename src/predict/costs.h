@@ -3,7 +3,7 @@
  * each explanation of its reads that is as good as the others. */
 #include "predict/cadence.h"
 #include "predict/model.h"
-#include "metric/read_fit.h"
+#include "predict/read_fit.h"
 #include "result/result.h"
 
 /* What the store is to reads and to opens, by all ranks' logs of training. */

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "metric/read_fit.h"
+#include "predict/read_fit.h"
 #include "store/throttle_share.h"
 
 #define READERS 6

@@ -1,6 +1,6 @@
 /* Least sums of absolute errors: over one time by a grid and then golden section, over another by
  * golden section, and of a constant it is the median. */
-#include "metric/queue_fit.h"
+#include "predict/queue_fit.h"
 
 #include <assert.h>
 #include <math.h>

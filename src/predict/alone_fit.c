@@ -1,4 +1,4 @@
-#include "metric/alone_fit.h"
+#include "predict/alone_fit.h"
 
 #include <assert.h>
 #include <math.h>

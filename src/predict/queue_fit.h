@@ -1,9 +1,9 @@
 #pragma once
-/* Queues and ceilings tried on reads: metric/read_fit.h. */
+/* Queues and ceilings tried on reads: predict/read_fit.h. */
 #include <stddef.h>
 #include <stdint.h>
 
-#include "metric/read_fit.h"
+#include "predict/read_fit.h"
 
 #define QUEUE_AHEAD 128 /* servers, and reads of a burst, that can be told */
 

@@ -1,5 +1,5 @@
 /* The law of reads, tried on each of them. */
-#include "metric/read_fit.h"
+#include "predict/read_fit.h"
 
 #include <assert.h>
 #include <math.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "metric/alone_fit.h"
-#include "metric/queue_fit.h"
+#include "predict/alone_fit.h"
+#include "predict/queue_fit.h"
 
 #define TARGETS_MAX 480
 #define TARGETS_OF_RUN 200 /* of those, beside sweeps */
