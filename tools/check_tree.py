@@ -37,7 +37,7 @@ OPENS = re.compile(r"(?<![\w.>])(fopen|fopen64|freopen|open|open64|openat|openat
                    r"json_load_file|json_dump_file)\s*\(")
 MAY_OPEN = {
     "src/store/posix.c": "the stores' files",
-    "src/cli/record_folder.c": "a key that ranks share under a lock, rings that are cut",
+    "src/trace/recording/record_folder.c": "a key that ranks share under a lock, rings that are cut",
     "src/trace/replay/replay.c": "the files of a job, as it opened them", "src/trace/replay/replay_image.c": "the same files",
     "src/run/finish.c": "a new mark, O_EXCL and O_NOFOLLOW",
     "src/cli/main.c": "/dev/null", "src/launch/shepherd.c": "/dev/null", "src/launch/hosts_agent.c": "/dev/null",

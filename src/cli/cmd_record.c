@@ -21,7 +21,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
-#include "cli/record_folder.h"
+#include "trace/recording/record_folder.h"
 #include "conf/quantity.h"
 #include "launch/launcher.h"
 #include "recorder/ring.h"

@@ -1,6 +1,6 @@
 /* The folder of a recording. Its name in the launcher's words makes ranks join one folder; a file
  * that is linked into place is whole for all of them. */
-#include "cli/record_folder.h"
+#include "trace/recording/record_folder.h"
 
 #include <dirent.h>
 #include <errno.h>
