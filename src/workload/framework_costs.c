@@ -420,7 +420,10 @@ static int read_law(const struct reading *r, const char *row, const struct node 
 		if (facts->parameters & COST_HAS_PER_BYTE && strcmp(POINTS, v->key[i]) == 0) {
 			AUTO_FREE char *key = xasprintf("%s." POINTS, where);
 
-			rc = read_points(r, key, v->child[i], facts, law);
+			/* results of schema 1 have null for the list */
+			rc = v->child[i]->kind == NODE_NULL
+				     ? 0
+				     : read_points(r, key, v->child[i], facts, law);
 		} else if (k == PARAMETERS) {
 			rc = unknown_parameter(r, v, i, row, facts);
 		} else {
