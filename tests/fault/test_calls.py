@@ -113,7 +113,7 @@ FACTS = (r"\.system\b|cpuinfo|meminfo|\.host_|\.storage_path\.|\.series\.|\.envi
 DISPENSABLE = [
     (r"", KERNEL, FACTS),
     # content of a file that could not be compared; the verdict on the dataset says of how many
-    (r"open|read|stat", r"/(train|valid)/", r"\.dataset\.(content|extents)|verdicts\[dataset\]\.text"),
+    (r"open|read|stat", r"/(train|valid)/", r"\.dataset\.(content|extents)|verdicts\[dataset\]\.(text|facts)"),
     (r"ioctl", r"/(train|valid)/", r"\.dataset\.extents"),
     # memory is measured where the page cache is known to have served the run
     (r"stat|mmap", r"/(train|valid)/", r"\.memory_copy"),
