@@ -74,9 +74,9 @@ class Original:
         for name, was in self.sealed.items():
             data = binary[name] if name in binary else text[name].encode()
             result = result.replace(was["sha256"], hashlib.sha256(data).hexdigest())
-            assert len(data) == was["bytes"] or f'"bytes": {was["bytes"]}' in result
-            result = re.sub(rf'("{re.escape(name)}": {{\s*"bytes": )\d+', rf"\g<1>{len(data)}", result)
-        at = result.rindex('"result_json_sha256": "') + len('"result_json_sha256": "')
+            assert len(data) == was["bytes"] or re.search(rf'"bytes": ?{was["bytes"]}\b', result)
+            result = re.sub(rf'("{re.escape(name)}": ?{{\s*"bytes": ?)\d+', rf"\g<1>{len(data)}", result)
+        at = [m.end() for m in re.finditer('"result_json_sha256": ?"', result)][-1]
         bare = result[:at] + result[at + 64:]
         text["result.json"] = bare[:at] + hashlib.sha256(bare.encode()).hexdigest() + bare[at:]
         os.makedirs(pathlib.Path(folder, ".hydra"))
