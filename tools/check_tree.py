@@ -57,7 +57,7 @@ MAY_READ_PROSE = {
                      "src/readback/finding.c", "src/run/rank.c"), "an error that names the file or rank already is not given it again"),
 }
 # What one person can carry on. Growth is a change of these figures, and a line in the commit's body that says what for.
-SRC_LINES, SRC_FILES = 168000, 705
+SRC_LINES, SRC_FILES = 166568, 669
 EXITS = re.compile(r"\b(exit|_exit|abort)\s*\(")
 
 

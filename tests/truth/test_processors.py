@@ -221,8 +221,8 @@ def only_what_was_asked(f, ranks, points=2, least=15):
 def taken_cases():
     """(what was planted, how, whether it was told)"""
     two = len(CPUS)
-    yield (f"nice 19 beside {two} busy loops on {two} processors, reads of 1 ms",
-           beside(two, 19, dict(WAITS, files=300)), lambda f: taken(f, 0.2))
+    yield (f"nice 19 beside {2 * two} busy loops on {two} processors, reads of 1 ms",
+           beside(2 * two, 19, dict(WAITS, files=300)), lambda f: taken(f, 0.2))
     yield (f"nice 19 beside {2 * two} busy loops, 2 ranks", beside(2 * two, 19, dict(WAITS, files=300), 2),
            lambda f: taken(f, 0.2))
     yield (f"SCHED_IDLE beside {two} busy loops", beside(two, None, dict(WAITS, files=300)), taken)
