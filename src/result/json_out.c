@@ -133,73 +133,89 @@ char *json_file_text(const json_t *object)
 
 #define LINE_MOST 160
 
-/* 12 digits: a hundred seconds to the ns */
-static char *dump(const json_t *v)
+#define DIGITS 12       /* a hundred seconds to the ns */
+#define DIGITS_EXACT 17 /* the same double again */
+
+struct lines {
+	struct buf *b;
+	const char *exact; /* the key of what is written in full */
+	bool in_full;      /* within that */
+};
+
+static char *dump(const struct lines *l, const json_t *v)
 {
-	return json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(12));
+	return json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT |
+				     JSON_REAL_PRECISION(l->in_full ? DIGITS_EXACT : DIGITS));
 }
 
-static bool put_lines(struct buf *b, const json_t *v, unsigned depth);
+static bool put_lines(struct lines *l, const json_t *v, unsigned depth);
 
 /* An entry of a list, or of an object when it has a key, below the line that begins at `from`.
  * Short ones fill lines, but those of the document itself. */
-static bool put_entry(struct buf *b, const char *key, const json_t *v, unsigned depth, size_t *from)
+static bool put_entry(struct lines *l, const char *key, const json_t *v, unsigned depth,
+		      size_t *from)
 {
 	json_t *name = key ? json_string(key) : NULL;
-	AUTO_FREE char *quoted = key ? dump(name) : NULL, *one = dump(v);
-	size_t n = (quoted ? strlen(quoted) + 2 : 0) + (one ? strlen(one) : 0);
+	bool before = l->in_full, whole;
+	AUTO_FREE char *quoted = key ? dump(l, name) : NULL, *one = dump(l, v);
+	size_t n = (quoted ? strlen(quoted) + 1 : 0) + (one ? strlen(one) : 0);
 	bool is_short = n <= LINE_MOST / 2;
 
 	json_decref(name);
 	if (!one || (key && !quoted))
 		return false;
-	if (!*from || !is_short || depth == 0 || b->len - *from + n > LINE_MOST) {
-		buf_printf(b, "\n%*s", (int)depth + 1, "");
-		*from = b->len;
+	if (!*from || !is_short || depth == 0 || l->b->len - *from + n > LINE_MOST) {
+		buf_printf(l->b, "\n%*s", (int)depth + 1, "");
+		*from = l->b->len;
 	}
 	if (key)
-		buf_printf(b, "%s:", quoted);
-	if (!is_short)
-		return put_lines(b, v, depth + 1);
-	buf_append(b, one, strlen(one));
-	return true;
+		buf_printf(l->b, "%s:", quoted);
+	if (is_short) {
+		buf_append(l->b, one, strlen(one));
+		return true;
+	}
+	l->in_full = before || (key && strcmp(key, l->exact) == 0);
+	whole = put_lines(l, v, depth + 1);
+	l->in_full = before;
+	return whole;
 }
 
 /* A value as one line where that is short, else its entries in lines of their own. False: no
  * memory. */
-static bool put_lines(struct buf *b, const json_t *v, unsigned depth)
+static bool put_lines(struct lines *l, const json_t *v, unsigned depth)
 {
-	AUTO_FREE char *line = dump(v);
+	AUTO_FREE char *line = dump(l, v);
 	bool list = json_is_array(v);
 	size_t from = 0, n = 0;
 	const char *key;
 	json_t *part;
 
 	if (!line || strlen(line) <= LINE_MOST / 2 || !(list || json_is_object(v))) {
-		buf_puts(b, line ? line : "");
+		buf_puts(l->b, line ? line : "");
 		return line != NULL;
 	}
-	buf_putc(b, list ? '[' : '{');
+	buf_putc(l->b, list ? '[' : '{');
 	for (; n < json_array_size(v); n++) {
-		buf_puts(b, n ? "," : "");
-		if (!put_entry(b, NULL, json_array_get(v, n), depth, &from))
+		buf_puts(l->b, n ? "," : "");
+		if (!put_entry(l, NULL, json_array_get(v, n), depth, &from))
 			return false;
 	}
 	json_object_foreach((json_t *)(uintptr_t)v, key, part)
 	{
-		buf_puts(b, n++ ? "," : "");
-		if (!put_entry(b, key, part, depth, &from))
+		buf_puts(l->b, n++ ? "," : "");
+		if (!put_entry(l, key, part, depth, &from))
 			return false;
 	}
-	buf_printf(b, "\n%*s%c", (int)depth, "", list ? ']' : '}');
+	buf_printf(l->b, "\n%*s%c", (int)depth, "", list ? ']' : '}');
 	return true;
 }
 
-char *json_short_lines(const json_t *object)
+char *json_short_lines(const json_t *object, const char *exact)
 {
 	struct buf b = {0};
+	struct lines l = {.b = &b, .exact = exact};
 
-	if (put_lines(&b, object, 0))
+	if (put_lines(&l, object, 0))
 		return buf_take(&b);
 	buf_release(&b);
 	return NULL;

@@ -36,8 +36,8 @@ json_t *json_stat(const struct sample_stat *s);
 /* The text of a file, as json_write writes it; heap (free), NULL without memory. */
 char *json_file_text(const json_t *object);
 /* The same document for result.json: lines of at most 160 bytes where that can be, numbers with 12
- * digits; heap (free), NULL without memory. */
-char *json_short_lines(const json_t *object);
+ * digits, below a key `exact` as the same doubles; heap (free), NULL without memory. */
+char *json_short_lines(const json_t *object, const char *exact);
 /* Writes "<folder>/<name>" with 4-space indentation and releases the object. */
 int json_write(json_t *object, const char *folder, const char *name, struct err *e);
 

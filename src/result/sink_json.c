@@ -10,7 +10,7 @@
 
 static int write_sealed(json_t *o, const char *folder, struct sink_out *out, struct err *e)
 {
-	AUTO_FREE char *text = json_short_lines(o);
+	AUTO_FREE char *text = json_short_lines(o, field_key(F_CONFIGURED_PROFILE));
 
 	json_decref(o);
 	if (!text)
