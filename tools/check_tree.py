@@ -56,6 +56,161 @@ MAY_READ_PROSE = {
     **dict.fromkeys(("src/checkpoint/checkpoint.c", "src/dataset/generate.c", "src/dataset/manifest.c", "src/dataset/presence.c",
                      "src/readback/finding.c", "src/run/rank.c"), "an error that names the file or rank already is not given it again"),
 }
-# What one person can carry on, with some room. Growth is a change of these figures, and a line in the body of the commit
-# that says what for.
+# What one person can carry on, with some room. Growth is a change of these figures, and a line in the commit's body that
+# says what for.
 SRC_LINES, SRC_FILES = 167500, 680
+EXITS = re.compile(r"\b(exit|_exit|abort)\s*\(")
+
+
+def without_comments(text):
+    """The same lines with comments and the insides of strings blanked out."""
+    token = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', re.S)
+    return token.sub(lambda m: '""' if m.group(0)[0] == '"' else "\n" * m.group(0).count("\n"), text)
+
+
+def check_file(path, problems, warnings):
+    rel = path.relative_to(ROOT)
+    text = path.read_text()
+    lines = text.splitlines()
+    layer = path.relative_to(SRC).parts[0]
+    if layer not in RANK:
+        problems.append(f"{rel}: src/{layer} is not a layer of the design")
+        return
+    if len(lines) > LINES_MANY:
+        warnings.append(f"{rel}: {len(lines)} lines: has it more than one purpose?")
+    for number, (line, code) in enumerate(zip(lines, without_comments(text).split("\n")), 1):
+        where = f"{rel}:{number}"
+        if len(line.expandtabs(8)) > COLUMNS_MAX:
+            problems.append(f"{where}: longer than {COLUMNS_MAX} columns")
+        if line != line.rstrip():
+            problems.append(f"{where}: trailing blank")
+        if layer == "recorder":
+            continue  # it defines libc's own functions, calls the kernel directly, and has no other layer to use
+        if BANNED.search(code):
+            problems.append(f"{where}: banned call: {BANNED.search(code).group(1)}")
+        if layer not in ("cli", "launch") and EXITS.search(code) and rel.as_posix() not in MAY_EXIT:
+            problems.append(f"{where}: only cli/ and launch/ end a process")
+        if PROSE.search(code) and rel.as_posix() not in MAY_READ_PROSE:
+            problems.append(f"{where}: reads a sentence of the program: a fact is an enum or a number (words/words.h)")
+        if PRINTS.search(code) and rel.as_posix() not in MAY_PRINT:
+            problems.append(f"{where}: prints without say() of base/say.h")
+        if layer not in ("base", "os") and OPENS.search(code) and rel.as_posix() not in MAY_OPEN:
+            problems.append(f"{where}: {OPENS.search(code).group(1)}: named files are opened by base/file.h or file_out.h")
+        found = re.match(r'#include "([a-z0-9_]+)/', line)
+        if not found:
+            continue
+        other = found.group(1)
+        if other not in RANK:
+            problems.append(f"{where}: includes an unknown layer '{other}'")
+        elif other != layer and RANK[other] <= RANK[layer]:
+            problems.append(f"{where}: {layer}/ may not include {other}/")
+    # a table of macro rows is included several times
+    if path.suffix == ".h" and "#pragma once" not in text and not path.name.endswith("_table.h"):
+        problems.append(f"{rel}: no #pragma once")
+
+
+# a declaration at the left margin of a header
+DECLARED = re.compile(r"^(?!static\b|typedef\b|return\b)[A-Za-z_][\w \t*]*?\b([a-z_]\w*)\((?:[^;{}])*\)[^;{}]*;", re.M)
+WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+# What only tests can call, as src/ has no use for it.
+FOR_TESTS = {
+    "jpeg_reader_beyond": "what libjpeg allocated by itself", "fact_first": "a fact among those that were given",
+    "audit_run": "one result, for the fuzzer", "records_load": "one result, for the fuzzer",
+    "fleet_memory": "the bound against what is allocated", "fleet_rule": "the rule against the loaders' own code",
+}
+
+
+# Files that are no result.json and have keys of the same names.
+OTHER_FILES = {
+    "cli/cmd_calibrate.c": "what the framework's own code costs, as the helper in Python prints it",
+    "cli/explain_fidelity.c": "N_output.json of DLIO",
+    "dataset/manifest.c": "the manifest of a dataset",
+    "page/job_page.c": "the page's own data",
+    "page/page.c": "the plan's data",
+    "readback/record.c": "N_output.json and N_per_epoch_stats.json of DLIO, study_run.json",
+    "study/capacity.c": "study.json", "study/runner.c": "study_run.json", "study/samples.c": "study_run.json",
+    "study/state.c": "study.json",
+}
+FIGURE_ROW = re.compile(r'^(?:FIGURE|SHOWN|TOLD|ONE|MANY|NAMED|PARTS)\(\w+, \w+, "([^"]+)"', re.M)
+ASKS_JSON = re.compile(r"\bjson_(?:object_get|unpack\w*)\s*\(([^;{]*)")
+
+
+def check_result_keys(problems):
+    """A key of result.json is named in its row alone: figure() and part() of result/fields.h read it."""
+    keys = set(FIGURE_ROW.findall((SRC / "result/fields_table.h").read_text()))
+    used = set()
+    for path in sorted(SRC.rglob("*.[ch]")):
+        name = path.relative_to(SRC).as_posix()
+        if name.startswith("result/"):
+            continue
+        for call in ASKS_JSON.finditer(path.read_text()):
+            for key in set(re.findall(r'"([^"]+)"', call.group(1))) & keys:
+                if name in OTHER_FILES:
+                    used.add(name)
+                else:
+                    problems.append(f"src/{name}: asks for '{key}' of result.json: use its row (result/fields.h)")
+    for name in sorted(set(OTHER_FILES) - used):
+        problems.append(f"tools/check_tree.py: src/{name} needs no exception")
+
+
+def check_callers(problems):
+    """An exported function has a caller in src/; if that is its own file alone, a test needs it."""
+    texts = {path: without_comments(path.read_text()) for path in sorted(SRC.rglob("*.*")) if path.suffix in (".c", ".h", ".def")}
+    tests = {word for path in (ROOT / "tests").rglob("*.[ch]") for word in WORD.findall(path.read_text())}
+    used = collections.defaultdict(collections.Counter)
+    for path, text in texts.items():
+        for word in WORD.findall(text):
+            used[word][path] += 1
+    for header in (path for path in texts if path.suffix == ".h"):
+        for name in DECLARED.findall(texts[header]):
+            others = set(used[name]) - {header}
+            if len(others) != 1 or used[name][header] > 1:
+                continue  # its own file and another one; inline code calls it; a macro's
+            home = others.pop()
+            if name in FOR_TESTS or home.suffix != ".c":
+                continue
+            if used[name][home] == 1:
+                problems.append(f"{header.relative_to(ROOT)}: {name} has no caller in src/: it goes")
+            elif tests and name not in tests:
+                problems.append(f"{header.relative_to(ROOT)}: {name} has no caller outside its own file: it is static")
+
+
+def check_headers(problems):
+    headers = sorted(SRC.rglob("*.h"))
+    with tempfile.TemporaryDirectory() as tmp:
+        unit = pathlib.Path(tmp, "header.c")
+        for header in headers:
+            unit.write_text(f'#include "{header.relative_to(SRC)}"\n')
+            done = subprocess.run(["cc", "-std=gnu17", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror",
+                                   "-fsyntax-only", f"-I{SRC}", str(unit)], capture_output=True, text=True)
+            if done.returncode:
+                problems.append(f"{header.relative_to(ROOT)}: does not compile alone:\n{done.stderr}")
+
+
+def main():
+    problems, warnings = [], []
+    names = {}
+    for path in sorted(SRC.rglob("*.[ch]")):
+        check_file(path, problems, warnings)
+        if path.name in names and path.suffix == ".c":
+            problems.append(f"{path.relative_to(ROOT)}: the name is taken by {names[path.name]}")
+        names[path.name] = path.relative_to(ROOT)
+    sizes = [len(path.read_text().splitlines()) for path in SRC.rglob("*.[ch]")]
+    if sum(sizes) > SRC_LINES or len(sizes) > SRC_FILES:
+        problems.append(f"src/ has {sum(sizes)} lines in {len(sizes)} files, more than {SRC_LINES} in {SRC_FILES}: say in the "
+                        "commit's body what for, and raise SRC_LINES or SRC_FILES in tools/check_tree.py")
+    backend_names.check(SRC, ROOT / "CMakeLists.txt", problems)
+    check_result_keys(problems)
+    check_callers(problems)
+    if "--no-headers" not in sys.argv:
+        check_headers(problems)
+    for line in [f"warning: {warning}" for warning in warnings] + problems:
+        print(line)
+    print(f"{len(names)} files checked, {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

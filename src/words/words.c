@@ -194,7 +194,7 @@ static void put_figure(struct buf *b, double v, const char *how, size_t length)
 	else if (length == 1 && how[0] >= '0' && how[0] <= '9')
 		buf_printf(b, "%.*f", how[0] - '0', v);
 	else
-		assert(!"a row of words.def has an unknown form");
+		assert(false && "a row of words.def has an unknown form");
 #undef IS
 }
 
