@@ -406,7 +406,7 @@ static void memory_of_hosts(void **state)
 	assert_true(limit_memory(&s.r, &facts));
 	f = fact_first(&facts, REASON_LIMIT_MEMORY_AGAIN);
 	assert_non_null(f);
-	assert_true(f->figure[0] == mib(75) && f->figure[1] == mib(30));
+	assert_true(f->figure[0] == (double)mib(75) && f->figure[1] == (double)mib(30));
 	s.r.usage[0].memory.refault_bytes = (int64_t)mib(6 * h.files / 4) / 3;
 	assert_false(limit_memory(&s.r, &facts));
 	synth_end(&s);
