@@ -270,8 +270,8 @@ static int populate(unsigned char *p, size_t size)
 		return 0;
 	if (errno == ENOMEM || errno == EHWPOISON)
 		return -ENOMEM;
-	/* Linux before 5.14, or interrupted: a page that cannot be had ends the process here, and
-	 * not while time is measured */
+	/* Linux before 5.14, or interrupted: if there is no memory for a page, the process ends
+	 * here, not while time is measured */
 	for (size_t at = 0; at < size; at += page)
 		((volatile unsigned char *)p)[at] = 0;
 	return 0;

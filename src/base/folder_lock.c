@@ -153,8 +153,8 @@ static bool no_locks(int code)
 	return code == ENOLCK || code == EOPNOTSUPP || code == ENOSYS || code == EINVAL;
 }
 
-/* The lock is had of a file that a dead process left. 1: the file is removed, and a new one is to
- * be made; 0: it stays, and is held; negative: neither. */
+/* We hold the lock of a file that a dead process left. 1: the file was removed, so a new one must
+ * be created; 0: it stays, and the lock is ours; negative: an error. */
 static int take_left(int fd, const char *path, bool shared, struct err *e)
 {
 	struct stat st;

@@ -10,7 +10,7 @@
 
 void hist_init(struct hist *h)
 {
-	/* what nobody counts in takes no memory */
+	/* pages that were never written take no memory: do not touch them */
 	if (!bytes_are_zero(h, sizeof(*h)))
 		memset(h, 0, sizeof(*h));
 }

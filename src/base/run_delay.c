@@ -37,7 +37,7 @@ bool run_delay_parse(const char *line, struct run_delay *out)
 	ran = strtoull(line, &end, 10);
 	waited = strtoull(end, &end, 10);
 	slices = strtoull(end, NULL, 10);
-	/* a kernel that does not count writes three zeros; whoever reads this has run */
+	/* a kernel that does not count writes three zeros; a running thread had a time slice */
 	if (slices == 0)
 		return false;
 	*out = (struct run_delay){

@@ -433,7 +433,7 @@ static int report(const struct recorded *j, const char *shown, struct err *e)
 
 /* ---- the whole ---- */
 
-/* The program that a name without a slash leads to. Heap string; NULL. */
+/* Searches PATH for a program name without a slash. Heap string; NULL: not found. */
 static char *search(const char *file)
 {
 	const char *path = getenv("PATH");

@@ -184,7 +184,7 @@ int main(int argc, char **argv)
 	log_level_from_environment();
 	/* a document is whole or not written: the library would leave out what has no memory */
 	json_set_alloc_funcs(xmalloc, free);
-	/* a file over the limit is an error of its write, in every command */
+	/* a write beyond the file size limit fails with an error instead of ending the process */
 	signal(SIGXFSZ, SIG_IGN);
 	/* who ignores the ends of children is not told how they ended, and may hand that on */
 	signal(SIGCHLD, SIG_DFL);

@@ -122,7 +122,7 @@ static int forget_results(const struct repeating *x, struct err *e)
 
 /* ---- one run ---- */
 
-/* Between two runs of several processes. */
+/* Prepares the next run: all processes agree to go on, and on the time at which it begins. */
 static int next_run(struct repeating *x, struct err *e)
 {
 	int64_t now = clock_wall_ns();

@@ -152,7 +152,7 @@ static void put_values(struct buf *b, const struct leaf *l, const struct shape *
 	put_same(&same);
 }
 
-/* Puts what stands before the values; returns where their length goes. */
+/* Puts the head of a column, before its values; returns the offset for the length of the values. */
 static size_t put_head(struct buf *b, const char *name, const struct leaves *l, uint64_t structs)
 {
 	uint64_t length = 0;

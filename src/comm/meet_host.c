@@ -21,7 +21,8 @@
 /* Connections of this user's that have not said what they want, beside the processes to come. */
 #define STRANGERS_MAX 16
 #define RETRY_NS (NS_PER_S / 50)
-/* Process 1 tells that process 0 is not there; the others only when nobody did. */
+/* Process 1 reports that process 0 is missing. The others wait this long before they do, so that
+ * usually there is one message. */
 #define OTHERS_WAIT_NS (NS_PER_S * 3 / 2)
 
 enum answer { INVITED = 1, ENDED };

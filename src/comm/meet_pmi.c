@@ -19,7 +19,8 @@
  * digits, so many of them under a key. */
 #define LINE_MAX_BYTES 1024
 #define PART 240
-/* Process 0 tells that the others did not come; they only if nobody did. */
+/* Process 0 reports that others are missing. They wait this long before they do, so that usually
+ * there is one message. */
 #define OTHERS_WAIT_NS (2 * NS_PER_S)
 
 static struct {
@@ -80,7 +81,8 @@ static int read_line(const char *doing, struct err *e)
 	}
 }
 
-/* The value of a word of the answer, of which `size` bytes have room; false: there is none. */
+/* Copies the value of a key=value word of the answer to `out` (`size` bytes); false: no such key,
+ * or the value is too long. */
 static bool value_of(const char *key, char *out, size_t size)
 {
 	size_t n = strlen(key);

@@ -244,7 +244,8 @@ static bool try(struct search *s, const char *name)
 	handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
 	if (!handle) {
 		error = dlerror();
-		/* of another file: one that this one needs */
+		/* a missing library is only the next one to try; an error about another file, which
+		 * this one needs, is reported */
 		if (error && (strchr(name, '/') || !strstr(error, "No such file") ||
 			      !str_starts(error, name))) {
 			buf_printf(&why, "cannot be loaded: %s", error);

@@ -45,8 +45,6 @@ uint32_t net_nodes(const struct net *n)
 	return n->nodes;
 }
 
-/* The connection to a process, as seen from here; NULL for this process itself, or when process 0
- * is between. */
 void net_use_fabric(struct net *n, struct fabric *f)
 {
 	n->fabric = f;

@@ -293,8 +293,8 @@ static int refuse_version(const char *host, const char *version, const struct ne
 		       host, version, inv->host, inv->version);
 }
 
-/* One who said hello: 0 when it is now a peer, 1 when it is none of ours, negative when it must not
- * be. `said`: NET_HELLO_MAX bytes. */
+/* Checks the hello of a connection. 0: it is now a peer; 1: it does not belong to this run;
+ * negative: it does, but cannot take part. `said`: NET_HELLO_MAX bytes. */
 static int receive_guest(struct net *n, const struct net_invitation *inv, int fd,
 			 const struct net_head *h, const char *said, struct err *e)
 {

@@ -259,8 +259,8 @@ bool net_tree_lead(struct net *n, const struct net_invitation *inv, struct net_l
 
 /* ---- the others ---- */
 
-/* Where those below can reach this process: as it reaches process 0, or, on the same host, where
- * that can be reached. */
+/* The address at which the processes below can reach this one: that of its connection to process
+ * 0, or, on the same host (a Unix socket), the addresses of process 0. */
 static void own_addresses(const struct net_invitation *inv, int fd, struct net_invitation *out)
 {
 	struct sockaddr_storage own;

@@ -34,7 +34,7 @@
 
 struct folder_lock {
 	struct file_lock file;
-	bool made; /* the folder is new: removed again if nothing is put there */
+	bool made; /* the folder is new: it is removed again if it stays empty */
 };
 
 struct generation {

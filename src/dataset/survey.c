@@ -17,7 +17,8 @@
 #define THREADS 4 /* reading is waiting */
 /* How far into a file content is made to be compared with: some hundredths of a second. */
 #define REACH_BYTES (32u << 20)
-/* Files that are not larger are made to their end, so that what a format writes late is right. */
+/* Up to this size, files are generated to their end, because formats write some of their bytes
+ * late. */
 #define WHOLE_BYTES REACH_BYTES
 #define BLOCKS 4 /* at random, in a sample behind its first bytes */
 #define RANGES (2 + BLOCKS)

@@ -14,7 +14,7 @@ static double target_of(const struct result *r)
 	return 100 * r->workload->metric.au;
 }
 
-/* Whose reading changed alone, or that it was not one rank's. */
+/* The rank whose reading alone changed; NAN: it was not a single rank. */
 static double rank_of(const struct steadiness *c)
 {
 	return c->rank != UINT32_MAX ? (double)c->rank : (double)NAN;

@@ -17,8 +17,8 @@ static const double APART = 2;        /* times what was looked at: it is not wha
 static const double WORSE = 4;        /* times the best error, and */
 static const double EXPLAINS = 0.3;   /* of a request's time: no explanation of it */
 
-/* Whose limit it is. Where the kernel does not count what reads of the file system fetch, nobody
- * knows that it was the storage. */
+/* Finds the place of the limit. Where the kernel does not count what reads fetch from the file
+ * system, it is not known to be the storage. */
 static void find_place(struct limit_view *v)
 {
 	const struct host_io_source *s = v->r->host_source;

@@ -22,7 +22,7 @@ static void add(struct measured *out, struct fact f, unsigned by)
 	fact_add(&out->facts, f);
 }
 
-/* Whether verdicts that look for the storage are there, and none of them has an answer. */
+/* Whether there are verdicts about the source of the data, and all of them are unknown. */
 static bool nobody_knows(const struct result *r, const struct verdict_ops *const *table)
 {
 	const struct judgement *j = &r->judged;

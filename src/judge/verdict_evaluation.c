@@ -6,8 +6,8 @@
 #include "judge/change_facts.h"
 #include "judge/window.h"
 
-static const double GAP_POINTS = 2;   /* AU above that of all steps that is still no trap */
-static const double START_POINTS = 5; /* above it although the window is long enough */
+static const double GAP_POINTS = 2;   /* difference from AU over all steps that is still accepted */
+static const double START_POINTS = 5; /* the same where the window is long enough: a slow start */
 
 /* Steps of the shortest evaluation that a rank made. */
 static uint64_t shortest(const struct result *r)

@@ -655,7 +655,7 @@ static int give_up(struct flight *f, struct place *p, struct err *e)
 	return rc;
 }
 
-/* Everything that is ready, unless something failed before. */
+/* Decodes all samples that are ready; after a failure, only releases them. */
 static int finish_ready(struct flight *f, struct reader *reader, struct flight_run *run, int rc,
 			int64_t *now, struct err *e)
 {

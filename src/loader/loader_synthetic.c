@@ -31,7 +31,7 @@ static void synthetic_window(const struct workload *w, uint32_t *workers, uint64
 	*batches = 0;
 }
 
-/* For what it hands out; nobody reads. */
+/* One set of statistics, for the batches that the rank gets; there are no readers. */
 static const struct crew_size size = {.stats = 1};
 
 static int synthetic_memory_bytes(const struct loader_config *c, uint64_t *out, struct err *e)

@@ -616,7 +616,7 @@ static int pytorch_finish(struct loader *base, struct err *e)
 	return workers_end(&l->workers, woken, e);
 }
 
-/* In order the worker whose batch is due is the one to blame. */
+/* With in-order delivery, the loader waits for the worker whose batch is due. */
 static void pytorch_describe(const struct loader *base, char *out, size_t out_size)
 {
 	const struct pytorch *l = pytorch_of_const(base);

@@ -119,7 +119,7 @@ static int handover_pack(const struct handover *h, struct parcel *p, struct err 
 	if (fd < 0)
 		return fd;
 	rc = ftruncate(fd, (off_t)h->bytes) < 0 ? errno : 0;
-	/* a page that cannot be had would be a signal later */
+	/* allocated now: a missing page would raise SIGBUS later */
 	while (rc == 0 && (rc = posix_fallocate(fd, 0, (off_t)h->bytes)) == EINTR)
 		rc = 0;
 	if (rc != 0) {

@@ -21,7 +21,7 @@
 #include "metric/fs_client.h"
 
 #define SECTOR_BYTES 512 /* of the counters, whatever the device's own is */
-#define DEPTH_MAX 16     /* devices that lie on one another */
+#define DEPTH_MAX 16     /* levels of stacked devices */
 
 /* A list that would be cut is emptied at the end: its sums would leave devices out. */
 static void list_add(struct block_list *l, const char *path)

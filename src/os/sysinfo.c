@@ -346,7 +346,7 @@ static void *copy(void *arg)
 	for (int r = 0; r < ROUNDS; r++)
 		for (size_t at = 0; at < BLOCK_BYTES; at += PIECE_BYTES) {
 			memcpy(c->piece, c->block + at, PIECE_BYTES);
-			/* the copy is wanted, though nobody reads it */
+			/* keeps the compiler from removing the copy, whose result is not used */
 			__asm__ volatile("" : : "r"(c->piece) : "memory");
 		}
 	c->end_ns = clock_now_ns();

@@ -127,7 +127,8 @@ static void pool_add(struct pooled *p, double low, double mid, double high)
 	p->high += (high - mid) * (high - mid);
 }
 
-/* What each may be off stays, as it is the model's; what they differ by comes to it. */
+/* The variance of the mean: the model's own error, averaged, as it is common to all repetitions,
+ * plus the variance between them. */
 static void pool_end(const struct pooled *p, double n, double *low, double *mid, double *high)
 {
 	double between = n > 1 ? fmax(0, (p->square - p->mid * p->mid / n) / (n - 1)) : 0;

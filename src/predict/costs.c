@@ -412,7 +412,7 @@ static void variant_scale(struct variant *v, double by)
 	v->scale *= by;
 }
 
-/* All parts times so much that a batch takes what it took. */
+/* Scales all parts by one factor, so that the modeled time of a batch is the measured one. */
 static void agree_in_mean(struct variant *v, double service)
 {
 	double low = CALIBRATED_MIN, high = CALIBRATED_MAX;

@@ -90,7 +90,7 @@ static bool moves(const struct read_seen *s, int64_t latency)
 	return s->end_ns - s->begin_ns > latency;
 }
 
-/* Of reads that move bytes from begin + latency to end. */
+/* Counts the reads that move bytes at each moment, each from its begin + latency to its end. */
 static void set_latency(struct fit *f, int64_t latency)
 {
 	size_t i = 0, k = 0, m = 0;
@@ -452,7 +452,7 @@ static struct tried *next_try(struct fit *f)
 	return &f->tried[f->tries++];
 }
 
-/* Bandwidths shared by the reads under way, from nothing to all of the time. */
+/* Tries shared bandwidths that take from none to all of the time of a read. */
 static void try_shared(struct fit *f, bool sizes_differ)
 {
 	struct tried *t;
@@ -585,7 +585,7 @@ static bool alike(const struct fit *f, const struct read_rates *a, const struct 
 	       fabs(a->latency_ns - b->latency_ns) < within;
 }
 
-/* From nothing that reads share, the simplest, up. */
+/* Orders the models of reads: 0, nothing shared, is the simplest. */
 static int complexity(const struct read_rates *r)
 {
 	return (r->shared_ns_per_byte > 0) + 2 * (r->servers > 0) + 3 * (r->burst > 0);

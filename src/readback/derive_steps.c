@@ -7,7 +7,7 @@
 /* Stamps and the times between them are of two clocks, read one after the other by a thread that
  * may be stopped between. */
 static const double STAMP_S = 0.1;
-/* DLIO takes its own stamps further apart, and writes to its log between them. */
+/* DLIO writes to its log between reading the two clocks, which are therefore further apart. */
 static const double STAMP_DLIO_S = 0.25;
 static const double STAMP_SHARE = 0.01; /* of the time between them: clocks are slewed */
 static const double STEP_S = 2e-6;      /* DLIO's parts of a step are differences of its clock */

@@ -28,7 +28,7 @@ static void apart_main(void *arg)
 	j->rc = j->work(j->arg, &j->err);
 }
 
-/* What the thread has used of processors; -1: it is about to end. */
+/* Processor time that the thread has used, in ns; -1: it is about to end. */
 static int64_t cpu_of(const struct thread *t)
 {
 	struct timespec now;

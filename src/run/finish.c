@@ -266,7 +266,7 @@ static int at_folder(const struct run_plan *p, struct run_shared *shared, struct
 	int rc = run_apart(&shared->stop, &a, &left, e);
 
 	if (left) {
-		/* also for what main says from here on */
+		/* main logs after this, too, and must not block on the storage */
 		log_leave();
 		r->stuck = r->unwritable = true;
 	}
@@ -712,7 +712,7 @@ int finish_run(const struct run_plan *p, struct run_shared *shared, const struct
 	/* of this process and by its clock: before all is one result */
 	failed = write_trace(p, shared, r, &why);
 	gather_result(p, shared, r, &rc, cause);
-	/* elsewhere nobody prints the cause */
+	/* only the speaking process prints the cause later: the others log it */
 	if (failed < 0 && !r->speaks)
 		log_error("%s", why.text);
 	if (failed < 0 && (r->speaks || rc == 0))

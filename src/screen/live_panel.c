@@ -404,7 +404,7 @@ static void spark_row(const struct panel *q, const char *label, const double *v,
 	buf_release(&line);
 }
 
-/* The last minute, or less where that has more columns than there are. */
+/* Curves of the last 60 s; of less on a narrow panel, where each column is a second. */
 static unsigned sparks(const struct panel *q, unsigned room, struct buf *out)
 {
 	double bytes[SPARK_MOST], au[SPARK_MOST], top = 0;

@@ -146,7 +146,8 @@ static unsigned rows_of(const struct terminal *t, unsigned length, unsigned colu
 	return t->reflows && length > columns ? (length + columns - 1) / columns : 1;
 }
 
-/* Ghosts and block as the lines that the terminal knows: how many, and the length of one. */
+/* The ghosts and the block, counted as lines of the terminal: the last ghost and the first line of
+ * the block may be joined into one. How many there are, and the length of one. */
 static unsigned known_lines(const struct terminal *t)
 {
 	return t->ghosts + t->lines - (t->joined && t->lines);

@@ -91,7 +91,7 @@ static int fail(const struct child *c, const struct runner_child *o, const char 
 	char why[ERR_TEXT_MAX];
 
 	child_log_reason(o->log, outcome, o->kept, why, sizeof(why));
-	/* nobody else does that but for want of memory */
+	/* SIGKILL usually comes from the out-of-memory killer */
 	if (WIFSIGNALED(c->status) && WTERMSIG(c->status) == SIGKILL)
 		code = -ENOMEM;
 	return err_set(e, code, "%s", why);
@@ -224,7 +224,7 @@ static int make_result(struct making *m, struct err *e)
 	return rc == 0 ? name_result(m, e) : rc;
 }
 
-/* 1: there was no need to make it. */
+/* 1: the result was there already, or only needed its final name. */
 static int make_row(struct making *m, struct err *e)
 {
 	struct runner_row *row = m->row;

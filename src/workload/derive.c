@@ -70,8 +70,8 @@ static int derive_element(struct workload *w, struct err *e)
 	return 0;
 }
 
-/* Length of what stands before the base store in a store expression: the shims, their plus signs
- * and blanks. */
+/* Length of the part before the base store in a store expression: the shims, their plus signs and
+ * blanks. */
 static int shims_length(const char *expression)
 {
 	const char *plus = strrchr(expression, '+'), *base = plus ? plus + 1 : expression;

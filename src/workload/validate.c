@@ -713,8 +713,8 @@ static int check_checkpoint(const struct workload *w, struct err *e)
 
 /* ---- sections that are switched off ---- */
 
-/* What only has an effect with a switch: keys that begin with `keys` (but for `except`), or are
- * one. */
+/* Keys that have no effect while a switch is off: those that begin with `keys`, or equal it, except
+ * `except`. */
 struct switched {
 	const char *keys, *except;
 	const char *of; /* the switch */
@@ -724,7 +724,7 @@ struct switched {
 static const struct switched switched[] = {
 	{"checkpoint.", NULL, "workflow.checkpoint", true},
 	{"evaluation.", NULL, "workflow.evaluation", true},
-	/* files keep these for whoever switches them on */
+	/* files may set these for users who turn the switch on */
 	{"profiling.", NULL, "workflow.profiling", false},
 	{"model.", "model.name", "workflow.checkpoint", false},
 	{"reader.batch_size_eval", NULL, "workflow.evaluation", false},

@@ -190,10 +190,10 @@ static int csv_put(struct blob_stream *s, const struct file_spec *f,
 /* Reading csv files.
  *
  * FRAMEWORK is pandas.read_csv(path, header=None) of pandas 1.5, which parses the whole file
- * whichever row is wanted. Its parser asks a Python text file for 262,144 characters at a time;
- * that file reads as much past its buffer in one request, and asks again for what a short one
- * lacked (but for 8 KiB at least), until there is nothing; then the parser asks once more. A gzip
- * file lies between: see pygzip.
+ * whichever row is wanted. Its parser asks a Python text file for 262,144 characters at a time.
+ * The text file bypasses its buffer and requests them at once; after a short read it requests the
+ * rest (at least 8 KiB), until the end of the file. Then the parser asks once more. Compressed
+ * files are read through Python's gzip: see pygzip.
  *
  * NATIVE reads pieces of 2 MiB up to the end of the wanted row: rows have no index. */
 

@@ -29,7 +29,7 @@ struct source {
 	bool has_job;
 };
 
-/* What was booked to a record and is none of its file's. */
+/* Reads and writes that Darshan counted in a record although they are not of its file. */
 struct correction {
 	uint64_t id;
 	int64_t rank;

@@ -519,8 +519,8 @@ static struct lengths find_runs(const struct profile *a, const uint32_t *key, ui
 	return l;
 }
 
-/* An image and its mask, a picture and its label: files that are always read one right after the
- * other, and whose names have the same key, are one sample: that of the first. */
+/* Files whose names have the same key and that are always read in succession, such as an image and
+ * its mask or label, are joined to one sample, which gets the number of the first file. */
 static void join_companions(struct profile *a, struct places *places)
 {
 	uint32_t *key = xcalloc(a->job->files + 1, sizeof(*key)),

@@ -12,7 +12,7 @@
 #include "workload/framework_costs.h"
 #include "workload/workload.h"
 
-#define WHOLE 0.9           /* of a file: it was read as a whole */
+#define WHOLE 0.9           /* share of a file from which on it counts as read as a whole */
 #define START_S 0.0005      /* more than the framework's own time, for starting workers */
 #define PREPROCESS_S 0.0005 /* more than the library's own time, for a worker's wait */
 
