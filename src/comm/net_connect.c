@@ -347,7 +347,7 @@ static void number_nodes(struct net *n)
 	}
 }
 
-/* Those who came are to end as process 0 does. */
+/* Those who came are to end as process 0 does, and after it: their connections stay open too. */
 static void end_all(struct net *n, int code, const struct err *e)
 {
 	struct net_stop_body stop = {.kind = NET_CAUSE_ERROR, .code = code};
@@ -357,6 +357,8 @@ static void end_all(struct net *n, int code, const struct err *e)
 	for (uint32_t p = 1; p < n->processes; p++)
 		if (n->peer[p].fd >= 0)
 			net_send_fd(n->peer[p].fd, 0, NET_STOP, &stop, sizeof(stop));
+	for (uint32_t p = 1; p < n->processes; p++)
+		n->peer[p].fd = -1;
 }
 
 static int receive_all(struct net *n, const struct net_invitation *inv, struct net_listener *l,
@@ -372,8 +374,10 @@ static int receive_all(struct net *n, const struct net_invitation *inv, struct n
 	int why = 0;
 
 	describe_self(&n->table[0]);
-	/* once one is refused the others are still let in for a while, to hear why it ended from
-	 * this process alone */
+	/* Once one is refused the others are still let in for a while, to hear why it ended from
+	 * this process alone. The connection of the refused stays open until this process ends: a
+	 * launcher ends all processes when the first one fails, which must not be before this one
+	 * has said why. */
 	while (come + refused < n->processes) {
 		int rc, fd;
 
@@ -381,7 +385,7 @@ static int receive_all(struct net *n, const struct net_invitation *inv, struct n
 			break;
 		net_set_no_delay(fd);
 		rc = receive_guest(n, inv, fd, &h, said, refused ? NULL : e);
-		if (rc != 0)
+		if (rc > 0)
 			close(fd);
 		if (rc < 0 && refused++ == 0) {
 			deadline = clock_now_ns() + NET_GREETING_NS;
@@ -545,6 +549,10 @@ static int join_process_0(struct net *n, const struct net_invitation *inv, struc
 		}
 	}
 	net_tree_close_door(&door);
+	/* process 0 closes the connection when it ends, having said why */
+	while (told && net_recv_fd(fd, &h, body, capacity,
+				   clock_now_ns() + 2 * NET_GREETING_NS) == 0)
+		;
 	free(body);
 	if (rc > 0)
 		return 0;

@@ -289,20 +289,21 @@ static int start_readers(struct sweep *s, uint32_t n, uint32_t *started, struct 
 	return rc;
 }
 
-/* False when one hangs. */
+/* False when one hangs: it is left to itself. */
 static bool end_readers(struct sweep *s, uint32_t n, int64_t linger_ns)
 {
 	int64_t now = clock_now_ns();
+	bool ended;
 
 	atomic_store_explicit(&s->closing, 1, memory_order_relaxed);
 	wait_for_readers(s, n, now + linger_ns, false);
 	stop_readers(s);
 	wait_for_readers(s, n, clock_now_ns() + GRACE_NS, true);
-	if (!all_ended(s, n))
-		return false;
+	ended = all_ended(s, n);
 	for (uint32_t i = 0; i < n; i++)
-		thread_join_within(&s->reader[i].thread, -1);
-	return true;
+		if (!thread_join_within(&s->reader[i].thread, ended ? -1 : 0))
+			thread_leave(&s->reader[i].thread);
+	return ended;
 }
 
 static double longest_request_s(const struct io_stat *io)
