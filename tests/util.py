@@ -9,6 +9,7 @@ import time
 STOKER = os.environ.get("STOKER", "build/stoker")
 SOURCE = pathlib.Path(os.environ.get("STOKER_SOURCE", pathlib.Path(__file__).resolve().parent.parent))
 SANITIZED = os.environ.get("STOKER_SANITIZE", "") != ""
+PATIENCE = 4 if SANITIZED else 1  # by which a program under a sanitizer is slower
 
 
 def skip(why):
@@ -90,7 +91,7 @@ def stoker(*args, status=0, timeout=120, **kw):
 
 def wait_for(what, seconds):
     """What it returns once that is true; None: it was not within so many seconds."""
-    end = time.monotonic() + seconds * (4 if SANITIZED else 1)
+    end = time.monotonic() + seconds * PATIENCE
     while not (found := what()):
         if time.monotonic() > end:
             return None

@@ -86,7 +86,7 @@ struct record_facts {
 	char *costs_text;
 	bool costs_limit; /* the framework's own code is what the run says limited it */
 	/* what the run says of itself */
-	char *run_id, *status, *claim_storage, *claim_text, *build; /* heap; NULL */
+	char *run_id, *status, *claim_storage, *claim_instead, *claim_text, *build; /* heap; NULL */
 	struct str_list taken;
 	char *unsteady; /* text of its verdict "steady" when that is bad; NULL */
 	/* where its bytes came from */

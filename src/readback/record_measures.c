@@ -523,6 +523,7 @@ static void find_claim(struct record_facts *f, const struct run_record *r)
 	const json_t *taken = figure_json(measured, F_MEASURED_TAKEN);
 
 	f->claim_storage = text_copy(measured, F_MEASURED_STORAGE);
+	f->claim_instead = text_copy(measured, F_MEASURED_INSTEAD);
 	f->claim_text = text_copy(measured, F_MEASURED_SAID);
 	for (size_t i = 0; i < json_array_size(taken); i++) {
 		const char *one = json_string_value(json_array_get(taken, i));
@@ -631,6 +632,7 @@ void facts_release(struct record_facts *f)
 	free(f->run_id);
 	free(f->status);
 	free(f->claim_storage);
+	free(f->claim_instead);
 	free(f->claim_text);
 	free(f->build);
 	free(f->unsteady);

@@ -97,30 +97,17 @@ bool claim_from_memory(const struct run_record *r)
 	return claim_taken(r, "storage") || claim_taken(r, "part");
 }
 
-/* "not the storage: memory (cache, bytes); ...": up to the names of verdicts. */
-static size_t source_length(const char *text)
-{
-	const char *names = strstr(text, " (");
-	size_t n = strcspn(text, ";.");
-
-	return names && (size_t)(names - text) < n ? (size_t)(names - text) : n;
-}
-
 /* Whether both say the same served their reads: of two runs from memory, the same memory. True
- * where one of them does not say. */
+ * where one of them does not say; results of schema 1 say so only in prose. */
 static bool claim_same_source(const struct run_record *a, const struct run_record *b)
 {
 	const char *x = claim_storage(a), *y = claim_storage(b);
-	const char *s = claim_text(a), *t = claim_text(b);
+	const char *s = a->facts.claim_instead, *t = b->facts.claim_instead;
 
-	if (!x || !y || !s || !t)
+	if (!x || !y)
 		return true;
-	if (strcmp(x, y) != 0)
-		return false;
-	/* the name of an emulated store is one of the keys */
-	if (strcmp(x, "no") != 0)
-		return true;
-	return source_length(s) == source_length(t) && strncmp(s, t, source_length(s)) == 0;
+	/* of two emulated stores, the name is one of the keys */
+	return strcmp(x, y) == 0 && (!s || !t || strcmp(x, "no") != 0 || strcmp(s, t) == 0);
 }
 
 static const double SHARE_OTHER = 0.2; /* of the bytes, by which two sources differ */

@@ -1041,7 +1041,10 @@ TOLD(VERDICT, FACTS, "facts", JSON, "The finding as reasons with their figures")
 TOLD(VERDICT, TAKES, "takes", JSON, "What the run cannot claim for this reason")
 
 SECTION(MEASURED, "What was measured")
-TOLD(MEASURED, STORAGE, "storage", TEXT, "Whose speed it is: `storage`, `emulated`, ...")
+TOLD(MEASURED, STORAGE, "storage", TEXT,
+     "Whether the storage was measured: `yes`, `part`, `no`, `emulated` or `unknown`")
+TOLD(MEASURED, INSTEAD, "instead", TEXT,
+     "What served in its place, as a reason; for `no` and `part`")
 TOLD(MEASURED, SAID, "text", TEXT, "The same as sentences")
 TOLD(MEASURED, FACTS, "facts", JSON, "The same as reasons with their figures")
 TOLD(MEASURED, TAKEN, "taken", JSON, "What the run cannot claim")

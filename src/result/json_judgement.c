@@ -144,6 +144,8 @@ json_t *json_measured(const struct judgement *j)
 
 	measured_put(&text, j);
 	json_put_text(o, field_key(F_MEASURED_STORAGE), measured_names[m->storage]);
+	if (m->storage == MEASURED_NOT || m->storage == MEASURED_PART)
+		json_put_text(o, field_key(F_MEASURED_INSTEAD), reason_name(m->instead));
 	json_put_text(o, field_key(F_MEASURED_SAID), text.data);
 	buf_release(&text);
 	json_put(o, field_key(F_MEASURED_FACTS), json_facts(&m->facts));

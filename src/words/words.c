@@ -267,8 +267,15 @@ void words_put(struct buf *b, const struct fact *f, enum words_form form)
 		buf_putc(b, '.');
 	(void)put_form;
 #else
-	if (form == WORDS_SHORT && row->brief[0]) {
+	if (row->brief[0] && (form == WORDS_SHORT || !row->full[0])) {
+		size_t begin = b->len;
+
 		put_form(b, f, row->brief);
+		if (form == WORDS_SHORT)
+			return;
+		if (b->len > begin && b->data[begin] >= 'a' && b->data[begin] <= 'z')
+			b->data[begin] -= 'a' - 'A';
+		buf_putc(b, '.');
 		return;
 	}
 	put_form(b, f, row->full);

@@ -12,7 +12,8 @@
  * that is: the reason; its name in result.json; the names of its figures, in the order in which
  * they are given; the names of its texts, which come from outside (a file, a device, a key); the
  * short form, a clause without a full stop; the long form, whole sentences. An empty short form is
- * the long one without its full stop.
+ * the long one without its full stop; an empty long form is the short one with a capital and a full
+ * stop (WORDS_ONE).
  *
  * In a sentence {name} inserts a figure or a text. Figures: {name} three significant digits, a
  * whole number in full; {name:1} so many decimals; {name:4g} so many significant digits;

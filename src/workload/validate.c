@@ -351,7 +351,48 @@ static void warn_of_ignored_keys(struct workload *w)
 				      loader->name, loader->ignores_why);
 }
 
-/* A profile of another framework, or of workers that the loader does not have. */
+/* Whether a run of PyTorch's loader spends this row's time. */
+static bool spends(const struct workload *w, enum cost_row row)
+{
+	const bool workers = w->reader.read_threads > 0;
+
+	if (cost_rows[row].where == (w->compat.dlio ? COST_IN_OWN_LOOPS : COST_IN_DLIO))
+		return false;
+	switch (row) {
+	case COST_SAMPLE:
+	case COST_INDEX:
+	case COST_STEP:
+		return true;
+	case COST_INLINE:
+		return !workers;
+	case COST_PIN: /* measured only where there is a GPU, and no rank waits for its thread */
+	case COST_RESUME_WORKER:
+		return false;
+	default:
+		return workers;
+	}
+}
+
+/* 'stoker calibrate' leaves out what only a library that is missing could show. */
+static void warn_of_missing_laws(struct workload *w)
+{
+	struct buf missing = {0};
+
+	for (int row = 0; row < COST_ROWS; row++)
+		if (spends(w, (enum cost_row)row) &&
+		    !costs_of(w->costs, (enum cost_row)row)->present)
+			buf_printf(&missing, "%s%s", missing.len ? ", " : "", cost_rows[row].name);
+	if (missing.len)
+		workload_warn(
+			w,
+			"framework.costs: the profile %s has no law for %s, so the run spends "
+			"no time on it and AU is too high: measure it with 'stoker calibrate' "
+			"where PyTorch is installed",
+			w->costs->name, missing.data);
+	buf_release(&missing);
+}
+
+/* A profile of another framework, or of workers that the loader does not have, or a part of one. */
 static void warn_of_costs(struct workload *w)
 {
 	const char *of = w->costs ? w->costs->about[COST_ABOUT_FRAMEWORK] : NULL;
@@ -376,6 +417,8 @@ static void warn_of_costs(struct workload *w)
 			"samples (load_*, sample, index, keep) and of the loop (step) are "
 			"used: it has no workers of PyTorch",
 			loader->name);
+	if (w->costs && loader->rule == RULE_PYTORCH)
+		warn_of_missing_laws(w);
 }
 
 static int check_loader(struct workload *w, struct err *e)

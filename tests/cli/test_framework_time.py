@@ -74,6 +74,11 @@ def no_law(tmp):
     for law, said in (({"step": "fixed: 0.001"}, True), ({"load_npz": "per_sample: 0.001"}, False)):
         result, _ = run(tmp, "law" if said else "laws", profile(tmp, "few", **law))
         assert any("has no law load_npz" in n for n in result["notes"]) == said, result["notes"]
+        # what a complete profile also has is named
+        lacks = [n for n in result["warnings"] if "has no law for" in n]
+        assert len(lacks) == 1 and "collate" in lacks[0], lacks
+    result, _ = run(tmp, "complete", "torch-1.13")
+    assert not any("has no law" in n for n in result["warnings"] + result["notes"]), result
 
 
 def inline(tmp, costs):

@@ -12,7 +12,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from hung_store import result_in  # noqa: E402
-from util import STOKER, logged, stoker, tiny, wait_for  # noqa: E402
+from util import PATIENCE, STOKER, logged, stoker, tiny, wait_for  # noqa: E402
 
 INT, TERM, QUIT, USR1 = signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGUSR1
 ENDS = [INT, TERM, signal.SIGHUP, QUIT, USR1, signal.SIGUSR2, signal.SIGXCPU]
@@ -33,7 +33,7 @@ def signalled(name, signals, again_after=0):
         for sig in signals:
             run.send_signal(sig)
             time.sleep(again_after)
-        said = run.communicate(timeout=20)[1]
+        said = run.communicate(timeout=20 * PATIENCE)[1]
         assert run.returncode == 1 and said.splitlines() == ["stoker: stopped by a signal"], (name, run.returncode, said)
         result = result_in(out)
         assert result and result["status"] == "interrupted" and result["training"]["epochs_done"] >= 2, (name, result)
@@ -54,7 +54,7 @@ def generated():
             run = started(tmp, "generate", *keys)
             assert wait_for(lambda: (data / "train").exists() and len(os.listdir(data / "train")) > 50, 30)
             run.send_signal(sig)
-            said = run.communicate(timeout=30)[1]
+            said = run.communicate(timeout=30 * PATIENCE)[1]
             assert run.returncode == 1 and "stopped" in said, (run.returncode, said)
             whole = [p for p in (data / "train").iterdir() if not p.name.startswith(".")]
             assert len({p.stat().st_size for p in whole}) == 1, "a file under its name is not whole"
@@ -86,7 +86,7 @@ def piped():
             run = subprocess.Popen([STOKER, "run", "-v", *map(str, keys)], stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT if both else subprocess.DEVNULL)
             run.stdout.close()
-            assert run.wait(timeout=30) == 1, run.returncode
+            assert run.wait(timeout=30 * PATIENCE) == 1, run.returncode
             result = result_in(out)
             assert result and result["status"] == "complete" and result["training"]["epochs_done"] == 5, result
 

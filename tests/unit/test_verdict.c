@@ -149,8 +149,8 @@ static void the_trap(void **state)
 	expect(&s, "steady", VERDICT_FAIL, "Not steady: 4 steps per epoch");
 	expect(&s, "steady", VERDICT_FAIL, "8 batches prefetched");
 	expect(&s, "steady", VERDICT_FAIL,
-	       "Whole-run AU is 22.4 %; AU by DLIO's definition, 86.5 %, describes the prefetch "
-	       "queue.");
+	       "Whole-run AU is 22.4 %; AU by DLIO's definition, 86.5 %, shows how fast the "
+	       "prefetch queue was emptied.");
 	expect(&s, "whole-run", VERDICT_PASS, "22.4 %");
 	synth_end(&s);
 }
@@ -206,8 +206,8 @@ static void rate_trap(void **state)
 		const char *words;
 	} rows[] = {
 		{0, 94.9, 66.4, 20, 16, VERDICT_FAIL,
-		 "throughput of 94.9 samples/s describes the prefetch queue; over the whole run it "
-		 "is 66.4"},
+		 "throughput of 94.9 samples/s shows how fast the prefetch queue was emptied; over "
+		 "the whole run it is 66.4"},
 		{0.0001, 94.9, 66.4, 20, 16, VERDICT_FAIL, "At least 161 steps"},
 		{0, 100, 92, 20, 8, VERDICT_WARN, "Barely steady: 42 %"},
 		{0, 100, 88, 200, 8, VERDICT_WARN, "Steady after a slow start"},
@@ -432,7 +432,7 @@ static void own_copies(void **state)
 	s.r.rank[0].epoch[1].payload_bytes = 0;
 	fill_io(&s, 1);
 	judge(&s);
-	expect(&s, "bytes", VERDICT_FAIL, "32 KiB on average");
+	expect(&s, "bytes", VERDICT_FAIL, "The average sample has 32 KiB");
 	synth_end(&s);
 }
 
@@ -448,7 +448,7 @@ static void wrong_files(void **state)
 	fill_io(&s, 1);
 	judge(&s);
 	expect(&s, "bytes", VERDICT_FAIL,
-	       "Samples had 128 KiB on average, but the workload specifies 64 KiB");
+	       "The average sample has 128 KiB, but the workload specifies 64 KiB");
 	synth_end(&s);
 }
 
@@ -572,7 +572,7 @@ static void client_workers(void **state)
 		s.r.usage[0].cpu_ns = rows[i].cpu_ms * 1000000;
 		judge(&s);
 		expect(&s, "client", rows[i].level,
-		       rows[i].level == VERDICT_WARN ? "they compute" : NULL);
+		       rows[i].level == VERDICT_WARN ? "used the CPU for 97 %" : NULL);
 		synth_end(&s);
 	}
 }
