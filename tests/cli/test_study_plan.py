@@ -11,6 +11,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+import result_facts  # noqa: E402
 import small_study  # noqa: E402
 from small_study import study  # noqa: E402
 from util import left_out, stoker  # noqa: E402
@@ -163,9 +164,8 @@ def one_function(tmp):
     state = json.loads((tmp / "results/d.csv.study.json").read_text())["runs"]
     for run in state:
         r = json.loads(pathlib.Path(run["folder"], "result.json").read_text())
-        text = next(v["text"] for v in r["verdicts"] if v["check"] == "steady")
-        needs = re.search(r"At least (\d+) steps per epoch are needed", text)
-        assert needs and needs[1] == said[str(run["line"])], (run["line"], said, text)
+        needs = result_facts.find(result_facts.verdict_facts(r, "steady"), "steady.needed")
+        assert needs and f"{needs['steps']:.0f}" == said[str(run["line"])], (run["line"], said, needs)
 
 
 def small(tmp):
@@ -199,7 +199,7 @@ def small(tmp):
         e = r["training"]["epochs"]
         assert len(e) == 2 and value(r, "run.note") == "shrunk by --small", run
         assert r["ranks"][0]["prefetch_batches"] * 10 <= e[0]["measured_steps"], (run, e[0])
-        assert "prefetch queue" not in next(v["text"] for v in r["verdicts"] if v["check"] == "steady")
+        assert not any(n.startswith("steady.queue") for n in result_facts.reasons(result_facts.verdict_facts(r, "steady")))
         assert r["evaluation"] and r["checkpoint"]["save"]["each"], run
         assert json.loads((tmp / "results-small/small" / run / "run-1/study_run.json").read_text())["shrunk"] is True
         files[run] = value(r, "dataset.num_files_train")

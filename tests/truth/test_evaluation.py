@@ -22,7 +22,7 @@ ALONE = dict(workflow__train="false")
 def level(check, wanted, *words):
     def look(r):
         found = [v for v in r["verdicts"] if v["check"] == check]
-        return len(found) == 1 and found[0]["level"] == wanted and all(w in found[0]["text"] for w in words)
+        return len(found) == 1 and found[0]["level"] == wanted and result_facts.told(found[0]["facts"], words)
     return look
 
 
@@ -38,7 +38,7 @@ def cause(word):
 # situation: (ranks, exit status with --check, verdict told, what must hold, keys)
 CASES = {
     "evaluations alone, target met (90 %)": (
-        1, 0, "evaluation", [level("evaluation", "pass"), level("order", "pass", "evaluation"), cause("compute")], dict(**ALONE)),
+        1, 0, "evaluation", [level("evaluation", "pass"), level("order", "pass", "order.eval_proved"), cause("compute")], dict(**ALONE)),
     "evaluations alone on 2 ranks, 8 MB/s for 20 MB/s: target missed": (
         2, 3, "evaluation", [level("evaluation", "pass"), cause("storage")], dict(
             ALONE, storage__throttle__bandwidth=8e6)),
@@ -48,31 +48,31 @@ CASES = {
     "evaluations alone, opens of 12 ms": (
         1, 3, "evaluation", [cause("metadata")], dict(ALONE, storage__throttle__open_latency=0.012, evaluation__eval_time=0.003)),
     "evaluations alone of 5 steps, 8 batches prefetched, reads of 0.1 s": (
-        1, 3, "evaluation", [level("evaluation", "fail", "prefetch queue")], dict(
+        1, 3, "evaluation", [level("evaluation", "fail", "evaluation.queue")], dict(
             ALONE, dataset__num_files_eval=10, reader__read_threads=4, reader__prefetch_size=8,
             storage__throttle__latency=0.1, evaluation__eval_time=0.05)),
     "evaluations alone, everything stops once for 1.2 s": (
-        1, 3, "evaluation", [level("evaluation", "warn", "stood still for 1.2"), cause("stall")], dict(
+        1, 3, "evaluation", [level("evaluation", "warn", "change.stall && length=1.2"), cause("stall")], dict(
             ALONE, storage__throttle__stall=1.2, storage__throttle__stall_at=0.5)),
     "training with two evaluations; one read of the second takes 1.5 s": (
         1, None, "evaluation", [
-            level("evaluation", "warn", "stood still for 1.5"), level("steady", "pass"),
-            lambda r: "slow start" not in next(v["text"] for v in r["verdicts"] if v["check"] == "evaluation"),
+            level("evaluation", "warn", "change.stall && length=1.5"), level("steady", "pass"),
+            lambda r: not result_facts.told(result_facts.verdict_facts(r, "evaluation"), ["evaluation.slow_start"]),
             stalled_evaluation], dict(
             storage__store="fault+throttle+memory", storage__fault__action="delay", storage__fault__op="read",
             storage__fault__nth=270, storage__fault__count=1, storage__fault__delay=1.5, storage__fault__path="valid",
             files=120, train__epochs=2, train__computation_time=0.01)),
     "evaluations alone, credit of 18 MB at 100 MB/s, then 8 MB/s: the target (60 %) is met only by the credit": (
-        1, 3, "evaluation", [level("evaluation", "fail", "only by the faster part")], dict(
+        1, 3, "evaluation", [level("evaluation", "fail", "change.target")], dict(
             ALONE, dataset__num_files_eval=260, storage__throttle__bandwidth=8e6, storage__throttle__burst_bytes=18e6,
             storage__throttle__burst_bandwidth=100e6, metric__au=0.6)),
     "training with evaluations whose reads take 60 ms longer from the 120th on": (
-        1, None, "evaluation", [level("evaluation", "warn", "fell"), level("steady", "pass")], dict(
+        1, None, "evaluation", [level("evaluation", "warn", "change.fell"), level("steady", "pass")], dict(
             storage__store="fault+throttle+memory", storage__fault__action="delay", storage__fault__op="read",
             storage__fault__nth=120, storage__fault__count=0, storage__fault__delay=0.06, storage__fault__path="valid",
             files=160, train__computation_time=0.005)),
     "training with evaluations of 4 steps, 4 batches prefetched, reads of 80 ms": (
-        1, None, "evaluation", [level("evaluation", "warn", "prefetch queue")], dict(
+        1, None, "evaluation", [level("evaluation", "warn", "evaluation.")], dict(
             files=120, dataset__num_files_eval=8, reader__read_threads=4, storage__throttle__latency=0.08,
             evaluation__eval_time=0.03, train__computation_time=0.06)),
 }
@@ -115,23 +115,23 @@ def on_disk(tmp, wrong):
         return r
 
     fs = os.statvfs(tmp)
-    probe = one("evaluations alone, every byte of them cached", "eval-cache", "warn", ["memory"], None,
+    probe = one("evaluations alone, every byte of them cached", "eval-cache", "warn", ["cache.eval_measured"], None,
                 workflow__train="false", metric__au=0.1)
     if "on tmpfs" in verdict(probe, "eval-cache") or fs.f_bsize == 0:
         left_out("evaluations on a disk: the temporary folder is in memory")
         return
     # nothing asked for a warm cache; written out, keep does
-    one("evaluations alone, every byte of them cached (bytes)", "eval-bytes", "warn", ["page cache"], 3, workflow__train="false",
+    one("evaluations alone, every byte of them cached (bytes)", "eval-bytes", "warn", ["bytes.cache"], 3, workflow__train="false",
         metric__au=0.1)
-    one("evaluations alone, every byte of them cached, storage.page_cache=keep", "eval-cache", "warn", ["memory"], 0,
+    one("evaluations alone, every byte of them cached, storage.page_cache=keep", "eval-cache", "warn", ["cache.eval_measured"], 0,
         workflow__train="false", metric__au=0.1, storage__page_cache="keep")
-    one("evaluations alone, evicted before each", "eval-cache", "pass", ["0 B of"], workflow__train="false", metric__au=0.1,
+    one("evaluations alone, evicted before each", "eval-cache", "pass", ["cache.eval_held && cached=0"], workflow__train="false", metric__au=0.1,
         storage__page_cache="cold_epochs")
-    one("evaluations alone, evicted before each (bytes)", "eval-bytes", "pass", ["delivered"], workflow__train="false",
+    one("evaluations alone, evicted before each (bytes)", "eval-bytes", "pass", ["bytes.eval_moved"], workflow__train="false",
         metric__au=0.1, storage__page_cache="cold_epochs")
     # evicted once: the second evaluation finds what the first one read
     r = one("two epochs, evicted before the first: the second evaluation is cached", "eval-cache", "warn",
-            ["evaluation of epoch 2", "1 of 2"], None, storage__page_cache="cold")
+            ["cache.eval_held && epoch=2", "cache.eval_measured && warm=1 && evaluations=2"], None, storage__page_cache="cold")
     assert level("eval-cache", "warn")(r)
     r = one("two epochs with evaluations, evicted before each", "eval-cache", "pass", [], None, storage__page_cache="cold_epochs")
     # between them other programs may bring files back

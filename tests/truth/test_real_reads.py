@@ -14,6 +14,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from file_systems import Mounted, Overlay, Tmpfs, Zram  # noqa: E402
+import result_facts  # noqa: E402
 from loop_device import Unavailable  # noqa: E402
 from slow_fs import SlowFs  # noqa: E402
 import slow_fs  # noqa: E402
@@ -51,20 +52,11 @@ def files(data):
     return sorted(p for p in glob.glob(f"{data}/train/**/img_*", recursive=True) if not p.endswith(".idx"))
 
 
-def has(facts, words):
-    """Whether one of the facts has a reason, its figures as "name=value" and all these texts: "reason figure=1 text"."""
-    flat = []
-    for f in facts:
-        figures = [f"{name}={value:g}" for name, value in f.get("figures", {}).items() if value is not None]
-        flat.append(" ".join([f["reason"], *figures, *f.get("texts", {}).values()]).lower())
-    return all(any(all(part.lower() in one for part in w.split(" && ")) for one in flat) for w in words)
-
-
 def expect(result, situation, check, level, *words, group=GROUP):
     """The verdict has the level and the facts; tells."""
     found = [v for v in result["verdicts"] if v["check"] == check]
     said = verdict(result, check)
-    right = len(found) == 1 and found[0]["level"] in level.split("|") and has(found[0]["facts"], words)
+    right = len(found) == 1 and found[0]["level"] in level.split("|") and result_facts.told(found[0]["facts"], words)
     told(group, situation, said)
     print(f"  {'ok  ' if right else 'FAIL'} {situation}: {said}", flush=True)
     if not right:
@@ -75,8 +67,8 @@ def headline(result, situation, *words, storage="unknown"):
     """What was measured is told in the first line, and "keeps up" of nothing that is not known."""
     said = f"Measured: {result['measured']['text']}"
     limit = result["limit"]["text"] if "limit" in result else ""
-    right = result["measured"]["storage"] == storage and has(result["measured"]["facts"], words) and \
-        (storage == "yes" or not has(result["limit"]["facts"] if "limit" in result else [], ["limit.compute "]))
+    right = result["measured"]["storage"] == storage and result_facts.told(result["measured"]["facts"], words) and \
+        (storage == "yes" or not result_facts.told(result["limit"]["facts"] if "limit" in result else [], ["limit.compute "]))
     told(GROUP, situation, said)
     print(f"  {'ok  ' if right else 'FAIL'} {situation}: {said} {limit}", flush=True)
     if not right:
@@ -452,7 +444,7 @@ def loop_over_fuse(disk, tmp):
             r = run(f"{disk}/ckfuse", tmp, checkpoint__checkpoint_folder=f"{folder}/ck", checkpoint__fsync="true",
                     workflow__generate_data="true", workflow__checkpoint="true", model__model_size_bytes=2 * MIB)
             expect(r, "checkpoints of 2 MiB on ext4 on a buffered loop device over FUSE, synced", "checkpoint", "unknown", "origin.checkpoints_device && on fuse")
-            check("the first line says so", "target" in r["measured"]["taken"] and has(r["measured"]["facts"], ["measured.target"]),
+            check("the first line says so", "target" in r["measured"]["taken"] and result_facts.told(r["measured"]["facts"], ["measured.target"]),
                   r["measured"]["text"])
 
 
@@ -493,7 +485,7 @@ def fuse_over_memory(disk, tmp):
             with SlowFs(at, read_us=500, direct=1) as mount:
                 def once(_n, mount=mount):
                     r = run(f"{mount}/data", tmp, dataset__verify_samples=0, **keys)
-                    return has(r["measured"]["facts"], ["origin.server_nothing"]), r
+                    return result_facts.told(r["measured"]["facts"], ["origin.server_nothing"]), r
 
                 right, r = attempts(f"FUSE {said}", once)
                 check(f"FUSE {said}: seen most of the time", right, "")
