@@ -6,6 +6,8 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "trace/pfw_line.h"
+#include "trace/trace_reader.h"
 
 #define TRACE_NONE UINT64_MAX /* the event does not say */
 
@@ -26,19 +28,24 @@ struct trace_item {
 	bool in_flight, metadata, failed;
 };
 
-struct trace_reader;
+struct trace_items {
+	struct trace_lines in; /* in.line + 1: where it is */
+	bool cut;              /* the file broke off */
+	bool ours; /* so far: written by this program, in the order in which spans begin, those
+		    * that hold others first */
+	uint64_t dropped; /* so far: spans that the file says were not kept */
+	/* the reader's own */
+	struct pfw_line ev;
+	struct buf name, cat, text, key;
+	enum { TRACE_BEGIN, TRACE_MEMBERS, TRACE_EVENTS, TRACE_OVER } state;
+	bool in_object, seen_events;
+	int64_t zero_ns;
+	struct trace_pending *pending;
+	size_t next_pending;
+};
 
-int trace_reader_open(struct trace_reader **out, const char *path, struct err *e);
+void trace_items_open(struct trace_items *r, const char *path);
 /* 1 and *item, or 0 at the end. ERR_DATA with the file and the line where it is no trace. A file
  * that just ends early has what is before. */
-int trace_reader_next(struct trace_reader *r, struct trace_item *item, struct err *e);
-/* Accepts NULL. */
-void trace_reader_close(struct trace_reader *r);
-
-/* After the end: whether the file broke off, and at which line. */
-bool trace_reader_cut(const struct trace_reader *r, uint64_t *line);
-/* So far: written by this program, in the order in which spans begin, those that hold others
- * first. */
-bool trace_reader_ours(const struct trace_reader *r);
-/* So far: spans that the file says were not kept. */
-uint64_t trace_reader_dropped(const struct trace_reader *r);
+int trace_items_next(struct trace_items *r, struct trace_item *item, struct err *e);
+void trace_items_close(struct trace_items *r);

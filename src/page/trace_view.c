@@ -221,22 +221,20 @@ static int scan_items(struct view_builder *w, item_fn fn, struct err *e)
 	bool more = true;
 
 	for (size_t i = 0; more && i < w->files->n; i++) {
-		struct trace_reader *r;
-		uint64_t line;
-		int rc = trace_reader_open(&r, w->files->v[i], e);
+		struct trace_items r;
+		int rc = 0;
 
-		if (rc < 0)
-			return rc;
-		while (more && (rc = trace_reader_next(r, &item, e)) == 1) {
-			w->ours = trace_reader_ours(r);
+		trace_items_open(&r, w->files->v[i]);
+		while (more && (rc = trace_items_next(&r, &item, e)) == 1) {
+			w->ours = r.ours;
 			more = fn(w, &item);
 		}
 		/* each file of a run has the number of the whole run */
-		if (trace_reader_dropped(r) > w->v->dropped)
-			w->v->dropped = trace_reader_dropped(r);
-		if (rc == 0 && trace_reader_cut(r, &line))
-			add_note(w->v, w->files->v[i], line);
-		trace_reader_close(r);
+		if (r.dropped > w->v->dropped)
+			w->v->dropped = r.dropped;
+		if (rc == 0 && r.cut)
+			add_note(w->v, w->files->v[i], r.in.line + 1);
+		trace_items_close(&r);
 		if (rc < 0)
 			return rc;
 	}

@@ -18,187 +18,36 @@
 #include "trace/call_log.h"
 #include "base/map.h"
 #include "base/vector.h"
+#include "trace/pfw_line.h"
 #include "trace/trace_reader.h"
 
 #define PIECE (128U << 10)
 #define STREAMS (INT64_C(1) << 30) /* the descriptors of FILE streams, by number of the file */
-#define US INT64_C(1000)
 
 /* ---- a line ---- */
 
-struct text {
-	const char *p; /* of the line; behind the quote of a string */
-	size_t n;
-	bool there, quoted;
-};
-
-/* Keys of the object (F_) and of its `args` (A_). */
-#define FIELDS_OF(FIELD)                                                                           \
-	FIELD(F_NAME, "name")                                                                      \
-	FIELD(F_CAT, "cat")                                                                        \
-	FIELD(F_PID, "pid")                                                                        \
-	FIELD(F_TID, "tid")                                                                        \
-	FIELD(F_TS, "ts")                                                                          \
-	FIELD(F_DUR, "dur")                                                                        \
-	FIELD(A_NAME, "name")                                                                      \
-	FIELD(A_VALUE, "value")                                                                    \
-	FIELD(A_HHASH, "hhash")                                                                    \
-	FIELD(A_FHASH, "fhash")                                                                    \
-	FIELD(A_FNAME, "fname")                                                                    \
-	FIELD(A_HOSTNAME, "hostname")                                                              \
-	FIELD(A_FD, "fd")                                                                          \
-	FIELD(A_RET, "ret")                                                                        \
-	FIELD(A_COUNT, "count")                                                                    \
-	FIELD(A_SIZE, "size")                                                                      \
-	FIELD(A_OFFSET, "offset")                                                                  \
-	FIELD(A_WHENCE, "whence")                                                                  \
-	FIELD(A_FLAGS, "flags")                                                                    \
-	FIELD(A_LENGTH, "length")                                                                  \
-	FIELD(A_MODE, "mode")                                                                      \
-	FIELD(A_EPOCH, "epoch")                                                                    \
-	FIELD(A_STEP, "step")                                                                      \
-	FIELD(A_PPID, "ppid")                                                                      \
-	FIELD(A_CMD, "cmd_hash")                                                                   \
-	FIELD(A_NEWPATH, "newpath")
-
-#define FIELD_NUMBER(number, key) number,
-enum field { FIELDS_OF(FIELD_NUMBER) FIELDS };
-#define FIELD_KEY(number, key) key,
-static const char *const keys[FIELDS] = {FIELDS_OF(FIELD_KEY)};
-
-struct line {
-	struct text f[FIELDS];
-};
-
-static const char *blanks(const char *p)
-{
-	while (*p == ' ' || *p == '\t' || *p == '\r')
-		p++;
-	return p;
-}
-
-/* Behind a string that begins at p with a quote; NULL: it is not closed. */
-static const char *string_end(const char *p)
-{
-	for (p++; *p && *p != '"'; p++)
-		if (*p == '\\' && p[1])
-			p++;
-	return *p ? p + 1 : NULL;
-}
-
-/* Behind a value of any kind; NULL: it has no end. */
-static const char *value_end(const char *p)
-{
-	int depth = 0;
-
-	if (*p == '"')
-		return string_end(p);
-	for (; *p; p++) {
-		if (*p == '"') {
-			p = string_end(p);
-			if (!p)
-				return NULL;
-			p--;
-		} else if (*p == '[' || *p == '{') {
-			depth++;
-		} else if (depth && (*p == ']' || *p == '}')) {
-			if (--depth == 0)
-				return p + 1;
-		} else if (!depth && (*p == ',' || *p == '}' || *p == ']')) {
-			return p;
-		}
-	}
-	return NULL;
-}
-
-static void take(struct line *l, bool args, const char *key, size_t n, const char *p,
-		 const char *end)
-{
-	for (int i = args ? A_NAME : 0; i < (args ? FIELDS : A_NAME); i++) {
-		if (strlen(keys[i]) != n || memcmp(keys[i], key, n))
-			continue;
-		l->f[i] = (struct text){p, (size_t)(end - p), true, *p == '"'};
-		if (*p == '"') {
-			l->f[i].p++;
-			l->f[i].n -= 2;
-		}
-		return;
-	}
-}
-
-/* The pairs of an object that begins behind its brace. False: it is none, or is cut. */
-static bool object(const char *p, struct line *l, bool args)
-{
-	static const char inner[] = "args";
-
-	for (p = blanks(p); *p != '}'; p = blanks(p)) {
-		const char *key = p + 1, *end;
-		size_t n;
-
-		if (*p != '"' || !(p = string_end(p)))
-			return false;
-		n = (size_t)(p - key) - 1;
-		p = blanks(p);
-		if (*p != ':')
-			return false;
-		p = blanks(p + 1);
-		end = value_end(p);
-		if (!end || end == p)
-			return false;
-		if (!args && n == sizeof(inner) - 1 && memcmp(key, inner, n) == 0 && *p == '{') {
-			if (!object(p + 1, l, true))
-				return false;
-		} else {
-			take(l, args, key, n, p, end);
-		}
-		p = blanks(end);
-		if (*p == ',')
-			p++;
-		else if (*p != '}')
-			return false;
-	}
-	return true;
-}
-
 enum line_kind { LINE_NONE, LINE_FRAME, LINE_OBJECT };
 
-static enum line_kind parse(const char *p, struct line *l)
+static enum line_kind parse(const char *p, struct pfw_line *l)
 {
-	*l = (struct line){0};
-	p = blanks(p);
-	if (!*p || ((*p == '[' || *p == ']' || *p == ',') && !*blanks(p + 1)))
+	static const char blanks[] = " \t\r";
+
+	p += strspn(p, blanks);
+	if (!*p || ((*p == '[' || *p == ']' || *p == ',') && !p[1 + strspn(p + 1, blanks)]))
 		return LINE_FRAME;
 	if (*p == '[')
-		p = blanks(p + 1);
-	return *p == '{' && object(p + 1, l, false) && l->f[F_NAME].there ? LINE_OBJECT : LINE_NONE;
+		p += 1 + strspn(p + 1, blanks);
+	return pfw_object(p, false, l) && l->f[F_NAME].there ? LINE_OBJECT : LINE_NONE;
 }
 
-static bool is(const struct text *t, const char *what)
-{
-	return t->n == strlen(what) && memcmp(t->p, what, t->n) == 0;
-}
-
-static bool number(const struct text *t, int64_t *v)
-{
-	char copy[32], *end;
-
-	if (!t->there || !t->n || t->n >= sizeof(copy))
-		return false;
-	memcpy(copy, t->p, t->n);
-	copy[t->n] = '\0';
-	errno = 0;
-	*v = strtoll(copy, &end, 10);
-	return end != copy && (*end == '\0' || *end == '.') && !errno;
-}
-
-static int64_t number_or(const struct text *t, int64_t otherwise)
+static int64_t number_or(const struct pfw_text *t, int64_t otherwise)
 {
 	int64_t v;
 
-	return number(t, &v) ? v : otherwise;
+	return pfw_number(t, &v) ? v : otherwise;
 }
 
-static int64_t amount(const struct text *t)
+static int64_t amount(const struct pfw_text *t)
 {
 	int64_t v = number_or(t, JOB_UNKNOWN);
 
@@ -206,7 +55,7 @@ static int64_t amount(const struct text *t)
 }
 
 /* Whether the line explains a hash or names something. */
-static bool is_meta(const struct line *l)
+static bool is_meta(const struct pfw_line *l)
 {
 	return l->f[A_NAME].there && l->f[A_VALUE].there && !l->f[F_TS].there;
 }
@@ -238,41 +87,12 @@ struct reading {
 	struct err *e;
 };
 
-/* A JSON string without its escapes in r->text. */
-static const char *plain(struct reading *r, const struct text *t)
+static const char *plain(struct reading *r, const struct pfw_text *t)
 {
-	buf_reset(&r->text);
-	buf_puts(&r->text, "");
-	for (const char *p = t->p, *end = t->p + t->n; p < end; p++) {
-		static const char letters[] = "nrtbf", meant[] = "\n\r\t\b\f";
-		const char *letter;
-		unsigned v;
-
-		if (*p != '\\' || !t->quoted || p + 1 >= end) {
-			buf_putc(&r->text, *p);
-			continue;
-		}
-		p++;
-		letter = strchr(letters, *p);
-		if (*p == 'u' && end - p > 4 && sscanf(p + 1, "%4x", &v) == 1) {
-			p += 4;
-			if (v && v < 0x80)
-				buf_putc(&r->text, (char)v);
-			else if (v >= 0x80 && v < 0x800)
-				buf_printf(&r->text, "%c%c", 0xc0 | v >> 6, 0x80 | (v & 63));
-			else if (v >= 0x800)
-				buf_printf(&r->text, "%c%c%c", 0xe0 | v >> 12, 0x80 | (v >> 6 & 63),
-					   0x80 | (v & 63));
-		} else if (letter && *letter) {
-			buf_putc(&r->text, meant[letter - letters]);
-		} else {
-			buf_putc(&r->text, *p);
-		}
-	}
-	return r->text.data;
+	return pfw_plain(t, &r->text);
 }
 
-static size_t hash_number(struct reading *r, char kind, const struct text *t, bool add)
+static size_t hash_number(struct reading *r, char kind, const struct pfw_text *t, bool add)
 {
 	char key[64];
 
@@ -284,7 +104,7 @@ static size_t hash_number(struct reading *r, char kind, const struct text *t, bo
 	return add ? texts_add(&r->hashes, key) : texts_find(&r->hashes, key);
 }
 
-static void explain_hash(struct reading *r, char kind, const struct line *l)
+static void explain_hash(struct reading *r, char kind, const struct pfw_line *l)
 {
 	size_t i = hash_number(r, kind, &l->f[A_VALUE], true);
 	const char *name;
@@ -300,7 +120,7 @@ static void explain_hash(struct reading *r, char kind, const struct line *l)
 		r->meaning[i] = name;
 }
 
-static const char *meaning(struct reading *r, char kind, const struct text *hash)
+static const char *meaning(struct reading *r, char kind, const struct pfw_text *hash)
 {
 	size_t i = hash_number(r, kind, hash, false);
 
@@ -309,7 +129,7 @@ static const char *meaning(struct reading *r, char kind, const struct text *hash
 
 /* ---- who ---- */
 
-static uint32_t process_of(struct reading *r, const struct line *l)
+static uint32_t process_of(struct reading *r, const struct pfw_line *l)
 {
 	const char *host = meaning(r, 'H', &l->f[A_HHASH]);
 	size_t known = r->who.n, i;
@@ -330,7 +150,7 @@ static uint32_t process_of(struct reading *r, const struct line *l)
 }
 
 /* The thread of a line; NULL: there are too many. */
-static struct caller *caller_of(struct reading *r, const struct line *l)
+static struct caller *caller_of(struct reading *r, const struct pfw_line *l)
 {
 	uint32_t process = r->job->processes < CALLERS_MAX ? process_of(r, l) : 0;
 	int64_t tid = number_or(&l->f[F_TID], number_or(&l->f[F_PID], 0));
@@ -365,11 +185,11 @@ static struct caller *caller_of(struct reading *r, const struct line *l)
 
 /* ---- calls ---- */
 
-static uint32_t file_of(struct reading *r, const struct caller *c, const struct line *l,
-			const struct text *hash, bool folder)
+static uint32_t file_of(struct reading *r, const struct caller *c, const struct pfw_line *l,
+			const struct pfw_text *hash, bool folder)
 {
 	const char *name = meaning(r, 'F', hash);
-	struct text in_full = l->f[A_FNAME];
+	struct pfw_text in_full = l->f[A_FNAME];
 
 	if (!name && hash == &l->f[A_FHASH] && in_full.there)
 		name = plain(r, &in_full);
@@ -379,7 +199,7 @@ static uint32_t file_of(struct reading *r, const struct caller *c, const struct 
 }
 
 /* The descriptor of a call, that of its stream, or of its file alone. -1: nothing is known. */
-static int64_t descriptor_of(struct reading *r, struct call *c, const struct line *l)
+static int64_t descriptor_of(struct reading *r, struct call *c, const struct pfw_line *l)
 {
 	int64_t fd = number_or(&l->f[A_FD], -1);
 	uint32_t file = file_of(r, c->caller, l, &l->f[A_FHASH], false);
@@ -438,7 +258,7 @@ static const struct row {
 	{"rename", W_RENAME, 0},
 };
 
-static const struct row *row_of(const struct text *name)
+static const struct row *row_of(const struct pfw_text *name)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (call_is(rows[i].names, name->p, name->n))
@@ -454,12 +274,12 @@ static int64_t times(int64_t a, int64_t b)
 	return a < 0 || b < 0 || __builtin_mul_overflow(a, b, &v) ? JOB_UNKNOWN : v;
 }
 
-static void transfer(struct reading *r, struct call *c, const struct line *l, bool write,
+static void transfer(struct reading *r, struct call *c, const struct pfw_line *l, bool write,
 		     bool stream)
 {
 	int64_t fd = descriptor_of(r, c, l), asked = amount(&l->f[A_COUNT]);
 	int64_t offset = amount(&l->f[A_OFFSET]), size = amount(&l->f[A_SIZE]);
-	bool known = number(&l->f[A_RET], &c->result);
+	bool known = pfw_number(&l->f[A_RET], &c->result);
 
 	if (stream) {
 		asked = times(asked, size);
@@ -483,7 +303,7 @@ static void transfer(struct reading *r, struct call *c, const struct line *l, bo
 	call_transfer(&r->log, c, write ? JOB_WRITE : JOB_READ, fd, asked, offset);
 }
 
-static void seek(struct reading *r, struct call *c, const struct line *l, const struct row *row)
+static void seek(struct reading *r, struct call *c, const struct pfw_line *l, const struct row *row)
 {
 	int64_t fd = descriptor_of(r, c, l), offset = number_or(&l->f[A_OFFSET], 0);
 	int whence = (int)number_or(&l->f[A_WHENCE], SEEK_SET);
@@ -498,7 +318,7 @@ static void seek(struct reading *r, struct call *c, const struct line *l, const 
 			return;
 		}
 		whence = SEEK_SET;
-	} else if (!number(&l->f[A_RET], &c->result)) {
+	} else if (!pfw_number(&l->f[A_RET], &c->result)) {
 		descriptors_seek(r->log.descriptors, c->caller->table, fd, JOB_UNKNOWN);
 		return;
 	}
@@ -508,7 +328,7 @@ static void seek(struct reading *r, struct call *c, const struct line *l, const 
 		call_seek(&r->log, c, fd, offset, whence);
 }
 
-static void posix_call(struct reading *r, struct call *c, const struct line *l,
+static void posix_call(struct reading *r, struct call *c, const struct pfw_line *l,
 		       const struct row *row)
 {
 	uint32_t file;
@@ -580,15 +400,15 @@ static void posix_call(struct reading *r, struct call *c, const struct line *l,
 }
 
 /* What the application itself said. */
-static void mark(struct reading *r, const struct call *c, const struct line *l)
+static void mark(struct reading *r, const struct call *c, const struct pfw_line *l)
 {
 	static const char call[] = ".compute";
-	const struct text *name = &l->f[F_NAME];
-	bool compute = is(&l->f[F_CAT], "compute");
+	const struct pfw_text *name = &l->f[F_NAME];
+	bool compute = pfw_is(&l->f[F_CAT], "compute");
 	struct job_event v;
 
 	/* older DLIO marks only its function (TorchFramework.compute) */
-	if (!r->says_compute && is(&l->f[F_CAT], "ai_framework") && name->n >= sizeof(call) &&
+	if (!r->says_compute && pfw_is(&l->f[F_CAT], "ai_framework") && name->n >= sizeof(call) &&
 	    memcmp(name->p + name->n - sizeof(call) + 1, call, sizeof(call) - 1) == 0)
 		compute = true;
 	v = job_event_of(compute ? JOB_COMPUTE : JOB_MARK, c->caller->thread, c->begin_ns,
@@ -606,7 +426,7 @@ static void mark(struct reading *r, const struct call *c, const struct line *l)
 /* ---- lines ---- */
 
 /* Stoker's own traces name their threads, before the first event of any. */
-static void add_thread_name(struct reading *r, const struct line *l)
+static void add_thread_name(struct reading *r, const struct pfw_line *l)
 {
 	const struct caller *c = caller_of(r, l);
 
@@ -614,22 +434,22 @@ static void add_thread_name(struct reading *r, const struct line *l)
 		r->job->thread[c->thread].name = job_text(r->job, plain(r, &l->f[A_NAME]));
 }
 
-static void add_meta(struct reading *r, const struct line *l)
+static void add_meta(struct reading *r, const struct pfw_line *l)
 {
-	const struct text *name = &l->f[F_NAME];
+	const struct pfw_text *name = &l->f[F_NAME];
 
-	if (is(name, "FH"))
+	if (pfw_is(name, "FH"))
 		explain_hash(r, 'F', l);
-	else if (is(name, "HH"))
+	else if (pfw_is(name, "HH"))
 		explain_hash(r, 'H', l);
-	else if (is(name, "SH"))
+	else if (pfw_is(name, "SH"))
 		explain_hash(r, 'S', l);
-	else if (!r->first_pass && is(name, "thread_name"))
+	else if (!r->first_pass && pfw_is(name, "thread_name"))
 		add_thread_name(r, l);
 }
 
 /* The first event of a process: its parent and command. */
-static void add_start(struct reading *r, const struct caller *c, const struct line *l,
+static void add_start(struct reading *r, const struct caller *c, const struct pfw_line *l,
 		      int64_t begin_ns)
 {
 	struct job_process *p = &r->job->process[c->process];
@@ -639,7 +459,7 @@ static void add_start(struct reading *r, const struct caller *c, const struct li
 	p->begin_ns = begin_ns;
 	if (command)
 		p->command = command;
-	if (!number(&l->f[A_PPID], &ppid))
+	if (!pfw_number(&l->f[A_PPID], &ppid))
 		return;
 	for (uint32_t i = 0; i < r->job->processes && i < 4096; i++)
 		if (i != c->process && r->job->process[i].pid == ppid &&
@@ -647,32 +467,32 @@ static void add_start(struct reading *r, const struct caller *c, const struct li
 			p->parent = i;
 }
 
-static void add_event(struct reading *r, const struct line *l)
+static void add_event(struct reading *r, const struct pfw_line *l)
 {
 	static const char *const own[] = {"start", "end"};
-	int64_t ts, dur = number_or(&l->f[F_DUR], 0);
-	const struct text *cat = &l->f[F_CAT];
+	int64_t ts, dur = 0;
+	const struct pfw_text *cat = &l->f[F_CAT];
 	const struct row *row = NULL;
 	struct call c = {0};
 
-	if (!number(&l->f[F_TS], &ts) || ts < 0 || ts > INT64_MAX / US / 2 || dur < 0 ||
-	    dur > INT64_MAX / US / 2) {
+	if (!pfw_ns(&l->f[F_TS], &ts) || ts < 0 ||
+	    (l->f[F_DUR].there && (!pfw_ns(&l->f[F_DUR], &dur) || dur < 0))) {
 		r->unread++;
 		return;
 	}
 	c.caller = caller_of(r, l);
 	if (!c.caller)
 		return;
-	c.begin_ns = ts * US;
-	c.end_ns = (ts + dur) * US;
-	if (is(cat, "dftracer")) {
-		if (is(&l->f[F_NAME], own[0]))
+	c.begin_ns = ts;
+	c.end_ns = ts + dur;
+	if (pfw_is(cat, "dftracer")) {
+		if (pfw_is(&l->f[F_NAME], own[0]))
 			add_start(r, c.caller, l, c.begin_ns);
-		else if (is(&l->f[F_NAME], own[1]))
+		else if (pfw_is(&l->f[F_NAME], own[1]))
 			r->job->process[c.caller->process].complete = true;
 		return;
 	}
-	if (is(cat, "POSIX") || is(cat, "STDIO") || is(cat, "store"))
+	if (pfw_is(cat, "POSIX") || pfw_is(cat, "STDIO") || pfw_is(cat, "store"))
 		row = row_of(&l->f[F_NAME]);
 	else {
 		mark(r, &c, l);
@@ -695,7 +515,7 @@ static int read_file(struct reading *r, const char *path)
 			  : -1;
 	trace_lines_open(&lines, path, PIECE);
 	while ((rc = trace_lines_next(&lines, r->e)) > 0 && !r->log.failed) {
-		struct line l;
+		struct pfw_line l;
 		enum line_kind kind = parse(lines.text.data, &l);
 
 		r->lines++;
@@ -708,7 +528,7 @@ static int read_file(struct reading *r, const char *path)
 		if (is_meta(&l))
 			add_meta(r, &l);
 		else if (r->first_pass)
-			r->says_compute = r->says_compute || is(&l.f[F_CAT], "compute");
+			r->says_compute = r->says_compute || pfw_is(&l.f[F_CAT], "compute");
 		else if (l.f[F_TS].there)
 			add_event(r, &l);
 	}
@@ -788,7 +608,7 @@ static bool dftracer_recognize(const char *path, bool folder, const unsigned cha
 	(void)path;
 	for (char *p = folder ? NULL : strtok_r(text, "\n", &save); p;
 	     p = strtok_r(NULL, "\n", &save)) {
-		struct line l;
+		struct pfw_line l;
 		enum line_kind kind = parse(p, &l);
 
 		if (kind == LINE_FRAME)

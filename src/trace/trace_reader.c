@@ -1,98 +1,17 @@
 /* Which reader a log is for. */
 #include "trace/trace_reader.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
 
-/* The beginning of `n` bytes that may be gzip; what is unpacked goes to `out`. */
-static size_t unpacked(const unsigned char *in, size_t n, unsigned char *out, size_t room)
-{
-	z_stream z = {0};
-	size_t got;
-
-	if (n < 2 || in[0] != 0x1f || in[1] != 0x8b) {
-		memcpy(out, in, n < room ? n : room);
-		return n < room ? n : room;
-	}
-	if (inflateInit2(&z, 15 + 16) != Z_OK)
-		return 0;
-	z.next_in = (unsigned char *)(uintptr_t)in;
-	z.avail_in = (uInt)n;
-	z.next_out = out;
-	z.avail_out = (uInt)room;
-	(void)inflate(&z, Z_SYNC_FLUSH);
-	got = room - z.avail_out;
-	inflateEnd(&z);
-	return got;
-}
-
-void trace_readers_put(struct buf *out)
-{
-	for (size_t i = 0; trace_reader_table[i]; i++)
-		buf_printf(out, "%s%s", i ? ", " : "", trace_reader_table[i]->people);
-}
-
-static const struct trace_reader *reader_of(const char *path, struct err *e)
-{
-	struct buf known = {0};
-	unsigned char raw[TRACE_HEAD], head[TRACE_HEAD];
-	struct stat st;
-	bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-	ssize_t got = 0;
-
-	if (!folder) {
-		int fd = file_open(path, NULL, e);
-
-		if (fd < 0)
-			return NULL;
-		got = pread(fd, raw, sizeof(raw), 0);
-		close(fd);
-		if (got < 0) {
-			err_sys(e, errno, "%s: cannot be read", path);
-			return NULL;
-		}
-	}
-	got = (ssize_t)unpacked(raw, (size_t)got, head, sizeof(head));
-	for (size_t i = 0; trace_reader_table[i]; i++)
-		if (trace_reader_table[i]->recognize(path, folder, head, (size_t)got))
-			return trace_reader_table[i];
-	trace_readers_put(&known);
-	err_set(e, ERR_DATA, "%s: no log of a job that is known here (%s)", path, known.data);
-	buf_release(&known);
-	return NULL;
-}
-
-int job_read(struct job *job, const char *const *paths, size_t n, struct err *e)
-{
-	const struct trace_reader *reader = NULL;
-	int rc;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct trace_reader *r = reader_of(paths[i], e);
-
-		if (!r)
-			return e->code;
-		if (reader && r != reader)
-			return err_set(e, ERR_USAGE,
-				       "%s is a log of another kind (%s) than %s (%s): the logs of "
-				       "one job are of one kind",
-				       paths[i], r->people, paths[0], reader->people);
-		reader = r;
-	}
-	rc = reader ? reader->read(job, paths, n, e) : err_set(e, ERR_USAGE, "no log was named");
-	return rc < 0 ? rc : job_finish(job, e);
-}
-
-/* ---- lines ---- */
-
-/* Lines of plain and gzip files in pieces. */
+/* ---- lines of plain and gzip files, in pieces ---- */
 
 #define QUICK (64U << 10) /* longer lines are looked through for long strings */
 
@@ -222,52 +141,169 @@ static void shorten(struct buf *text)
 	text->data[to] = '\0';
 }
 
+/* Whether there are bytes that were not used. */
+static int more(struct trace_lines *l, struct err *e)
+{
+	while (l->used == l->have && !l->ended) {
+		int rc = refill(l, e);
+
+		if (rc < 0)
+			return rc;
+	}
+	return l->used < l->have;
+}
+
+static const unsigned char *unused(const struct trace_lines *l)
+{
+	return (l->gzip ? l->out : l->in) + l->used;
+}
+
+/* Uses n bytes for the text. `looked`: up to where long strings were looked for. */
+static void use(struct trace_lines *l, size_t n, size_t *looked)
+{
+	if (l->text.len < TRACE_LINE)
+		buf_append(&l->text, unused(l), n);
+	else
+		l->whole = false;
+	l->used += n;
+	if (l->text.len > *looked) {
+		/* the quotes of a string that is not at its end are had again with its rest: a
+		 * string is cut once, and stays open */
+		shorten(&l->text);
+		*looked = l->text.len + QUICK;
+	}
+}
+
 int trace_lines_next(struct trace_lines *l, struct err *e)
 {
 	size_t looked = QUICK;
 	bool any = false;
+	int rc;
 
 	buf_reset(&l->text);
 	l->whole = true;
-	for (;;) {
-		const unsigned char *from, *end;
-		size_t n;
+	while ((rc = more(l, e)) > 0) {
+		const unsigned char *from = unused(l);
+		size_t n = l->have - l->used;
+		const unsigned char *end = memchr(from, '\n', n);
 
-		if (l->used == l->have) {
-			int rc = l->ended ? 0 : refill(l, e);
-
-			if (rc < 0)
-				return rc;
-			if (l->used == l->have && l->ended) {
-				l->whole = false;
-				l->line += any;
-				return any;
-			}
-			continue;
-		}
-		from = (l->gzip ? l->out : l->in) + l->used;
-		n = l->have - l->used;
-		end = memchr(from, '\n', n);
-		if (end)
-			n = (size_t)(end - from);
 		any = true;
-		if (l->text.len < TRACE_LINE)
-			buf_append(&l->text, from, n);
-		else
-			l->whole = false;
-		l->used += n + (end != NULL);
-		if (l->text.len > looked) {
-			/* the quotes of a string that is not at its end are had again with its
-			 * rest: a string is cut once, and stays open */
-			shorten(&l->text);
-			looked = l->text.len + QUICK;
-		}
+		use(l, end ? (size_t)(end - from) : n, &looked);
 		if (!end)
 			continue;
+		l->used++;
 		for (char *nul = l->text.data;
 		     (nul = memchr(nul, 0, l->text.len - (size_t)(nul - l->text.data)));)
 			*nul = ' ';
 		l->line++;
 		return 1;
 	}
+	l->whole = false;
+	l->line += any;
+	return rc < 0 ? rc : any;
+}
+
+int trace_lines_peek(struct trace_lines *l, const char *skip, char *c, struct err *e)
+{
+	int rc;
+
+	while ((rc = more(l, e)) > 0) {
+		*c = (char)*unused(l);
+		if (!*c || !strchr(skip, *c))
+			break;
+		l->line += *c == '\n';
+		l->used++;
+	}
+	return rc;
+}
+
+int trace_lines_value(struct trace_lines *l, struct err *e)
+{
+	size_t looked = QUICK, depth = 0;
+	bool quoted = false, escaped = false, ended = false;
+	int rc = 1;
+
+	buf_reset(&l->text);
+	l->whole = true;
+	while (!ended && (rc = more(l, e)) > 0) {
+		const unsigned char *from = unused(l);
+		size_t n = l->have - l->used, i;
+
+		for (i = 0; i < n && !ended; i++) {
+			unsigned char c = from[i];
+
+			if (quoted && !escaped && c > '\\')
+				continue; /* most bytes of strings */
+			l->line += c == '\n';
+			if (quoted) {
+				/* a quote that is missing must not take the rest of the file */
+				ended = c < ' ' || (c == '"' && !escaped && depth == 0);
+				quoted = c != '"' || escaped;
+				escaped = c == '\\' && !escaped;
+			} else if (c == '"') {
+				quoted = true;
+			} else if (c == '{' || c == '[') {
+				depth++;
+			} else if (depth && (c == '}' || c == ']')) {
+				ended = --depth == 0;
+			} else if (!depth && !isalnum(c) && !strchr("+-.", c)) {
+				break;
+			}
+		}
+		ended = ended || i < n;
+		use(l, i, &looked);
+	}
+	return rc;
+}
+
+/* ---- readers ---- */
+
+void trace_readers_put(struct buf *out)
+{
+	for (size_t i = 0; trace_reader_table[i]; i++)
+		buf_printf(out, "%s%s", i ? ", " : "", trace_reader_table[i]->people);
+}
+
+static const struct trace_reader *reader_of(const char *path, struct err *e)
+{
+	struct trace_lines head;
+	struct stat st;
+	bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+	const struct trace_reader *known = NULL;
+	struct buf all = {0};
+	int rc;
+
+	trace_lines_open(&head, path, TRACE_HEAD);
+	rc = folder ? 0 : more(&head, e);
+	for (size_t i = 0; rc >= 0 && !known && trace_reader_table[i]; i++)
+		if (trace_reader_table[i]->recognize(path, folder, unused(&head), head.have))
+			known = trace_reader_table[i];
+	trace_lines_close(&head);
+	if (known || rc < 0)
+		return known;
+	trace_readers_put(&all);
+	err_set(e, ERR_DATA, "%s: no log of a job that is known here (%s)", path, all.data);
+	buf_release(&all);
+	return NULL;
+}
+
+int job_read(struct job *job, const char *const *paths, size_t n, struct err *e)
+{
+	const struct trace_reader *reader = NULL;
+	int rc;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct trace_reader *r = reader_of(paths[i], e);
+
+		if (!r)
+			return e->code;
+		if (reader && r != reader)
+			return err_set(e, ERR_USAGE,
+				       "%s is a log of another kind (%s) than %s (%s): the logs of "
+				       "one job are of one kind",
+				       paths[i], r->people, paths[0], reader->people);
+		reader = r;
+	}
+	rc = reader ? reader->read(job, paths, n, e) : err_set(e, ERR_USAGE, "no log was named");
+	return rc < 0 ? rc : job_finish(job, e);
 }

@@ -54,3 +54,12 @@ void trace_lines_close(struct trace_lines *l);
 /* The next line without its newline in l->text: 1; the end: 0; negative: cannot be read. NULs in
  * it are made blanks. */
 int trace_lines_next(struct trace_lines *l, struct err *e);
+
+/* The same file by its JSON values instead, wherever its lines break; l->line counts the newlines
+ * before what comes next. All return 0 where the file ends. */
+/* The next byte that is none of `skip`: 1. `l->used++` takes it. */
+int trace_lines_peek(struct trace_lines *l, const char *skip, char *c, struct err *e);
+/* The value that begins with the next byte, in l->text: 1. It is one only if it is JSON: it ends
+ * with its last bracket or quote, before what no number has, or with a string that is not closed on
+ * its line. */
+int trace_lines_value(struct trace_lines *l, struct err *e);
