@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/compare.h"
 
 void call_log_init(struct call_log *l, struct job *job, struct err *e)
 {
@@ -368,8 +369,7 @@ void call_rename(struct call_log *l, const struct call *c, uint32_t from, uint32
 	if (c->result < 0)
 		return;
 	descriptors_rename(l->descriptors, from, to);
-	if (l->job->file[from].size > l->job->file[to].size)
-		l->job->file[to].size = l->job->file[from].size;
+	RAISE(l->job->file[to].size, l->job->file[from].size);
 }
 
 /* ---- mapped memory ---- */

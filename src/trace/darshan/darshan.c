@@ -272,14 +272,12 @@ static void find_messages(struct importer *m, struct messages *f, uint32_t to)
 		for (;
 		     w < f->writes && v[w].begin_ns <= v[r].begin_ns && v[w].begin_ns < f->first_ns;
 		     w++)
-			if (v[w].offset + v[w].result > f->written)
-				f->written = v[w].offset + v[w].result;
+			RAISE(f->written, v[w].offset + v[w].result);
 		if (r + 1 == n || !is_head(&v[r], &v[r + 1], f->written)) {
 			f->others += v[r].result > 0;
 			continue;
 		}
-		if (v[r].begin_ns < f->first_ns)
-			f->first_ns = v[r].begin_ns;
+		LOWER(f->first_ns, v[r].begin_ns);
 		f->found++;
 		f->size = v[r + 1].result;
 		f->bytes = i64_sum(f->bytes, i64_sum(f->size, MESSAGE_HEAD));
@@ -347,12 +345,6 @@ static int end_trace(void *context, const struct darshan_trace *t, struct err *e
 static void add_opens(struct job_counts *c, int64_t opens, int64_t others)
 {
 	add(&c->opens, opens < others ? opens < 0 ? -1 : 0 : opens - others);
-}
-
-static void at_least(int64_t *to, int64_t v)
-{
-	if (v > *to)
-		*to = v;
 }
 
 static void add_s(struct importer *m, double *to, double s)
@@ -517,12 +509,12 @@ static int add_posix(void *context, const struct darshan_record *given, struct e
 		add(&c->read_size[i], v[POSIX_SIZE_READ + i]);
 		add(&c->write_size[i], v[POSIX_SIZE_WRITE + i]);
 	}
-	at_least(&c->read_end, v[POSIX_BYTES_READ] > 0 && v[POSIX_MAX_BYTE_READ] < INT64_MAX
-				       ? v[POSIX_MAX_BYTE_READ] + 1
-				       : 0);
-	at_least(&c->write_end, v[POSIX_BYTES_WRITTEN] > 0 && v[POSIX_MAX_BYTE_WRITTEN] < INT64_MAX
-					? v[POSIX_MAX_BYTE_WRITTEN] + 1
-					: 0);
+	RAISE(c->read_end, v[POSIX_BYTES_READ] > 0 && v[POSIX_MAX_BYTE_READ] < INT64_MAX
+				   ? v[POSIX_MAX_BYTE_READ] + 1
+				   : 0);
+	RAISE(c->write_end, v[POSIX_BYTES_WRITTEN] > 0 && v[POSIX_MAX_BYTE_WRITTEN] < INT64_MAX
+				    ? v[POSIX_MAX_BYTE_WRITTEN] + 1
+				    : 0);
 	add_accesses(c, v + POSIX_ACCESS, v + POSIX_ACCESS_COUNT);
 	add_s(m, &c->read_s, d[POSIX_F_READ_TIME]);
 	add_s(m, &c->write_s, d[POSIX_F_WRITE_TIME]);
@@ -554,12 +546,12 @@ static int add_stdio(void *context, const struct darshan_record *r, struct err *
 	add(&c->seeks, v[STDIO_SEEKS]);
 	add(&c->bytes_read, v[STDIO_BYTES_READ]);
 	add(&c->bytes_written, v[STDIO_BYTES_WRITTEN]);
-	at_least(&c->read_end, v[STDIO_BYTES_READ] > 0 && v[STDIO_MAX_BYTE_READ] < INT64_MAX
-				       ? v[STDIO_MAX_BYTE_READ] + 1
-				       : 0);
-	at_least(&c->write_end, v[STDIO_BYTES_WRITTEN] > 0 && v[STDIO_MAX_BYTE_WRITTEN] < INT64_MAX
-					? v[STDIO_MAX_BYTE_WRITTEN] + 1
-					: 0);
+	RAISE(c->read_end, v[STDIO_BYTES_READ] > 0 && v[STDIO_MAX_BYTE_READ] < INT64_MAX
+				   ? v[STDIO_MAX_BYTE_READ] + 1
+				   : 0);
+	RAISE(c->write_end, v[STDIO_BYTES_WRITTEN] > 0 && v[STDIO_MAX_BYTE_WRITTEN] < INT64_MAX
+				    ? v[STDIO_MAX_BYTE_WRITTEN] + 1
+				    : 0);
 	add_s(m, &c->read_s, d[STDIO_F_READ_TIME]);
 	add_s(m, &c->write_s, d[STDIO_F_WRITE_TIME]);
 	add_s(m, &c->metadata_s, d[STDIO_F_META_TIME]);
@@ -721,8 +713,7 @@ static int read_one(struct job *job, const struct source *s, struct whole *w, in
 	rc = import(m, e);
 	for (size_t i = m->process; i < job->processes; i++) {
 		job->process[i].complete = !m->log.partial && !m->log.damaged;
-		if (job->process[i].end_ns > w->end_ns)
-			w->end_ns = job->process[i].end_ns;
+		RAISE(w->end_ns, job->process[i].end_ns);
 	}
 	for (size_t i = 0; i < m->log.notes.n; i++)
 		job_note(job, "%s", m->log.notes.v[i]);

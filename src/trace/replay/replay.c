@@ -484,8 +484,7 @@ static void note_late(struct performer *t, int64_t begin_ns, int64_t target_ns)
 {
 	if (begin_ns > target_ns)
 		t->late_ns += begin_ns - target_ns;
-	if (t->late_ns > LATE_MAX_NS)
-		t->late_ns = LATE_MAX_NS;
+	LOWER(t->late_ns, LATE_MAX_NS);
 }
 
 /* One that only orders: what it waits for is what it takes, beside what it holds in any case. */
@@ -563,8 +562,7 @@ static bool get_buffer(struct performer *t)
 	int64_t most = t->x->p->thread[t->number].most_bytes;
 	void *at;
 
-	if (most > REPLAY_TRANSFER_MAX)
-		most = REPLAY_TRANSFER_MAX;
+	LOWER(most, REPLAY_TRANSFER_MAX);
 	t->buffer_bytes = ((size_t)(most > 0 ? most : 1) + 4095) & ~(size_t)4095;
 	/* not touched here: of a read of everything only what came is */
 	at = mmap(NULL, t->buffer_bytes + LIST_BYTES, PROT_READ | PROT_WRITE,
@@ -682,8 +680,7 @@ static int make_bytes(struct engine *x, struct err *e)
 	void *at;
 
 	for (size_t i = 0; i < x->p->job->threads; i++)
-		if (x->p->thread[i].most_written > most)
-			most = x->p->thread[i].most_written;
+		RAISE(most, x->p->thread[i].most_written);
 	if (most == 0)
 		return 0;
 	x->bytes_most = (size_t)(most < REPLAY_TRANSFER_MAX ? most : REPLAY_TRANSFER_MAX);
@@ -802,8 +799,7 @@ static void extend_life(struct job *out, const struct job_event *v)
 
 	if (p->begin_ns == JOB_UNKNOWN || v->begin_ns < p->begin_ns)
 		p->begin_ns = v->begin_ns;
-	if (v->end_ns > p->end_ns)
-		p->end_ns = v->end_ns;
+	RAISE(p->end_ns, v->end_ns);
 }
 
 int replay_job(const struct replay_plan *p, struct job *out, struct err *e)
