@@ -193,6 +193,8 @@ static inline bool job_is_stored(const struct job_file *f)
 }
 /* n numbers, and one more, all JOB_NONE. */
 uint32_t *job_numbers(size_t n);
+/* Indices of files by name; equal names, of several kinds, by index. */
+void job_sort_by_name(const struct job *job, uint32_t *file, size_t n);
 /* Appends the parts of `path` to the absolute path in `to`, without empty ones and dots. */
 void job_walk(struct buf *to, const char *path);
 /* A sentence for people, once. */

@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/compare.h"
 #include "base/file.h"
 #include "base/rng.h"
 #include "base/str.h"
@@ -73,8 +74,9 @@ static uint32_t replay_names_find(const struct replay_names *n, const char *name
 
 static uint32_t find_above(const struct replay_names *n, const char *name, const bool *changed)
 {
-	char *above = xstrdup(name), *slash;
+	AUTO_FREE char *above = xstrdup(name);
 	uint32_t found = JOB_NONE;
+	char *slash;
 
 	while (found == JOB_NONE && (slash = strrchr(above, '/')) && slash != above) {
 		uint32_t k;
@@ -84,24 +86,21 @@ static uint32_t find_above(const struct replay_names *n, const char *name, const
 		if (k != JOB_NONE && changed[k])
 			found = k;
 	}
-	free(above);
 	return found;
 }
 
 int replay_names_make(struct replay_names *n, const struct job *job, struct err *e)
 {
 	static const char what[] = "the names of the files";
-	bool *changed = try_calloc(job->files + 1, sizeof(*changed), what, e);
+	AUTO_FREE bool *changed = try_calloc(job->files + 1, sizeof(*changed), what, e);
 
 	*n = (struct replay_names){
 		.of = try_calloc(job->files + 1, sizeof(*n->of), what, e),
 		.above = try_calloc(job->files + 1, sizeof(*n->above), what, e),
 		.first = try_calloc(job->files + 1, sizeof(*n->first), what, e),
 	};
-	if (!changed || !n->of || !n->above || !n->first) {
-		free(changed);
+	if (!changed || !n->of || !n->above || !n->first)
 		return -ENOMEM;
-	}
 	number(n, job);
 	for (size_t i = 0; i < job->files; i++)
 		n->above[i] = JOB_NONE;
@@ -111,7 +110,6 @@ int replay_names_make(struct replay_names *n, const struct job *job, struct err 
 				n->above[i] = find_above(n, job->file[i].name, changed);
 	for (size_t i = 0; i < job->files; i++)
 		n->above[i] = n->above[n->of[i]];
-	free(changed);
 	return 0;
 }
 
@@ -202,8 +200,8 @@ static void see_size(struct seen *s, const struct job_event *v, bool sizes)
 		s->changed = true;
 		return;
 	}
-	if (v->kind == JOB_READ && end > s->least)
-		s->least = end;
+	if (v->kind == JOB_READ)
+		RAISE(s->least, end);
 	/* by another name it may have changed since */
 	if (s->size != JOB_UNKNOWN)
 		return;
@@ -268,20 +266,13 @@ struct sorted {
 	size_t n;
 };
 
-static int by_name(const void *a, const void *b, void *arg)
-{
-	const struct job *job = arg;
-
-	return strcmp(job->file[*(const uint32_t *)a].name, job->file[*(const uint32_t *)b].name);
-}
-
 static void sort_names(struct sorted *s, const struct job *job, const struct replay_names *names)
 {
 	*s = (struct sorted){.job = job, .v = xcalloc(job->files + 1, sizeof(*s->v))};
 	for (size_t i = 0; i < job->files; i++)
 		if (job_is_stored(&job->file[i]) && names->of[i] == i)
 			s->v[s->n++] = (uint32_t)i;
-	qsort_r(s->v, s->n, sizeof(*s->v), by_name, (void *)(uintptr_t)job);
+	job_sort_by_name(job, s->v, s->n);
 }
 
 /* What lies below a folder that is renamed comes with it, where the job knew it below the old name.
@@ -316,8 +307,7 @@ static void gather(const struct job *job, const struct replay_names *names, stru
 	for (size_t i = 0; i < job->files; i++)
 		seen[i].size = JOB_UNKNOWN;
 	for (size_t i = 0; i < job->files; i++)
-		if (job->file[i].size > seen[names->of[i]].most)
-			seen[names->of[i]].most = job->file[i].size;
+		RAISE(seen[names->of[i]].most, job->file[i].size);
 	for (size_t i = 0; i < job->events; i++) {
 		const struct job_event *v = &job->event[i];
 		struct seen *other;
@@ -351,7 +341,7 @@ static void gather(const struct job *job, const struct replay_names *names, stru
 static void find_places(struct replay_image *m, const struct job *job,
 			const struct replay_names *names)
 {
-	struct seen *seen = xcalloc(job->files + 1, sizeof(*seen));
+	AUTO_FREE struct seen *seen = xcalloc(job->files + 1, sizeof(*seen));
 
 	gather(job, names, seen);
 	for (size_t i = 0; i < job->files; i++) {
@@ -377,7 +367,6 @@ static void find_places(struct replay_image *m, const struct job *job,
 		     k = names->above[k])
 			if (m->place[k] == IMAGE_MADE)
 				m->place[i] = IMAGE_UNSEEN;
-	free(seen);
 }
 
 /* As strcmp, but what is below a folder comes right behind it. */
@@ -398,7 +387,7 @@ static int compare_paths(const void *a, const void *b, void *arg)
 /* Names below which there are others are folders. */
 static void find_folders(struct replay_image *m)
 {
-	uint32_t *list = xcalloc(m->files + 1, sizeof(*list));
+	AUTO_FREE uint32_t *list = xcalloc(m->files + 1, sizeof(*list));
 	size_t n = 0, length;
 
 	for (size_t i = 0; i < m->files; i++)
@@ -415,7 +404,6 @@ static void find_folders(struct replay_image *m)
 		else if (strncmp(path, next, length) == 0 && next[length] == '/')
 			m->is_folder[list[i - 1]] = true;
 	}
-	free(list);
 }
 
 int replay_image_init(struct replay_image *m, const struct job *job,
@@ -436,13 +424,9 @@ int replay_image_init(struct replay_image *m, const struct job *job,
 	if (!m->path || !m->place || !m->is_folder || !m->size)
 		return -ENOMEM;
 	find_places(m, job, names);
-	for (size_t i = 0; i < job->files; i++) {
-		const struct job_file *f = &job->file[i];
-
-		if (m->place[i] == IMAGE_NONE)
-			continue;
-		m->path[i] = path_of(m->folder, f->name);
-	}
+	for (size_t i = 0; i < job->files; i++)
+		if (m->place[i] != IMAGE_NONE)
+			m->path[i] = path_of(m->folder, job->file[i].name);
 	find_folders(m);
 	for (size_t i = 0; i < job->files; i++) {
 		/* a name that is in the log in two kinds is one file */
@@ -701,7 +685,7 @@ static int check_space(const struct replay_image *m, uint64_t bytes, struct err 
 /* What the job makes or misses is not there: inner names first, and of folders only empty ones. */
 static void remove_made(const struct replay_image *m)
 {
-	uint32_t *list = xcalloc(m->files + 1, sizeof(*list));
+	AUTO_FREE uint32_t *list = xcalloc(m->files + 1, sizeof(*list));
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->files; i++)
@@ -712,7 +696,6 @@ static void remove_made(const struct replay_image *m)
 	while (n-- > 0)
 		if (unlink(m->path[list[n]]) < 0 && errno == EISDIR)
 			rmdir(m->path[list[n]]);
-	free(list);
 }
 
 static void make_cold(const struct replay_image *m)

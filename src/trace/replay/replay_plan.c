@@ -115,8 +115,7 @@ static void wait_for(struct planner *m, uint32_t op, uint32_t on, int64_t lag_ns
 		return;
 	for (uint32_t i = 0; i < o->deps; i++)
 		if (p->dep[o->dep + i].op == on) {
-			if (lag_ns > p->dep[o->dep + i].lag_ns)
-				p->dep[o->dep + i].lag_ns = lag_ns;
+			RAISE(p->dep[o->dep + i].lag_ns, lag_ns);
 			return;
 		}
 	if (p->deps == UINT32_MAX - 1) {
@@ -759,42 +758,39 @@ static void match_pipe(struct planner *m, const struct pipe_use *u, size_t n,
 }
 
 /* The operation before each in its thread. */
-static int plan_pipes(struct planner *m)
+static void plan_pipes(struct planner *m)
 {
+	static const char what[] = "the pipes of the log";
 	struct replay_plan *p = m->p;
-	struct pipe_use *use;
-	uint32_t *before, *of;
+	AUTO_FREE struct pipe_use *use = NULL;
+	AUTO_FREE uint32_t *before = NULL, *of = NULL;
 	size_t n = 0, k = 0;
 
 	for (uint32_t i = 0; i < p->ops; i++)
 		n += is_pipe(m, &m->job->event[p->op[i].event]);
 	if (n == 0)
-		return 0;
-	use = try_calloc(n, sizeof(*use), "the pipes of the log", m->e);
-	before = try_calloc(n, sizeof(*before), "the pipes of the log", m->e);
-	of = try_calloc((size_t)p->ops + 1, sizeof(*of), "the pipes of the log", m->e);
+		return;
+	use = try_calloc(n, sizeof(*use), what, m->e);
+	before = try_calloc(n, sizeof(*before), what, m->e);
+	of = try_calloc((size_t)p->ops + 1, sizeof(*of), what, m->e);
 	if (!use || !before || !of) {
 		m->rc = -ENOMEM;
-	} else {
-		for (uint32_t i = 0; i < p->ops; i++) {
-			if (p->op[i].next)
-				of[p->op[i].next - 1] = i + 1;
-			if (is_pipe(m, &m->job->event[p->op[i].event]))
-				use[k++] = (struct pipe_use){m->job->event[p->op[i].event].file, i};
-		}
-		qsort(use, n, sizeof(*use), by_file);
-		for (size_t i = 0; i < n; i++)
-			before[i] = of[use[i].op] ? of[use[i].op] - 1 : NONE;
-		for (size_t i = 0; i < n && m->rc == 0; i = k) {
-			for (k = i; k < n && use[k].file == use[i].file; k++)
-				;
-			match_pipe(m, use + i, k - i, before + i);
-		}
+		return;
 	}
-	free(use);
-	free(before);
-	free(of);
-	return m->rc;
+	for (uint32_t i = 0; i < p->ops; i++) {
+		if (p->op[i].next)
+			of[p->op[i].next - 1] = i + 1;
+		if (is_pipe(m, &m->job->event[p->op[i].event]))
+			use[k++] = (struct pipe_use){m->job->event[p->op[i].event].file, i};
+	}
+	qsort(use, n, sizeof(*use), by_file);
+	for (size_t i = 0; i < n; i++)
+		before[i] = of[use[i].op] ? of[use[i].op] - 1 : NONE;
+	for (size_t i = 0; i < n && m->rc == 0; i = k) {
+		for (k = i; k < n && use[k].file == use[i].file; k++)
+			;
+		match_pipe(m, use + i, k - i, before + i);
+	}
 }
 
 /* ---- all ---- */
