@@ -8,28 +8,16 @@
 
 #include "base/alloc.h"
 #include "base/compare.h"
+#include "base/vector.h"
 #include "trace/profile/profile_parts.h"
 
 #define RUNS_ALIKE 0.7
-#define WIDEST 16 /* places that are tried as the threshold */
-
-/* Whether a visit follows another of the same reader in one pass. */
-static bool follows(const struct batches *b, size_t r, size_t i)
-{
-	const struct profile *a = b->a;
-	const struct visit *v, *last;
-
-	if (i == b->begin[r])
-		return false;
-	v = &a->visit[b->visit[i]];
-	last = &a->visit[b->visit[i - 1]];
-	return v->epoch == last->epoch && is_eval(a, v) == is_eval(a, last);
-}
+#define WIDEST 16  /* places that are tried as the threshold */
+#define GAPS_MIN 6 /* fewer have no threshold */
 
 static double gap_before(const struct batches *b, size_t i)
 {
-	const struct profile *a = b->a;
-	const struct visit *v = &a->visit[b->visit[i]], *last = &a->visit[b->visit[i - 1]];
+	const struct visit *v = batches_visit(b, i), *last = batches_visit(b, i - 1);
 	/* of threads that read at once, from begin to begin */
 	int64_t gap = v->begin_ns - (b->threads ? last->begin_ns : last->end_ns);
 
@@ -44,33 +32,25 @@ struct runs {
 /* Runs between gaps above the threshold. */
 static void count_runs(const struct batches *b, double threshold, bool evaluation, struct runs *out)
 {
-	const struct profile *a = b->a;
+	size_t n = 0;
+	bool first = true;
 
 	*out = (struct runs){0};
-	for (size_t r = 0; r < a->readers; r++) {
-		size_t n = 0;
-		bool first = true;
+	for (size_t i = 0; i < b->a->visits; i++) {
+		bool end = !batches_follows(b, i + 1);
 
-		for (size_t i = b->begin[r]; i < b->begin[r + 1]; i++) {
-			bool end;
-
-			if (is_eval(a, &a->visit[b->visit[i]]) != evaluation)
-				continue;
-			if (!follows(b, r, i)) {
-				n = 0;
-				first = true;
-			}
-			n++;
-			end = i + 1 == b->begin[r + 1] || !follows(b, r, i + 1);
-			if (!end && gap_before(b, i + 1) <= threshold)
-				continue;
-			if (first)
-				counts_add(&out->first, n);
-			else
-				counts_add(end ? &out->last : &out->middle, n);
-			first = false;
+		if (is_eval(b->a, batches_visit(b, i)) != evaluation)
+			continue;
+		if (!batches_follows(b, i)) {
 			n = 0;
+			first = true;
 		}
+		n++;
+		if (!end && gap_before(b, i + 1) <= threshold)
+			continue;
+		counts_add(first ? &out->first : end ? &out->last : &out->middle, n);
+		first = false;
+		n = 0;
 	}
 }
 
@@ -87,34 +67,29 @@ struct jump {
 
 static int by_width(const void *x, const void *y)
 {
-	double a = ((const struct jump *)x)->width, b = ((const struct jump *)y)->width;
+	const struct jump *a = x, *b = y;
 
-	return (a < b) - (a > b);
+	return ORDER(b->width, a->width);
 }
 
 /* The threshold for which most runs are alike; 0: none. */
 static double find_threshold(const struct batches *b, bool evaluation, uint32_t *batch,
 			     uint64_t *agree, uint64_t *of)
 {
-	const struct profile *a = b->a;
 	struct values gap = {0};
-	struct jump *jump;
+	AUTO_FREE struct jump *jump = NULL;
 	size_t jumps = 0;
 	double best = 0, threshold = 0;
 
-	for (size_t r = 0; r < a->readers; r++)
-		for (size_t i = b->begin[r]; i < b->begin[r + 1]; i++)
-			if (follows(b, r, i) && is_eval(a, &a->visit[b->visit[i]]) == evaluation)
-				values_add(&gap, log(gap_before(b, i)));
-	if (gap.n < 6) {
-		free(gap.v);
-		return 0;
-	}
-	qsort(gap.v, gap.n, sizeof(*gap.v), values_compare);
-	jump = xcalloc(gap.n, sizeof(*jump));
-	for (size_t i = 2; i + 2 < gap.n; i++)
+	for (size_t i = 0; i < b->a->visits; i++)
+		if (batches_follows(b, i) && is_eval(b->a, batches_visit(b, i)) == evaluation)
+			values_add(&gap, log(gap_before(b, i)));
+	values_sort(gap.v, gap.n);
+	jump = xcalloc(gap.n + 1, sizeof(*jump));
+	for (size_t i = 2; i + 2 < gap.n && gap.n >= GAPS_MIN; i++)
 		jump[jumps++] =
 			(struct jump){gap.v[i + 1] - gap.v[i], exp((gap.v[i + 1] + gap.v[i]) / 2)};
+	free(gap.v);
 	qsort(jump, jumps, sizeof(*jump), by_width);
 	for (size_t i = 0; i < jumps && i < WIDEST && jump[i].width > 0.05; i++) {
 		struct runs runs;
@@ -135,33 +110,29 @@ static double find_threshold(const struct batches *b, bool evaluation, uint32_t 
 		}
 		runs_release(&runs);
 	}
-	free(jump);
-	free(gap.v);
 	return threshold;
 }
 
 /* Numbers of the runs; a first run of several batches is cut. */
 static void number_batches(struct batches *b)
 {
-	struct profile *a = b->a;
+	uint32_t batch = 0, n = 0;
 
-	for (size_t r = 0; r < a->readers; r++) {
-		uint32_t batch = 0, n = 0;
+	for (size_t i = 0; i < b->a->visits; i++) {
+		struct visit *v = batches_visit(b, i);
+		uint32_t most = b->batch[is_eval(b->a, v)];
+		double threshold = b->threshold_s[is_eval(b->a, v)];
 
-		for (size_t i = b->begin[r]; i < b->begin[r + 1]; i++) {
-			struct visit *v = &a->visit[b->visit[i]];
-			uint32_t most = is_eval(a, v) ? b->eval_batch : b->batch;
-			double threshold = is_eval(a, v) ? b->eval_threshold_s : b->threshold_s;
-
-			if (i > b->begin[r] &&
-			    (!follows(b, r, i) || (n == most && has_workers(a) && !b->threads) ||
-			     (threshold > 0 && gap_before(b, i) > threshold))) {
-				batch++;
-				n = 0;
-			}
-			v->batch = batch;
-			n++;
+		if (i == b->begin[b->sequence[v->reader]]) {
+			batch = n = 0;
+		} else if (!batches_follows(b, i) ||
+			   (n == most && has_workers(b->a) && !b->threads) ||
+			   (threshold > 0 && gap_before(b, i) > threshold)) {
+			batch++;
+			n = 0;
 		}
+		v->batch = batch;
+		n++;
 	}
 }
 
@@ -178,15 +149,6 @@ struct arrivals {
 	struct arrival *v;
 	size_t n, room;
 };
-
-static void add_arrival(struct arrivals *s, const struct arrival *v)
-{
-	if (s->n == s->room) {
-		s->room = s->room ? 2 * s->room : 64;
-		s->v = xrealloc(s->v, s->room * sizeof(*s->v));
-	}
-	s->v[s->n++] = *v;
-}
 
 static int by_arrival(const void *x, const void *y)
 {
@@ -211,18 +173,14 @@ static struct firsts find_firsts(const struct batches *b)
 	f.s = xcalloc(f.of_rank[a->trainers] + 1, sizeof(*f.s));
 	for (size_t i = 0; i < f.of_rank[a->trainers]; i++)
 		f.s[i] = -1;
-	for (size_t r = 0; r < a->readers; r++) {
-		if (a->reader[r].number != 0)
-			continue;
-		for (size_t i = b->begin[r], n = 0; i < b->begin[r + 1]; i++) {
-			const struct visit *v = &a->visit[b->visit[i]];
+	for (size_t i = 0, n = 0; i < a->visits; i++) {
+		const struct visit *v = batches_visit(b, i);
+		const struct job_reader *r = &a->reader[v->reader];
 
-			n = follows(b, r, i) ? n + 1 : 1;
-			if (n == b->batch && !is_eval(a, v) &&
-			    v->epoch < a->trainer[a->reader[r].rank].epochs)
-				f.s[f.of_rank[a->reader[r].rank] + v->epoch] =
-					(double)v->end_ns / 1e9;
-		}
+		n = batches_follows(b, i) ? n + 1 : 1;
+		if (r->number == 0 && n == b->batch[0] && !is_eval(a, v) &&
+		    v->epoch < a->trainer[r->rank].epochs)
+			f.s[f.of_rank[r->rank] + v->epoch] = (double)v->end_ns / 1e9;
 	}
 	return f;
 }
@@ -231,34 +189,29 @@ static void find_arrivals(const struct batches *b, struct arrivals *out)
 {
 	const struct profile *a = b->a;
 	struct firsts firsts = find_firsts(b);
-	uint32_t readers = (uint32_t)a->value[PROFILE_WORKERS].number;
+	uint32_t readers = (uint32_t)a->value[PROFILE_WORKERS].number, first = 0;
 
-	for (size_t r = 0; r < a->readers; r++) {
-		uint32_t index = 0, first = 0;
+	for (size_t i = 0; i < a->visits; i++) {
+		const struct visit *v = batches_visit(b, i);
+		const struct job_reader *r = &a->reader[v->reader];
+		uint32_t index;
 
-		for (size_t i = b->begin[r]; i < b->begin[r + 1]; i++) {
-			const struct visit *v = &a->visit[b->visit[i]];
-
-			if (is_eval(a, v) || v->epoch >= a->trainer[a->reader[r].rank].epochs)
-				continue;
-			if (!follows(b, r, i))
-				first = v->batch;
-			index = v->batch - first;
-			if (!follows(b, r, i) || gap_before(b, i) <= b->threshold_s)
-				continue;
-			add_arrival(out,
-				    &(struct arrival){
-					    .rank = a->reader[r].rank,
-					    .epoch = v->epoch,
-					    .index = index,
-					    .number = a->reader[r].number,
-					    .readers = readers,
-					    .at = (uint64_t)index * readers + a->reader[r].number,
-					    .s = (double)v->begin_ns / 1e9,
-					    .first_s = firsts.s[firsts.of_rank[a->reader[r].rank] +
-								v->epoch],
-				    });
-		}
+		if (is_eval(a, v) || v->epoch >= a->trainer[r->rank].epochs)
+			continue;
+		if (!batches_follows(b, i))
+			first = v->batch;
+		index = v->batch - first;
+		if (!batches_follows(b, i) || gap_before(b, i) <= b->threshold_s[0])
+			continue;
+		VECTOR_PUSH(out->v, out->n, out->room,
+			    {.rank = r->rank,
+			     .epoch = v->epoch,
+			     .index = index,
+			     .number = r->number,
+			     .readers = readers,
+			     .at = (uint64_t)index * readers + r->number,
+			     .s = (double)v->begin_ns / 1e9,
+			     .first_s = firsts.s[firsts.of_rank[r->rank] + v->epoch]});
 	}
 	free(firsts.s);
 	free(firsts.of_rank);
@@ -295,14 +248,6 @@ static void prefetch_by_arrivals(struct profile *a, const struct arrivals *s, do
 	free(c.of);
 }
 
-static double say_step(struct profile *a, struct values *period, struct fact rule)
-{
-	double step = values_median(period);
-
-	profile_inferred(a, PROFILE_STEP, step, rule, values_near(period, step), period->n);
-	return step;
-}
-
 /* Computation is in the step; more is not known of it. */
 static void say_bound(struct profile *a, double step)
 {
@@ -325,7 +270,7 @@ static void times_with_workers(struct batches *b)
 			values_add(&period, (v->s - last->s) / (double)(v->at - last->at));
 	}
 	if (period.n > 2) {
-		step = say_step(a, &period, FACT(JOB_READER_TO_READER));
+		step = batches_say_step(a, &period, FACT(JOB_READER_TO_READER));
 		say_bound(a, step);
 		prefetch_by_arrivals(a, &s, step);
 	} else {
@@ -344,31 +289,27 @@ struct gaps {
 
 static struct gaps find_gaps(const struct batches *b, bool evaluation)
 {
-	const struct profile *a = b->a;
-	double threshold = evaluation ? b->eval_threshold_s : b->threshold_s;
+	double threshold = b->threshold_s[evaluation];
 	struct gaps g = {0};
+	int64_t begin = JOB_UNKNOWN; /* of the batch, where a gap was before it */
 
-	for (size_t r = 0; r < a->readers; r++) {
-		int64_t begin = JOB_UNKNOWN; /* of the batch, where a gap was before it */
+	for (size_t i = 0; i < b->a->visits; i++) {
+		const struct visit *x = batches_visit(b, i);
+		double gap;
 
-		for (size_t i = b->begin[r]; i < b->begin[r + 1]; i++) {
-			const struct visit *x = &a->visit[b->visit[i]];
-			double gap;
-
-			if (is_eval(a, x) != evaluation)
-				continue;
-			if (!follows(b, r, i)) {
-				begin = JOB_UNKNOWN;
-				continue;
-			}
-			gap = gap_before(b, i);
-			values_add(gap > threshold ? &g.large : &g.small, gap);
-			if (gap <= threshold)
-				continue;
-			if (begin != JOB_UNKNOWN)
-				values_add(&g.period, (double)(x->begin_ns - begin) / 1e9);
-			begin = x->begin_ns;
+		if (is_eval(b->a, x) != evaluation)
+			continue;
+		if (!batches_follows(b, i)) {
+			begin = JOB_UNKNOWN;
+			continue;
 		}
+		gap = gap_before(b, i);
+		values_add(gap > threshold ? &g.large : &g.small, gap);
+		if (gap <= threshold)
+			continue;
+		if (begin != JOB_UNKNOWN)
+			values_add(&g.period, (double)(x->begin_ns - begin) / 1e9);
+		begin = x->begin_ns;
 	}
 	return g;
 }
@@ -389,7 +330,7 @@ static void times_without_workers(struct batches *b, bool evaluation)
 		double large = values_median(&g.large);
 
 		if (!evaluation)
-			say_step(a, &g.period, FACT(JOB_BATCH_TO_BATCH));
+			batches_say_step(a, &g.period, FACT(JOB_BATCH_TO_BATCH));
 		profile_inferred(a, evaluation ? PROFILE_EVAL_COMPUTE : PROFILE_COMPUTE,
 				 large - values_median(&g.small), FACT(JOB_GAPS_LESS_SHORT),
 				 values_near(&g.large, large), g.large.n);
@@ -405,7 +346,7 @@ static void times_with_threads(struct batches *b)
 
 	profile_unknown(a, PROFILE_PREFETCH, FACT(JOB_THREADS_SHARE));
 	if (g.period.n > 2)
-		say_bound(a, say_step(a, &g.period, FACT(JOB_BATCH_TO_BATCH)));
+		say_bound(a, batches_say_step(a, &g.period, FACT(JOB_BATCH_TO_BATCH)));
 	else
 		profile_unknown(a, PROFILE_COMPUTE, FACT(JOB_FEW_WAITS));
 	gaps_release(&g);
@@ -413,14 +354,15 @@ static void times_with_threads(struct batches *b)
 
 static void times_by_gaps(struct batches *b)
 {
-	if (b->threads)
+	if (b->threads) {
 		times_with_threads(b);
-	else if (has_workers(b->a))
+	} else if (has_workers(b->a)) {
 		times_with_workers(b);
-	else
+	} else {
 		times_without_workers(b, false);
-	if (!b->threads && !has_workers(b->a) && b->eval_threshold_s > 0)
-		times_without_workers(b, true);
+		if (b->threshold_s[1] > 0)
+			times_without_workers(b, true);
+	}
 }
 
 static bool same_folder(const struct profile *a, const struct visit *x, const struct visit *y)
@@ -445,24 +387,23 @@ static struct fact other_reason(const struct batches *b)
 	size_t gaps = 0, between = 0, inside = 0;
 	double waited = 0, all = 0;
 
-	for (size_t r = 0; r < a->readers; r++)
-		for (size_t i = b->begin[r]; i < b->begin[r + 1]; i++) {
-			const struct visit *v = &a->visit[b->visit[i]], *last;
-			bool other;
+	for (size_t i = 0; i < a->visits; i++) {
+		const struct visit *v = batches_visit(b, i), *last;
+		bool other;
 
-			if (is_eval(a, v) || !follows(b, r, i))
-				continue;
-			last = &a->visit[b->visit[i - 1]];
-			other = !same_folder(a, v, last);
-			all += (double)(v->end_ns - last->end_ns) / 1e9;
-			if (gap_before(b, i) > b->threshold_s) {
-				waited += gap_before(b, i);
-				gaps++;
-				between += other;
-			} else {
-				inside += other;
-			}
+		if (is_eval(a, v) || !batches_follows(b, i))
+			continue;
+		last = batches_visit(b, i - 1);
+		other = !same_folder(a, v, last);
+		all += (double)(v->end_ns - last->end_ns) / 1e9;
+		if (gap_before(b, i) > b->threshold_s[0]) {
+			waited += gap_before(b, i);
+			gaps++;
+			between += other;
+		} else {
+			inside += other;
 		}
+	}
 	if (gaps > 0 && inside == 0 && (double)between >= FOLDERS * (double)gaps)
 		return FACT(JOB_PAUSES_BETWEEN_FOLDERS);
 	if (!has_workers(a) && a->trainer[0].epochs < 2 && waited < GAPS_OF_TIME * all)
@@ -476,13 +417,13 @@ void batches_by_gaps(struct batches *b)
 	uint64_t agree = 0, of = 0, batches = 0, all = 0;
 	bool whole = true;
 	struct fact other = {0};
-	size_t *in_epoch;
-	uint32_t epochs = 0;
+	AUTO_FREE size_t *in_epoch = NULL;
+	uint32_t epochs = 0, batch;
 
-	b->threshold_s = find_threshold(b, false, &b->batch, &agree, &of);
-	if (b->threshold_s > 0)
+	b->threshold_s[0] = find_threshold(b, false, &b->batch[0], &agree, &of);
+	if (b->threshold_s[0] > 0)
 		other = other_reason(b);
-	if (b->threshold_s == 0 || other.reason) {
+	if (b->threshold_s[0] == 0 || other.reason) {
 		struct fact why = other.reason     ? other
 				  : has_workers(a) ? FACT(JOB_WAITED_FOR_DATA)
 						   : FACT(JOB_GAPS_OF_ONE_KIND);
@@ -493,11 +434,12 @@ void batches_by_gaps(struct batches *b)
 			profile_unknown(a, PROFILE_PREFETCH, why);
 		return;
 	}
-	profile_inferred(a, PROFILE_BATCH, b->batch, FACT(JOB_BETWEEN_LONG_GAPS), agree, of);
+	batch = b->batch[0];
+	profile_inferred(a, PROFILE_BATCH, batch, FACT(JOB_BETWEEN_LONG_GAPS), agree, of);
 	if (profile_has(a, PROFILE_EVALUATIONS)) {
-		b->eval_threshold_s = find_threshold(b, true, &b->eval_batch, &agree, &of);
-		if (b->eval_threshold_s > 0)
-			profile_inferred(a, PROFILE_EVAL_BATCH, b->eval_batch,
+		b->threshold_s[1] = find_threshold(b, true, &b->batch[1], &agree, &of);
+		if (b->threshold_s[1] > 0)
+			profile_inferred(a, PROFILE_EVAL_BATCH, b->batch[1],
 					 FACT(JOB_BETWEEN_LONG_GAPS), agree, of);
 		else
 			profile_unknown(a, PROFILE_EVAL_BATCH, FACT(JOB_FEW_GAPS));
@@ -514,18 +456,17 @@ void batches_by_gaps(struct batches *b)
 			in_epoch[v->epoch]++;
 	}
 	for (size_t i = 0; i < epochs; i++) {
-		batches += (in_epoch[i] + b->batch - 1) / b->batch;
+		batches += (in_epoch[i] + batch - 1) / batch;
 		all += in_epoch[i];
-		whole &= in_epoch[i] % b->batch == 0;
+		whole &= in_epoch[i] % batch == 0;
 	}
 	if (b->threads) /* which share batches beyond an epoch's end, or drop the last */
 		profile_inferred(a, PROFILE_STEPS,
-				 all % b->batch == 0 ? (double)(all / b->batch) : (double)batches,
+				 all % batch == 0 ? (double)(all / batch) : (double)batches,
 				 FACT(JOB_SAMPLES_BY_BATCH), 0, 0)
 			->at_most = !whole;
 	else /* of a trainer that was killed, batches were read that it never took */
 		profile_inferred(a, PROFILE_STEPS, (double)batches, FACT(JOB_EPOCH_BY_BATCH), 0, 0)
 			->at_most =
 			has_workers(a) && !a->job->process[a->trainer[0].process].complete;
-	free(in_epoch);
 }

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/compare.h"
+#include "base/vector.h"
 #include "trace/profile/profile_parts.h"
 
 /* ---- messages ---- */
@@ -43,33 +44,11 @@ struct taking {
 	int64_t last_ns;  /* end of its last event */
 };
 
-static bool is_pipe(const struct job *job, uint32_t file)
-{
-	return file != JOB_NONE && job->file[file].kind == JOB_FILE_PIPE;
-}
-
-static void add_message(struct messages *m, const struct job_event *v, const struct stream *s,
-			int64_t asked_ns)
-{
-	if (m->n == m->room) {
-		m->room = m->room ? 2 * m->room : 256;
-		m->v = xrealloc(m->v, m->room * sizeof(*m->v));
-	}
-	m->v[m->n++] = (struct message){
-		.pipe = v->file,
-		.thread = v->thread,
-		.writer = JOB_NONE,
-		.ready_ns = JOB_UNKNOWN,
-		.asked_ns = asked_ns,
-		.begin_ns = v->begin_ns,
-		.taken_ns = v->end_ns,
-		.position = s->read,
-	};
-}
-
 static void on_read(struct messages *m, struct stream *s, struct taking *t,
 		    const struct job_event *v)
 {
+	bool waited;
+
 	if (v->result <= 0 || s->other)
 		return;
 	if (s->state == AT_LENGTH) {
@@ -77,10 +56,18 @@ static void on_read(struct messages *m, struct stream *s, struct taking *t,
 			s->other = true;
 			return;
 		}
-		s->last = (uint32_t)m->n;
-		t->message = s->last;
-		add_message(m, v, s, t->wait_ns != JOB_UNKNOWN ? t->wait_ns : v->begin_ns);
-		m->v[m->n - 1].waited = t->wait_ns != JOB_UNKNOWN;
+		s->last = t->message = (uint32_t)m->n;
+		waited = t->wait_ns != JOB_UNKNOWN;
+		VECTOR_PUSH(m->v, m->n, m->room,
+			    {.pipe = v->file,
+			     .thread = v->thread,
+			     .writer = JOB_NONE,
+			     .ready_ns = JOB_UNKNOWN,
+			     .asked_ns = waited ? t->wait_ns : v->begin_ns,
+			     .begin_ns = v->begin_ns,
+			     .taken_ns = v->end_ns,
+			     .position = s->read,
+			     .waited = waited});
 		s->state = AT_MESSAGE;
 	} else {
 		if (s->state == AT_MESSAGE)
@@ -96,12 +83,8 @@ static void on_write(struct writes *w, struct stream *s, const struct job_event 
 {
 	if (v->result <= 0)
 		return;
-	if (w->n == w->room) {
-		w->room = w->room ? 2 * w->room : 256;
-		w->v = xrealloc(w->v, w->room * sizeof(*w->v));
-	}
 	s->written += (uint64_t)v->result;
-	w->v[w->n++] = (struct written){v->file, v->thread, v->end_ns, s->written};
+	VECTOR_PUSH(w->v, w->n, w->room, {v->file, v->thread, v->end_ns, s->written});
 }
 
 static int by_pipe(const void *x, const void *y)
@@ -152,8 +135,8 @@ static bool is_later_close(const struct taking *t, const struct job_event *v)
 
 void messages_find(struct messages *m, const struct job *job)
 {
-	struct stream *stream = xcalloc(job->files + 1, sizeof(*stream));
-	struct taking *taking = xcalloc(job->threads + 1, sizeof(*taking));
+	AUTO_FREE struct stream *stream = xcalloc(job->files + 1, sizeof(*stream));
+	AUTO_FREE struct taking *taking = xcalloc(job->threads + 1, sizeof(*taking));
 	struct writes w = {0};
 	size_t kept = 0;
 
@@ -168,9 +151,9 @@ void messages_find(struct messages *m, const struct job *job)
 			t->wait_ns = v->begin_ns;
 			continue;
 		}
-		if (v->kind == JOB_READ && is_pipe(job, v->file))
+		if (v->kind == JOB_READ && profile_is_pipe(job, v->file))
 			on_read(m, &stream[v->file], t, v);
-		else if (v->kind == JOB_WRITE && is_pipe(job, v->file))
+		else if (v->kind == JOB_WRITE && profile_is_pipe(job, v->file))
 			on_write(&w, &stream[v->file], v);
 		else if (t->message != JOB_NONE && belongs(job, v) && !is_later_close(t, v))
 			m->v[t->message].taken_ns = v->end_ns, m->v[t->message].fetched = true;
@@ -189,32 +172,28 @@ void messages_find(struct messages *m, const struct job *job)
 		qsort(w.v, w.n, sizeof(*w.v), by_pipe_written);
 	match(m, &w);
 	free(w.v);
-	free(taking);
-	free(stream);
+	for (size_t i = 0; i < m->n; i++)
+		if (i == 0 || m->v[i].pipe != m->v[i - 1].pipe)
+			map_put(&m->first, m->v[i].pipe, (uint32_t)i);
 }
 
 void messages_release(struct messages *m)
 {
+	map_release(&m->first);
 	free(m->v);
 	*m = (struct messages){0};
 }
 
 const struct message *messages_of(const struct messages *m, uint32_t pipe, size_t *n)
 {
-	size_t low = 0, high = m->n, end;
+	uint32_t first = map_get(&m->first, pipe);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (m->v[middle].pipe < pipe)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (end = low; end < m->n && m->v[end].pipe == pipe; end++)
-		;
-	*n = end - low;
-	return m->v + low;
+	*n = 0;
+	if (first == MAP_NONE)
+		return NULL;
+	while (first + *n < m->n && m->v[first + *n].pipe == pipe)
+		++*n;
+	return m->v + first;
 }
 
 /* ---- batches ---- */
@@ -227,19 +206,17 @@ static void find_index_pipes(struct batches *b)
 {
 	struct profile *a = b->a;
 	const struct job *job = a->job;
-	uint32_t *reader_of = job_numbers(job->processes);
-	size_t *best = xcalloc(a->readers + 1, sizeof(*best));
+	AUTO_FREE uint32_t *reader_of = job_numbers(job->processes);
+	AUTO_FREE size_t *best = xcalloc(a->readers + 1, sizeof(*best));
 
-	b->index_pipe = xcalloc(a->readers + 1, sizeof(*b->index_pipe));
-	for (size_t i = 0; i < a->readers; i++) {
-		b->index_pipe[i] = JOB_NONE;
+	b->index_pipe = job_numbers(a->readers);
+	b->worker_of = job_numbers(job->processes);
+	for (size_t i = 0; i < a->readers; i++)
 		if (a->reader[i].worker && a->reader[i].thread == JOB_NONE)
 			reader_of[a->reader[i].process] = (uint32_t)i;
-	}
 	for (size_t i = 0, end; i < b->messages.n; i = end) {
 		const struct message *m = &b->messages.v[i];
 		uint32_t r = reader_of[job->thread[m->thread].process];
-
 		bool alone = true; /* workers of a pool share the pipe of their tasks */
 
 		for (end = i; end < b->messages.n && b->messages.v[end].pipe == m->pipe; end++)
@@ -248,10 +225,16 @@ static void find_index_pipes(struct batches *b)
 		if (alone && r != JOB_NONE && end - i > best[r]) {
 			best[r] = end - i;
 			b->index_pipe[r] = m->pipe;
+			b->worker_of[a->reader[r].process] = r;
 		}
 	}
-	free(best);
-	free(reader_of);
+}
+
+/* The worker that wrote a message; JOB_NONE. */
+static uint32_t answered_by(const struct batches *b, const struct message *m)
+{
+	return m->writer == JOB_NONE ? JOB_NONE
+				     : b->worker_of[b->a->job->thread[m->writer].process];
 }
 
 /* The batch of each visit of a worker: the message before it. */
@@ -268,7 +251,7 @@ static bool find_batches(struct batches *b)
 			continue;
 		m = messages_of(&b->messages, b->index_pipe[r], &n);
 		for (size_t i = b->begin[r]; i < b->begin[r + 1]; i++) {
-			struct visit *v = &a->visit[b->visit[i]];
+			struct visit *v = batches_visit(b, i);
 
 			while (k < n && m[k].begin_ns <= v->begin_ns)
 				k++;
@@ -287,7 +270,7 @@ static struct fact varied_batches(const struct counts *c)
 	uint32_t low = 0, high = 0;
 	uint64_t sum = 0;
 
-	for (uint32_t i = 1; i <= BATCH_MAX; i++) {
+	for (uint32_t i = 1; i <= COUNTS_MAX; i++) {
 		if (!c->of[i])
 			continue;
 		sum += c->of[i];
@@ -308,37 +291,24 @@ static void say_batch(struct batches *b, bool evaluation, struct fact rule)
 	uint32_t batch;
 	enum profile_key f = evaluation ? PROFILE_EVAL_BATCH : PROFILE_BATCH;
 
-	for (size_t r = 0; r < a->readers; r++)
-		for (size_t i = b->begin[r], n = 0; i < b->begin[r + 1]; i++) {
-			const struct visit *v = &a->visit[b->visit[i]];
-			const struct visit *next =
-				i + 1 < b->begin[r + 1] ? &a->visit[b->visit[i + 1]] : NULL;
+	for (size_t i = 0, n = 0; i < a->visits; i++) {
+		const struct visit *v = batches_visit(b, i);
 
-			if (is_eval(a, v) != evaluation || v->batch == JOB_NONE)
-				continue;
-			n++;
-			if (next && next->batch == v->batch && is_eval(a, next) == evaluation &&
-			    next->epoch == v->epoch)
-				continue;
-			counts_add(&c, n);
-			n = 0;
-		}
+		if (is_eval(a, v) != evaluation || v->batch == JOB_NONE)
+			continue;
+		n++;
+		if (batches_follows(b, i + 1) && batches_visit(b, i + 1)->batch == v->batch)
+			continue;
+		counts_add(&c, n);
+		n = 0;
+	}
 	batch = counts_mode(&c, &agree);
 	if (batch > 0 && !a->stream && 2 * agree > c.all)
 		profile_inferred(a, f, batch, rule, agree, c.all);
 	else if (batch > 0 && !a->stream)
 		profile_unknown(a, f, varied_batches(&c));
-	*(evaluation ? &b->eval_batch : &b->batch) = batch;
+	b->batch[evaluation] = batch;
 	free(c.of);
-}
-
-static void add_step(struct profile *a, const struct step *s)
-{
-	if (a->steps == a->step_room) {
-		a->step_room = a->step_room ? 2 * a->step_room : 64;
-		a->step = xrealloc(a->step, a->step_room * sizeof(*a->step));
-	}
-	a->step[a->steps++] = *s;
 }
 
 static int by_step(const void *x, const void *y)
@@ -359,23 +329,21 @@ struct place {
 /* Whether batches came for which the worker read nothing: it has the samples in memory, since it
  * keeps what it read, or since a file holds several of them and was read as a whole. Only of
  * messages that bring something in shared memory: others begin an epoch, or end it. */
-static void find_unread(struct batches *b, const uint32_t *reader_of, const size_t *first,
-			const uint32_t *of)
+static void find_unread(struct batches *b, const size_t *first, const uint32_t *of)
 {
 	struct profile *a = b->a;
-	size_t *sent = xcalloc(a->readers + 1, sizeof(*sent)), with = 0, without = 0, bare = 0;
-	uint32_t *begins = xcalloc(a->readers + 1, sizeof(*begins)), epochs = 0;
+	AUTO_FREE size_t *sent = xcalloc(a->readers + 1, sizeof(*sent));
+	AUTO_FREE uint32_t *begins = xcalloc(a->readers + 1, sizeof(*begins));
+	size_t with = 0, without = 0, bare = 0;
+	uint32_t epochs = 0;
 	bool in_first = false, same = true;
 
 	for (size_t i = 0; i < b->messages.n; i++) {
 		const struct message *m = &b->messages.v[i];
-		uint32_t r;
+		uint32_t r = answered_by(b, m);
 		size_t at;
 
-		if (m->writer == JOB_NONE)
-			continue;
-		r = reader_of[a->job->thread[m->writer].process];
-		if (r == JOB_NONE || b->index_pipe[r] == JOB_NONE)
+		if (r == JOB_NONE)
 			continue;
 		at = first[r] + sent[r]++;
 		if (at >= first[r + 1])
@@ -402,8 +370,6 @@ static void find_unread(struct batches *b, const uint32_t *reader_of, const size
 		epochs = begins[r] + 1;
 	}
 	b->begins = same && a->trainers == 1 && a->trainer[0].rounds == 1 ? epochs : 0;
-	free(begins);
-	free(sent);
 }
 
 /* Batches that trainers took. A worker sends its answers in the order of its tasks, so that the
@@ -412,29 +378,23 @@ static void steps_by_pipes(struct batches *b)
 {
 	struct profile *a = b->a;
 	const struct job *job = a->job;
-	uint32_t *reader_of = xcalloc(job->processes + 1, sizeof(*reader_of));
-	uint32_t *trainer_of = xcalloc(job->processes + 1, sizeof(*trainer_of));
-	size_t *first = xcalloc(a->readers + 2, sizeof(*first)),
-	       *sent = xcalloc(a->readers + 1, sizeof(*sent));
-	struct place *place = xcalloc(a->readers + 1, sizeof(*place));
-	uint32_t *of; /* a visit of the batch */
+	AUTO_FREE uint32_t *trainer_of = job_numbers(job->processes);
+	AUTO_FREE size_t *first = xcalloc(a->readers + 2, sizeof(*first)),
+			 *sent = xcalloc(a->readers + 1, sizeof(*sent));
+	AUTO_FREE struct place *place = xcalloc(a->readers + 1, sizeof(*place));
+	AUTO_FREE uint32_t *of = NULL; /* a visit of the batch */
 	/* batches whose samples the log does not show */
 	bool unseen = a->stream || a->visits == 0, fetched = false;
 	uint32_t workers = has_workers(a) ? (uint32_t)a->value[PROFILE_WORKERS].number : 1;
 
 	for (size_t i = 0; i < b->messages.n; i++)
 		fetched |= b->messages.v[i].fetched;
-	for (size_t i = 0; i < job->processes; i++)
-		reader_of[i] = trainer_of[i] = JOB_NONE;
 	for (size_t i = 0; i < a->trainers; i++)
 		trainer_of[a->trainer[i].process] = (uint32_t)i;
 	for (size_t i = 0; i < a->readers; i++) {
-		size_t n = 0;
+		size_t n;
 
-		if (b->index_pipe[i] != JOB_NONE) {
-			reader_of[a->reader[i].process] = (uint32_t)i;
-			messages_of(&b->messages, b->index_pipe[i], &n);
-		}
+		messages_of(&b->messages, b->index_pipe[i], &n);
 		first[i + 1] = first[i] + n;
 	}
 	of = job_numbers(first[a->readers]);
@@ -444,18 +404,16 @@ static void steps_by_pipes(struct batches *b)
 		if (v->batch != JOB_NONE && b->index_pipe[v->reader] != JOB_NONE)
 			of[first[v->reader] + v->batch] = (uint32_t)i;
 	}
-	find_unread(b, reader_of, first, of);
+	find_unread(b, first, of);
 	unseen |= b->unread;
 	for (size_t i = 0; i < b->messages.n; i++) {
 		const struct message *m = &b->messages.v[i];
-		uint32_t t = trainer_of[job->thread[m->thread].process], r, visit, epoch;
+		uint32_t t = trainer_of[job->thread[m->thread].process], visit, epoch;
+		uint32_t r = answered_by(b, m);
 		bool evaluation;
 		size_t at;
 
-		if (t == JOB_NONE || m->writer == JOB_NONE)
-			continue;
-		r = reader_of[job->thread[m->writer].process];
-		if (r == JOB_NONE || a->reader[r].rank != t)
+		if (t == JOB_NONE || r == JOB_NONE || a->reader[r].rank != t)
 			continue;
 		at = first[r] + sent[r]++;
 		visit = at < first[r + 1] ? of[at] : JOB_NONE;
@@ -470,26 +428,18 @@ static void steps_by_pipes(struct batches *b)
 		evaluation = visit == JOB_NONE ? place[r].evaluation : is_eval(a, &a->visit[visit]);
 		if (place[r].epoch != epoch || place[r].evaluation != evaluation)
 			place[r] = (struct place){.epoch = epoch, .evaluation = evaluation};
-		add_step(a,
-			 &(struct step){
-				 .rank = t,
-				 .epoch = epoch,
-				 .evaluation = evaluation,
-				 .at = (uint64_t)place[r].batches++ * workers + a->reader[r].number,
-				 .ready_ns = m->ready_ns,
-				 .asked_ns = m->asked_ns,
-				 .waited = m->waited,
-				 .taken_ns = m->taken_ns,
-			 });
+		VECTOR_PUSH(a->step, a->steps, a->step_room,
+			    {.rank = t,
+			     .epoch = epoch,
+			     .evaluation = evaluation,
+			     .at = (uint64_t)place[r].batches++ * workers + a->reader[r].number,
+			     .ready_ns = m->ready_ns,
+			     .asked_ns = m->asked_ns,
+			     .waited = m->waited,
+			     .taken_ns = m->taken_ns});
 	}
 	if (a->steps > 1)
 		qsort(a->step, a->steps, sizeof(*a->step), by_step);
-	free(of);
-	free(place);
-	free(sent);
-	free(first);
-	free(trainer_of);
-	free(reader_of);
 }
 
 /* A task that was sent (1), or an answer that was taken (-1). */
@@ -507,34 +457,23 @@ static int by_traffic(const void *x, const void *y)
 	       ORDER(a->change, b->change);
 }
 
-/* The worker that wrote a message; JOB_NONE. */
-static uint32_t answered_by(const struct batches *b, const struct message *m,
-			    const uint32_t *reader_of)
-{
-	return m->writer == JOB_NONE ? JOB_NONE : reader_of[b->a->job->thread[m->writer].process];
-}
-
 /* Tasks and answers of each generation of workers. */
 static size_t find_traffic(const struct batches *b, const size_t *of_rank, struct traffic *out)
 {
 	const struct profile *a = b->a;
-	uint32_t *reader_of = job_numbers(a->job->processes);
-	int64_t *answers = xcalloc(a->readers + 1, sizeof(*answers));
+	AUTO_FREE int64_t *answers = xcalloc(a->readers + 1, sizeof(*answers));
 	size_t n = 0;
 
-	for (size_t r = 0; r < a->readers; r++)
-		if (b->index_pipe[r] != JOB_NONE)
-			reader_of[a->reader[r].process] = (uint32_t)r;
 	for (size_t i = 0; i < b->messages.n; i++) {
-		uint32_t r = answered_by(b, &b->messages.v[i], reader_of);
+		uint32_t r = answered_by(b, &b->messages.v[i]);
 
 		if (r != JOB_NONE)
 			answers[r]++;
 	}
 	for (size_t i = 0; i < b->messages.n; i++) {
 		const struct message *m = &b->messages.v[i];
-		uint32_t from = answered_by(b, m, reader_of);
-		uint32_t to = reader_of[a->job->thread[m->thread].process];
+		uint32_t from = answered_by(b, m);
+		uint32_t to = b->worker_of[a->job->thread[m->thread].process];
 		uint32_t r = from != JOB_NONE ? from : to;
 
 		if (r == JOB_NONE || (from == JOB_NONE && m->pipe != b->index_pipe[r]))
@@ -542,16 +481,13 @@ static size_t find_traffic(const struct batches *b, const size_t *of_rank, struc
 		/* the end of a worker, and what it was asked for and left, have no answer */
 		if (from == JOB_NONE && answers[r]-- <= 0)
 			continue;
-		out[n++] = (struct traffic){
+		out[n] = (struct traffic){
 			.ns = from != JOB_NONE ? m->begin_ns : m->ready_ns,
 			.generation = (uint32_t)of_rank[a->reader[r].rank] + a->reader[r].round,
 			.change = from != JOB_NONE ? -1 : 1,
 		};
-		if (out[n - 1].ns == JOB_UNKNOWN)
-			n--;
+		n += out[n].ns != JOB_UNKNOWN;
 	}
-	free(answers);
-	free(reader_of);
 	if (n > 0)
 		qsort(out, n, sizeof(*out), by_traffic);
 	return n;
@@ -577,11 +513,11 @@ static void prefetch_by_pipes(struct batches *b)
 	struct counts c = {0};
 	uint64_t agree = 0, whole = 0;
 	uint32_t ahead = 0;
-	size_t *of_rank = profile_rounds(a), n;
-	struct traffic *t = xcalloc(b->messages.n + 1, sizeof(*t));
-	bool *training;
+	AUTO_FREE size_t *of_rank = profile_rounds(a);
+	AUTO_FREE struct traffic *t = xcalloc(b->messages.n + 1, sizeof(*t));
+	AUTO_FREE bool *training = xcalloc(of_rank[a->trainers] + 1, sizeof(*training));
+	size_t n;
 
-	training = xcalloc(of_rank[a->trainers] + 1, sizeof(*training));
 	for (size_t i = 0; i < a->visits; i++) {
 		const struct job_reader *r = &a->reader[a->visit[i].reader];
 
@@ -605,18 +541,16 @@ static void prefetch_by_pipes(struct batches *b)
 			pass.tasks += t[k].change > 0;
 			if (k < last)
 				now += t[k].change;
-			if (now > pass.most)
-				pass.most = now;
+			RAISE(pass.most, now);
 		}
 		take_pass(&best, &pass);
 		if (!training[t[i].generation] || best.most <= 0)
 			continue;
 		counts_add(&c, (size_t)best.most);
-		if ((uint32_t)best.most > ahead)
-			ahead = (uint32_t)best.most;
+		RAISE(ahead, (uint32_t)best.most);
 		whole += best.most + 2 >= best.tasks; /* all there were */
 	}
-	if (ahead > 0 && ahead <= BATCH_MAX)
+	if (ahead > 0 && ahead <= COUNTS_MAX)
 		agree = c.of[ahead];
 	if (ahead > 0 && 2 * whole < c.all)
 		profile_inferred(a, PROFILE_PREFETCH, ahead, FACT(JOB_ASKED_NOT_TAKEN), agree,
@@ -624,9 +558,6 @@ static void prefetch_by_pipes(struct batches *b)
 	else if (ahead > 0)
 		profile_unknown(a, PROFILE_PREFETCH, FACT(JOB_ALL_ASKED_AT_ONCE));
 	free(c.of);
-	free(training);
-	free(t);
-	free(of_rank);
 }
 
 /* After which batches the trainer computes: batches are handed out in their order, one that came
@@ -634,13 +565,12 @@ static void prefetch_by_pipes(struct batches *b)
  * next message. False where they do not come in this order. */
 static bool hand_out(const struct profile *a, uint32_t *times)
 {
-	uint64_t most = 0, known = 0;
-	uint32_t *got, pass = 0;
-	uint64_t next = 0;
+	uint64_t most = 0, known = 0, next = 0;
+	AUTO_FREE uint32_t *got = NULL;
+	uint32_t pass = 0;
 
 	for (size_t i = 0; i < a->steps; i++)
-		if (a->step[i].at > most)
-			most = a->step[i].at;
+		RAISE(most, a->step[i].at);
 	if (most > 8 * a->steps + 65536)
 		return false;
 	got = xcalloc(most + 2, sizeof(*got));
@@ -658,7 +588,6 @@ static bool hand_out(const struct profile *a, uint32_t *times)
 			times[i]++;
 		known += times[i];
 	}
-	free(got);
 	return known >= a->steps - a->steps / 20;
 }
 
@@ -700,8 +629,7 @@ static void observe(const struct profile *a, bool evaluation, const uint32_t *ti
 		if (++now > t->taken)
 			t->taken = now;
 		given += times[i];
-		if (given > t->handed)
-			t->handed = given;
+		RAISE(t->handed, given);
 		if (!last || last->rank != s->rank || last->epoch != s->epoch ||
 		    last->evaluation != evaluation)
 			continue;
@@ -752,7 +680,7 @@ static void say_compute(struct profile *a, enum profile_key f, struct step_times
 static void times_by_pipes(struct batches *b)
 {
 	struct profile *a = b->a;
-	uint32_t *times = xcalloc(a->steps + 1, sizeof(*times));
+	AUTO_FREE uint32_t *times = xcalloc(a->steps + 1, sizeof(*times));
 	bool ordered = hand_out(a, times);
 
 	for (int evaluation = 0; evaluation < 2; evaluation++) {
@@ -762,12 +690,8 @@ static void times_by_pipes(struct batches *b)
 		if (!evaluation && t.taken > 0)
 			profile_seen(a, PROFILE_STEPS,
 				     (double)(ordered && !b->unread ? t.handed : t.taken));
-		if (!evaluation && t.period.n > 2) {
-			double step = values_median(&t.period);
-
-			profile_inferred(a, PROFILE_STEP, step, FACT(JOB_BATCH_TO_BATCH_MEDIAN),
-					 values_near(&t.period, step), t.period.n);
-		}
+		if (!evaluation && t.period.n > 2)
+			batches_say_step(a, &t.period, FACT(JOB_BATCH_TO_BATCH_MEDIAN));
 		if (main_thread_takes(a))
 			*(evaluation ? &a->eval_between_s : &a->between_s) = values_mean(&t.upper);
 		say_compute(a, evaluation ? PROFILE_EVAL_COMPUTE : PROFILE_COMPUTE, &t);
@@ -775,7 +699,6 @@ static void times_by_pipes(struct batches *b)
 		free(t.compute.v);
 		free(t.upper.v);
 	}
-	free(times);
 }
 
 /* What cannot be told where batches came without a request for them. */

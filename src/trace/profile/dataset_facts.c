@@ -8,6 +8,7 @@
 #include "base/compare.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "base/vector.h"
 #include "trace/profile/profile_parts.h"
 #include "workload/backend.h"
 
@@ -17,15 +18,14 @@ static const char *profile_format_now(const char *name);
  * 0.886 over the root of n. */
 #define KS_FITTED 0.886
 
-static double deviation(const double *v, size_t n, double (*cdf)(double x, const double *p),
+static double deviation(const struct values *s, double (*cdf)(double x, const double *p),
 			const double *p)
 {
-	double most = 0;
+	double most = 0, n = (double)s->n;
 
-	for (size_t i = 0; i < n; i++) {
-		double f = cdf(v[i], p);
-		double low = fabs(f - (double)i / (double)n);
-		double high = fabs(f - (double)(i + 1) / (double)n);
+	for (size_t i = 0; i < s->n; i++) {
+		double f = cdf(s->v[i], p);
+		double low = fabs(f - (double)i / n), high = fabs(f - (double)(i + 1) / n);
 
 		most = fmax(most, fmax(low, high));
 	}
@@ -47,62 +47,62 @@ static double cdf_uniform(double x, const double *p)
 	return fmin(1, fmax(0, (x - p[0]) / (p[1] - p[0])));
 }
 
-/* Sizes, sorted: the distribution that fits, in words. */
-static void say_sizes(struct profile *a, double *v, size_t n)
+/* Mean and deviation; no deviation of a single one. */
+static void fit(const struct values *s, double *p)
 {
-	double sum = 0, squares = 0, logs = 0, log_squares = 0;
-	double normal[2], lognormal[2], uniform[2], d[3], limit = KS_FITTED / sqrt((double)n);
+	p[0] = values_mean(s);
+	p[1] = fmax(0, values_stdev(s));
+}
+
+/* Sizes, at least one: the distribution that fits, in words. They are sorted. */
+static void say_sizes(struct profile *a, struct values *s)
+{
+	const double *v = s->v;
+	size_t n = s->n, at[] = {0, n / 4, n / 2, n - 1 - n / 4, n - 1};
+	double normal[2], lognormal[2], uniform[2], d[3], limit = KS_FITTED / sqrt((double)n), edge;
 	static const char *const names[] = {"normal", "lognormal", "uniform"};
 	char text[5][64], fits[64] = "";
-	struct profile_value *f;
+	struct values logs = {0};
 
-	qsort(v, n, sizeof(*v), values_compare);
-	for (size_t i = 0; i < n; i++) {
-		sum += v[i];
-		logs += log(fmax(v[i], 1));
-	}
-	normal[0] = sum / (double)n;
-	lognormal[0] = logs / (double)n;
-	for (size_t i = 0; i < n; i++) {
-		squares += (v[i] - normal[0]) * (v[i] - normal[0]);
-		log_squares += pow(log(fmax(v[i], 1)) - lognormal[0], 2);
-	}
-	normal[1] = n > 1 ? sqrt(squares / (double)(n - 1)) : 0;
-	lognormal[1] = n > 1 ? sqrt(log_squares / (double)(n - 1)) : 0;
-	f = profile_seen(a, PROFILE_SAMPLE_BYTES, normal[0]);
-	f->stdev = normal[1];
-	f->of = 0;
+	values_sort(s->v, n);
+	for (size_t i = 0; i < n; i++)
+		values_add(&logs, log(fmax(v[i], 1)));
+	fit(s, normal);
+	fit(&logs, lognormal);
+	free(logs.v);
+	profile_seen(a, PROFILE_SAMPLE_BYTES, normal[0])->stdev = normal[1];
 	if (normal[1] < 1e-3 * normal[0]) {
 		profile_inferred(a, PROFILE_SIZES, 0, FACT(JOB_DEVIATION_SMALL), n, n)->text =
 			"all alike";
 		return;
 	}
-	uniform[0] = v[0] - (v[n - 1] - v[0]) / (double)(n + 1);
-	uniform[1] = v[n - 1] + (v[n - 1] - v[0]) / (double)(n + 1);
-	d[0] = deviation(v, n, cdf_normal, normal);
-	d[1] = deviation(v, n, cdf_lognormal, lognormal);
-	d[2] = deviation(v, n, cdf_uniform, uniform);
-	f = profile_inferred(a, PROFILE_SIZES, 0, FACT(JOB_SIZES_FIT, d[0], d[1], d[2], limit), 0,
-			     0);
+	edge = (v[n - 1] - v[0]) / (double)(n + 1);
+	uniform[0] = v[0] - edge;
+	uniform[1] = v[n - 1] + edge;
+	d[0] = deviation(s, cdf_normal, normal);
+	d[1] = deviation(s, cdf_lognormal, lognormal);
+	d[2] = deviation(s, cdf_uniform, uniform);
 	for (int k = 0; k < 3; k++)
 		if (n >= 8 && d[k] <= limit)
 			str_append(fits, sizeof(fits), "%s%s", fits[0] ? " or " : "", names[k]);
-	f->text = profile_text(a, "%s; quantiles 0, 25, 50, 75, 100 %%: %s, %s, %s, %s, %s",
-			       fits[0] ? fits : "none of normal, lognormal, uniform",
-			       str_bytes(v[0], text[0], sizeof(text[0])),
-			       str_bytes(v[n / 4], text[1], sizeof(text[1])),
-			       str_bytes(v[n / 2], text[2], sizeof(text[2])),
-			       str_bytes(v[n - 1 - n / 4], text[3], sizeof(text[3])),
-			       str_bytes(v[n - 1], text[4], sizeof(text[4])));
+	for (int k = 0; k < 5; k++)
+		str_bytes(v[at[k]], text[k], sizeof(text[k]));
+	profile_inferred(a, PROFILE_SIZES, 0, FACT(JOB_SIZES_FIT, d[0], d[1], d[2], limit), 0, 0)
+		->text = profile_text(a, "%s; quantiles 0, 25, 50, 75, 100 %%: %s, %s, %s, %s, %s",
+				      fits[0] ? fits : "none of normal, lognormal, uniform",
+				      text[0], text[1], text[2], text[3], text[4]);
 }
+
+#define REQUESTS_MAX 1024 /* of a visit: more are not told apart */
 
 /* Requests of samples that overlap read more than a sample (HDF5's buffer for small reads): then a
  * sample is as long as its distance to the next. The distance that most have; 0: requests do not
  * overlap, or distances differ. */
 static int64_t sample_distance(const struct profile *a, uint64_t *agree, uint64_t *of)
 {
-	double *v = xcalloc(a->samples + 1, sizeof(*v)), best = 0;
-	size_t n = 0, overlap = 0;
+	struct values v = {0};
+	double best = 0;
+	size_t overlap = 0;
 
 	*agree = 0;
 	for (size_t i = 0; a->container && i + 1 < a->samples; i++) {
@@ -110,21 +110,21 @@ static int64_t sample_distance(const struct profile *a, uint64_t *agree, uint64_
 
 		if (next->file != s->file || next->offset <= s->offset)
 			continue;
-		v[n++] = (double)(next->offset - s->offset);
+		values_add(&v, (double)(next->offset - s->offset));
 		overlap += s->bytes > next->offset - s->offset;
 	}
-	*of = n;
-	qsort(v, n, sizeof(*v), values_compare);
-	for (size_t i = 0, k; i < n; i = k) {
-		for (k = i; k < n && v[k] <= v[i]; k++)
+	*of = v.n;
+	values_sort(v.v, v.n);
+	for (size_t i = 0, k; i < v.n; i = k) {
+		for (k = i; k < v.n && v.v[k] <= v.v[i]; k++)
 			;
 		if (k - i > *agree) {
 			*agree = k - i;
-			best = v[i];
+			best = v.v[i];
 		}
 	}
-	free(v);
-	return 2 * overlap > n && 2 * *agree > n ? (int64_t)best : 0;
+	free(v.v);
+	return 2 * overlap > *of && 2 * *agree > *of ? (int64_t)best : 0;
 }
 
 /* The size of a sample: of a file that is one, its own where it is known. `most`: it is no longer
@@ -138,38 +138,56 @@ static double size_of(const struct profile *a, const struct job_sample *s, int64
 	return (double)(most > 0 && s->bytes > most ? most : s->bytes);
 }
 
+/* As many as most visits have, or the mean. */
+static void say_requests(struct profile *a)
+{
+	AUTO_FREE uint32_t *often = xcalloc(REQUESTS_MAX + 1, sizeof(*often));
+	uint64_t requests = 0, visits = 0, same;
+	struct profile_value *f;
+	uint32_t mode;
+
+	for (size_t i = 0; i < a->visits; i++) {
+		const struct visit *v = &a->visit[i];
+
+		if (is_eval(a, v))
+			continue;
+		visits++;
+		requests += v->requests;
+		often[v->requests < REQUESTS_MAX ? v->requests : REQUESTS_MAX]++;
+	}
+	mode = mode_of(often, 0, REQUESTS_MAX, &same);
+	if (visits == 0)
+		return;
+	if (2 * same > visits) {
+		f = profile_seen(a, PROFILE_REQUESTS, mode);
+		f->agree = same;
+		f->of = visits;
+	} else {
+		profile_seen(a, PROFILE_REQUESTS, (double)requests / (double)visits)->text =
+			"in the mean";
+	}
+}
+
 static void say_samples(struct profile *a)
 {
-	double *size = xcalloc(a->samples + 1, sizeof(*size));
-	size_t n = 0, files = 0, agree = 0, best = 0, in_file = 0;
-	size_t *count = xcalloc(a->samples + 2, sizeof(*count));
-	uint64_t requests = 0, visits = 0, same = 0;
-	uint32_t last = JOB_NONE, mode = 0;
-	uint32_t *often;
-	uint64_t distances, alike;
+	struct values size = {0};
+	/* samples of each file, and how many files have so many */
+	AUTO_FREE uint32_t *in_file = xcalloc(a->job->files + 1, sizeof(*in_file)),
+			   *count = xcalloc(a->samples + 1, sizeof(*count));
+	uint64_t distances, alike, agree;
 	int64_t distance = sample_distance(a, &alike, &distances);
+	uint32_t each;
+	size_t files = 0, n;
 
-	for (size_t i = 0; i < a->samples; i++) {
-		if (a->sample[i].evaluation)
-			continue;
-		size[n++] = size_of(a, &a->sample[i], distance);
-		if (a->sample[i].file != last) {
-			if (in_file)
-				count[in_file]++;
-			files++;
-			in_file = 0;
+	for (size_t i = 0; i < a->samples; i++)
+		if (!a->sample[i].evaluation) {
+			values_add(&size, size_of(a, &a->sample[i], distance));
+			files += in_file[a->sample[i].file]++ == 0;
 		}
-		last = a->sample[i].file;
-		in_file++;
-	}
-	if (in_file)
-		count[in_file]++;
-	for (size_t i = 1; i <= a->samples; i++)
-		if (count[i] > agree) {
-			agree = count[i];
-			best = i;
-		}
-	free(count);
+	for (size_t i = 0; i < a->job->files; i++)
+		count[in_file[i]]++;
+	each = mode_of(count, 1, a->samples + 1, &agree);
+	n = size.n;
 	if (a->companions == 0) /* else those that profile_dataset counted */
 		profile_seen(a, PROFILE_FILES, (double)files);
 	if (a->stream) {
@@ -178,13 +196,13 @@ static void say_samples(struct profile *a)
 		profile_unknown(a, PROFILE_SAMPLES, why);
 		profile_unknown(a, PROFILE_SAMPLES_PER_FILE, why);
 		profile_unknown(a, PROFILE_SAMPLE_BYTES, why);
-		free(size);
+		free(size.v);
 		return;
 	}
 	if (a->container) {
 		profile_inferred(a, PROFILE_SAMPLES, (double)n, FACT(JOB_PLACES_OF_FILES), 0, 0);
-		profile_inferred(a, PROFILE_SAMPLES_PER_FILE, (double)best,
-				 FACT(JOB_PLACES_OF_A_FILE), agree, files);
+		profile_inferred(a, PROFILE_SAMPLES_PER_FILE, each, FACT(JOB_PLACES_OF_A_FILE),
+				 agree, files);
 	} else if (a->companions > 0) {
 		profile_inferred(a, PROFILE_SAMPLES, (double)n, FACT(JOB_COMPANIONS), 0, 0)->text =
 			profile_text(a, "of %u files each", a->companions);
@@ -195,7 +213,8 @@ static void say_samples(struct profile *a)
 		profile_inferred(a, PROFILE_SAMPLES_PER_FILE, 1, FACT(JOB_WHOLE_FILE), 0, 0);
 	}
 	if (n > 0)
-		say_sizes(a, size, n);
+		say_sizes(a, &size);
+	free(size.v);
 	if (n > 0 && distance > 0) {
 		double stdev = a->value[PROFILE_SAMPLE_BYTES].stdev;
 
@@ -203,37 +222,7 @@ static void say_samples(struct profile *a)
 				 FACT(JOB_DISTANCE), alike, distances)
 			->stdev = stdev;
 	}
-	free(size);
-	often = xcalloc(1025, sizeof(*often));
-	for (size_t i = 0; i < a->visits; i++) {
-		if (a->sample[a->visit[i].sample].evaluation)
-			continue;
-		visits++;
-		requests += a->visit[i].requests;
-		often[a->visit[i].requests < 1024 ? a->visit[i].requests : 1024]++;
-	}
-	for (uint32_t i = 0; i < 1024; i++)
-		if (often[i] > same) {
-			same = often[i];
-			mode = i;
-		}
-	free(often);
-	if (visits > 0 && 2 * same > visits) {
-		profile_seen(a, PROFILE_REQUESTS, mode);
-		a->value[PROFILE_REQUESTS].agree = same;
-		a->value[PROFILE_REQUESTS].of = visits;
-	} else if (visits > 0) {
-		profile_seen(a, PROFILE_REQUESTS, (double)requests / (double)visits)->text =
-			"in the mean";
-	}
-}
-
-static const struct file_group *training_group(const struct profile *a)
-{
-	for (size_t g = 0; g < a->groups; g++)
-		if (a->group[g].role == FILE_DATASET)
-			return &a->group[g];
-	return NULL;
+	say_requests(a);
 }
 
 /* A file of the group: the first that the log names. */
@@ -265,7 +254,7 @@ static void say_format(struct profile *a, const struct file_group *g)
 
 void profile_dataset(struct profile *a)
 {
-	const struct file_group *g = training_group(a);
+	const struct file_group *g = profile_main_group(a);
 	double bytes = 0;
 	size_t files = 0;
 
@@ -289,10 +278,7 @@ void profile_dataset(struct profile *a)
 		say_samples(a);
 }
 
-/* ---- formats by their first bytes ---- */
-
-/* What format a file is of by its first bytes: where its name does not tell, and the file is still
- * at hand. */
+/* ---- formats by their first bytes: where the name does not tell, and the file is at hand ---- */
 
 #define LOOK_BYTES 264
 
@@ -373,42 +359,26 @@ struct uses {
 	size_t n, room;
 };
 
-static void add(struct uses *u, struct use use)
-{
-	if (u->n == u->room) {
-		u->room = u->room ? 2 * u->room : 1024;
-		u->v = xrealloc(u->v, u->room * sizeof(*u->v));
-	}
-	u->v[u->n++] = use;
-}
-
 static int by_file(const void *a, const void *b)
 {
 	const struct use *x = a, *y = b;
 
-	if (x->process != y->process)
-		return ORDER(x->process, y->process);
-	if (x->file != y->file)
-		return ORDER(x->file, y->file);
-	if (x->at_ns != y->at_ns)
-		return ORDER(x->at_ns, y->at_ns);
-	return (int)x->what - (int)y->what; /* a visit begins with the open that it needs */
+	/* a visit begins with the open that it needs */
+	return ORDER(x->process, y->process) ?: ORDER(x->file, y->file) ?:
+	       ORDER(x->at_ns, y->at_ns) ?: ORDER(x->what, y->what);
 }
 
 static int by_time(const void *a, const void *b)
 {
 	const struct use *x = a, *y = b;
 
-	if (x->process != y->process)
-		return ORDER(x->process, y->process);
-	if (x->at_ns != y->at_ns)
-		return ORDER(x->at_ns, y->at_ns);
-	return (int)y->what - (int)x->what;
+	return ORDER(x->process, y->process) ?: ORDER(x->at_ns, y->at_ns) ?:
+	       ORDER(y->what, x->what);
 }
 
 static void gather(const struct profile *a, struct uses *u)
 {
-	bool *reads = xcalloc(a->job->processes + 1, sizeof(*reads));
+	AUTO_FREE bool *reads = xcalloc(a->job->processes + 1, sizeof(*reads));
 
 	for (size_t i = 0; i < a->readers; i++)
 		reads[a->reader[i].process] = true;
@@ -417,20 +387,21 @@ static void gather(const struct profile *a, struct uses *u)
 		uint32_t process = a->job->thread[v->thread].process;
 
 		if ((v->kind != JOB_OPEN && v->kind != JOB_CLOSE) || v->file == JOB_NONE ||
-		    (v->result < 0 && v->result != JOB_UNKNOWN) || !reads[process] ||
-		    a->role[v->file] != FILE_DATASET || v->begin_ns == JOB_UNKNOWN)
+		    job_failed(v) || !reads[process] || a->role[v->file] != FILE_DATASET ||
+		    v->begin_ns == JOB_UNKNOWN)
 			continue;
-		add(u, (struct use){process, v->file, v->begin_ns,
-				    v->kind == JOB_OPEN ? USE_OPEN : USE_CLOSE});
+		VECTOR_PUSH(u->v, u->n, u->room,
+			    {process, v->file, v->begin_ns,
+			     v->kind == JOB_OPEN ? USE_OPEN : USE_CLOSE});
 	}
 	for (size_t i = 0; i < a->visits; i++) {
 		const struct visit *v = &a->visit[i];
 
 		if (v->begin_ns != JOB_UNKNOWN && !a->reader[v->reader].left_out)
-			add(u, (struct use){a->reader[v->reader].process, a->sample[v->sample].file,
-					    v->begin_ns, USE_VISIT});
+			VECTOR_PUSH(u->v, u->n, u->room,
+				    {a->reader[v->reader].process, a->sample[v->sample].file,
+				     v->begin_ns, USE_VISIT});
 	}
-	free(reads);
 }
 
 /* The most files that a process has open at a time. */

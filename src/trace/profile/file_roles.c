@@ -11,6 +11,8 @@
 
 #include "base/alloc.h"
 #include "base/compare.h"
+#include "base/file.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "trace/profile/profile_parts.h"
 #include "workload/backend.h"
@@ -55,39 +57,28 @@ static bool among(const char *word, const char *const *list)
 /* "npz" of "/a/b.npz", in lower case; "" when there is none. libx.so.6 has so. */
 static void extension_of(const char *name, char *out, size_t size)
 {
-	const char *base = base_of(name), *dot;
-	size_t n;
+	const char *base = path_basename(name), *dot = strrchr(base, '.');
+	const char *extension = strstr(base, ".so.")                           ? "so"
+				: strstr(base, ".tfevents.")                   ? "tfevents"
+				: dot && dot != base && strlen(dot + 1) < size ? dot + 1
+									       : "";
 
-	dot = strrchr(base, '.');
-	out[0] = '\0';
-	if (strstr(base, ".so.")) {
-		memcpy(out, "so", 3);
-		return;
-	}
-	if (strstr(base, ".tfevents.")) {
-		memcpy(out, "tfevents", 9);
-		return;
-	}
-	if (!dot || dot == base || strlen(dot + 1) >= size)
-		return;
-	n = strlen(dot + 1);
-	for (size_t i = 0; i <= n; i++)
-		out[i] = (char)(dot[1 + i] >= 'A' && dot[1 + i] <= 'Z' ? dot[1 + i] + 32
-								       : dot[1 + i]);
+	snprintf(out, size, "%s", extension);
+	for (char *c = out; *c; c++)
+		*c = (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c);
 }
 
 /* That of the name which the file will have: "pt" of "/a/b.pt.tmp". */
 static void lasting_extension_of(const char *name, const char *extension, char *out, size_t size)
 {
-	char *lasting = xstrndup(name, strlen(name) - strlen(extension));
-
 	if (among(extension, temporary_extensions)) {
-		lasting[strlen(lasting) - 1] = '\0'; /* the dot */
+		/* without the dot, too */
+		AUTO_FREE char *lasting = xstrndup(name, strlen(name) - strlen(extension) - 1);
+
 		extension_of(lasting, out, size);
 	} else {
 		snprintf(out, size, "%s", extension);
 	}
-	free(lasting);
 }
 
 const struct format_facts *profile_format_of(const char *extension)
@@ -102,6 +93,14 @@ const struct format_facts *profile_format_of(const char *extension)
 			return f;
 	}
 	return NULL;
+}
+
+bool profile_is_image(const struct profile *a)
+{
+	const char *format = a->value[PROFILE_FORMAT].text;
+	const struct format_facts *f = format ? profile_format_of(format) : NULL;
+
+	return f && f->flags & FORMAT_IMAGE;
 }
 
 bool profile_is_checkpoint_name(const char *extension)
@@ -152,26 +151,23 @@ static enum file_role role_of(const struct job_file *f, const char *extension)
 
 /* ---- groups ---- */
 
+/* Files of one role in one folder with one extension. */
 struct place {
 	uint32_t folder, extension; /* texts of a->names */
 	uint8_t role;
-	uint32_t group;
+	uint32_t number; /* before they are sorted */
 };
 
 static uint32_t folder_of(struct profile *a, const char *name)
 {
-	const char *slash = strrchr(name, '/');
-	char *folder =
-		slash ? xstrndup(name, slash == name ? 1 : (size_t)(slash - name)) : xstrdup("");
-	size_t i = texts_add(&a->names, folder);
+	AUTO_FREE char *folder = strchr(name, '/') ? path_dirname(name) : xstrdup("");
 
-	free(folder);
-	return (uint32_t)i;
+	return (uint32_t)texts_add(&a->names, folder);
 }
 
 static bool is_part(const char *folder)
 {
-	const char *base = base_of(folder);
+	const char *base = path_basename(folder);
 
 	return among(base, evaluation_words) || among(base, training_words);
 }
@@ -185,22 +181,20 @@ static int by_place(const void *x, const void *y)
 }
 
 /* Sibling folders with files of one extension become their parent, from the deepest on: the
- * folders of classes. `place` has one entry a folder, extension and role. */
+ * folders of classes. `place` has one entry a folder, extension and role; it is sorted. */
 static void merge_siblings(struct profile *a, struct place *place, size_t n)
 {
 	bool again = true;
 
+	qsort(place, n, sizeof(*place), by_place);
 	/* each pass shortens folders; as many as the deepest has parts, in practice one or two */
 	for (int pass = 0; again && pass < 8; pass++) {
-		uint32_t *parent = xcalloc(n + 1, sizeof(*parent));
-		uint32_t *children = NULL;
-		size_t room;
+		AUTO_FREE uint32_t *parent = xcalloc(n + 1, sizeof(*parent)), *children = NULL;
 
 		again = false;
 		for (size_t i = 0; i < n; i++)
 			parent[i] = folder_of(a, a->names.v[place[i].folder]);
-		room = a->names.n;
-		children = xcalloc(room, sizeof(*children));
+		children = xcalloc(a->names.n, sizeof(*children));
 		for (size_t i = 0, end; i < n; i = end) {
 			for (end = i; end < n && place[end].role == place[i].role &&
 				      place[end].extension == place[i].extension;
@@ -220,8 +214,6 @@ static void merge_siblings(struct profile *a, struct place *place, size_t n)
 			for (size_t k = i; k < end; k++)
 				children[parent[k]] = 0;
 		}
-		free(children);
-		free(parent);
 		qsort(place, n, sizeof(*place), by_place);
 	}
 }
@@ -252,33 +244,12 @@ static void count_file(struct file_group *g, const struct job_file *f)
 	add(&g->bytes_written, f->counts.bytes_written);
 }
 
-/* A copy of the places of files, one for each different one, merged; then looked up again. */
-struct keyed {
-	struct place key; /* as files have it */
-	struct place now; /* after merging; its `group` */
-};
-
-static int by_key(const void *x, const void *y)
+/* `number`: of the place of each file. */
+static void make_groups(struct profile *a, struct place *place, size_t places,
+			const uint32_t *number)
 {
-	return by_place(&((const struct keyed *)x)->key, &((const struct keyed *)y)->key);
-}
+	AUTO_FREE uint32_t *group = xcalloc(places + 1, sizeof(*group)); /* of each number */
 
-static void make_groups(struct profile *a, struct place *of, size_t n)
-{
-	struct place *place = xcalloc(n + 1, sizeof(*place));
-	size_t places = 0;
-	struct keyed *keyed;
-
-	memcpy(place, of, n * sizeof(*place));
-	qsort(place, n, sizeof(*place), by_place);
-	for (size_t i = 0; i < n; i++)
-		if (i == 0 || by_place(&place[i], &place[places - 1]) != 0)
-			place[places++] = place[i];
-	keyed = xcalloc(places + 1, sizeof(*keyed));
-	for (size_t i = 0; i < places; i++) {
-		keyed[i].key = place[i];
-		place[i].group = (uint32_t)i; /* which it was */
-	}
 	merge_siblings(a, place, places);
 	a->group = xcalloc(places + 1, sizeof(*a->group));
 	for (size_t i = 0; i < places; i++) {
@@ -293,19 +264,12 @@ static void make_groups(struct profile *a, struct place *of, size_t n)
 				.bytes_read = -1,
 				.bytes_written = -1,
 			};
-		keyed[place[i].group].now.group = (uint32_t)(a->groups - 1);
+		group[place[i].number] = (uint32_t)(a->groups - 1);
 	}
-	for (size_t i = 0; i < n; i++) {
-		struct keyed key = {.key = of[i]};
-		const struct keyed *k = bsearch(&key, keyed, places, sizeof(*keyed), by_key);
-
-		if (!k) /* each has one */
-			continue;
-		a->group_of[i] = k->now.group;
+	for (size_t i = 0; i < a->job->files; i++) {
+		a->group_of[i] = group[number[i]];
 		count_file(&a->group[a->group_of[i]], &a->job->file[i]);
 	}
-	free(keyed);
-	free(place);
 }
 
 /* ---- which groups are datasets ---- */
@@ -384,28 +348,22 @@ static int by_importance(const void *x, const void *y)
 {
 	const struct file_group *a = *(const struct file_group *const *)x;
 	const struct file_group *b = *(const struct file_group *const *)y;
+	double p = (double)a->bytes_read + (double)a->bytes_written;
+	double q = (double)b->bytes_read + (double)b->bytes_written;
 	/* as they are printed */
 	static const int rank[FILE_ROLES] = {
 		[FILE_DATASET] = 0, [FILE_EVALUATION] = 1, [FILE_CHECKPOINT] = 2, [FILE_CACHE] = 3,
 		[FILE_LOG] = 4,     [FILE_OTHER] = 5,      [FILE_CODE] = 6};
-	double p, q;
 
-	if (rank[a->role] != rank[b->role])
-		return rank[a->role] - rank[b->role];
-	p = (double)a->bytes_read + (double)a->bytes_written;
-	q = (double)b->bytes_read + (double)b->bytes_written;
-	if (q != p)
-		return ORDER(q, p);
-	if (strcmp(a->folder, b->folder) != 0)
-		return strcmp(a->folder, b->folder);
-	return strcmp(a->extension, b->extension);
+	return ORDER(rank[a->role], rank[b->role]) ?: ORDER(q, p) ?:
+	       strcmp(a->folder, b->folder) ?: strcmp(a->extension, b->extension);
 }
 
 void profile_sort_groups(struct profile *a)
 {
-	struct file_group **at = xcalloc(a->groups + 1, sizeof(*at)),
-			  *sorted = xcalloc(a->groups + 1, sizeof(*sorted));
-	uint32_t *now = xcalloc(a->groups + 1, sizeof(*now));
+	AUTO_FREE struct file_group **at = xcalloc(a->groups + 1, sizeof(*at));
+	struct file_group *sorted = xcalloc(a->groups + 1, sizeof(*sorted));
+	AUTO_FREE uint32_t *now = xcalloc(a->groups + 1, sizeof(*now));
 
 	for (size_t g = 0; g < a->groups; g++)
 		at[g] = &a->group[g];
@@ -420,8 +378,6 @@ void profile_sort_groups(struct profile *a)
 	}
 	free(a->group);
 	a->group = sorted;
-	free(now);
-	free(at);
 }
 
 bool profile_is_evaluation_name(const char *name)
@@ -442,25 +398,34 @@ bool profile_is_evaluation_name(const char *name)
 void profile_roles(struct profile *a)
 {
 	const struct job *job = a->job;
-	struct place *of = xcalloc(job->files + 1, sizeof(*of));
+	AUTO_FREE struct place *place = xcalloc(job->files + 1, sizeof(*place));
+	size_t places = 0;
+	AUTO_FREE uint32_t *number = xcalloc(job->files + 1, sizeof(*number));
+	struct map known = {0};
 
 	a->role = xcalloc(job->files + 1, sizeof(*a->role));
 	a->group_of = xcalloc(job->files + 1, sizeof(*a->group_of));
 	for (size_t i = 0; i < job->files; i++) {
+		const struct job_file *f = &job->file[i];
 		char extension[32] = "", lasting[32] = "";
+		struct place p = {.number = (uint32_t)places};
 
-		if (job->file[i].kind == JOB_FILE_REGULAR) {
-			extension_of(job->file[i].name, extension, sizeof(extension));
-			lasting_extension_of(job->file[i].name, extension, lasting,
-					     sizeof(lasting));
+		if (f->kind == JOB_FILE_REGULAR) {
+			extension_of(f->name, extension, sizeof(extension));
+			lasting_extension_of(f->name, extension, lasting, sizeof(lasting));
 		}
-		of[i].role = (uint8_t)role_of(&job->file[i], lasting);
-		of[i].folder = folder_of(
-			a, job->file[i].kind == JOB_FILE_REGULAR ? job->file[i].name : "");
-		of[i].extension = (uint32_t)texts_add(&a->names, extension);
+		p.role = (uint8_t)role_of(f, lasting);
+		p.folder = folder_of(a, f->kind == JOB_FILE_REGULAR ? f->name : "");
+		p.extension = (uint32_t)texts_add(&a->names, extension);
+		number[i] = map_get2(&known, p.folder, (int64_t)p.extension << 8 | p.role);
+		if (number[i] != MAP_NONE)
+			continue;
+		number[i] = p.number;
+		map_put2(&known, p.folder, (int64_t)p.extension << 8 | p.role, p.number);
+		place[places++] = p;
 	}
-	make_groups(a, of, job->files);
-	free(of);
+	make_groups(a, place, places, number);
+	map_release(&known);
 	choose_datasets(a);
 	profile_sort_groups(a);
 }

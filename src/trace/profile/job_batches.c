@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/compare.h"
 #include "trace/profile/profile_parts.h"
 #include "workload/backend.h"
 
@@ -11,46 +12,59 @@ static void batches_starts(struct batches *b);
 
 /* Threads that read for one trainer and purpose share its batches: their visits are one sequence,
  * which is that of the first of them. */
-static uint32_t *find_sequences(const struct profile *a)
-{
-	uint32_t *of = xcalloc(a->readers + 1, sizeof(*of)), *first;
-	size_t *begin = profile_rounds(a);
-
-	first = job_numbers(begin[a->trainers]);
-	for (size_t i = 0; i < a->readers; i++) {
-		const struct job_reader *r = &a->reader[i];
-
-		of[i] = (uint32_t)i;
-		if (!r->worker || r->thread == JOB_NONE || r->left_out)
-			continue;
-		if (first[begin[r->rank] + r->round] == JOB_NONE)
-			first[begin[r->rank] + r->round] = (uint32_t)i;
-		of[i] = first[begin[r->rank] + r->round];
-	}
-	free(begin);
-	free(first);
-	return of;
-}
-
-static void sort_by_reader(struct batches *b)
+static void find_sequences(struct batches *b)
 {
 	const struct profile *a = b->a;
-	uint32_t *of = find_sequences(a);
-	size_t *at = xcalloc(a->readers + 1, sizeof(*at));
+	AUTO_FREE size_t *begin = profile_rounds(a);
+	AUTO_FREE uint32_t *first = job_numbers(begin[a->trainers]);
+
+	b->sequence = job_numbers(a->readers);
+	for (size_t i = 0; i < a->readers; i++) {
+		const struct job_reader *r = &a->reader[i];
+		uint32_t own = (uint32_t)i, *of = &own;
+
+		if (r->worker && r->thread != JOB_NONE && !r->left_out)
+			of = &first[begin[r->rank] + r->round];
+		if (*of == JOB_NONE)
+			*of = own;
+		b->sequence[i] = *of;
+		b->threads |= *of != own;
+	}
+}
+
+static void sort_by_sequence(struct batches *b)
+{
+	const struct profile *a = b->a;
 
 	b->begin = xcalloc(a->readers + 2, sizeof(*b->begin));
 	b->visit = xcalloc(a->visits + 1, sizeof(*b->visit));
+	/* while they are filled, the begin of each is in the place of the next one's */
 	for (size_t i = 0; i < a->visits; i++)
-		b->begin[of[a->visit[i].reader] + 1]++;
-	for (size_t i = 0; i < a->readers; i++)
+		b->begin[b->sequence[a->visit[i].reader] + 2]++;
+	for (size_t i = 1; i <= a->readers; i++)
 		b->begin[i + 1] += b->begin[i];
-	memcpy(at, b->begin, a->readers * sizeof(*at));
 	for (size_t i = 0; i < a->visits; i++)
-		b->visit[at[of[a->visit[i].reader]]++] = (uint32_t)i;
-	for (size_t i = 0; i < a->readers; i++)
-		b->threads |= of[i] != i;
-	free(at);
-	free(of);
+		b->visit[b->begin[b->sequence[a->visit[i].reader] + 1]++] = (uint32_t)i;
+}
+
+bool batches_follows(const struct batches *b, size_t i)
+{
+	const struct visit *v, *last;
+
+	if (i == 0 || i >= b->a->visits)
+		return false;
+	v = batches_visit(b, i);
+	last = batches_visit(b, i - 1);
+	return b->sequence[v->reader] == b->sequence[last->reader] && v->epoch == last->epoch &&
+	       is_eval(b->a, v) == is_eval(b->a, last);
+}
+
+double batches_say_step(struct profile *a, struct values *period, struct fact rule)
+{
+	double step = values_median(period);
+
+	profile_inferred(a, PROFILE_STEP, step, rule, values_near(period, step), period->n);
+	return step;
 }
 
 static void say_persistent(struct profile *a)
@@ -96,17 +110,14 @@ static bool passes_of_training(const struct profile *a)
  * one image. Else it may hold many, too. */
 static void admit_whole_files(struct profile *a)
 {
-	const struct format_facts *f = a->value[PROFILE_FORMAT].text
-					       ? profile_format_of(a->value[PROFILE_FORMAT].text)
-					       : NULL;
+	static const enum profile_key of_files[] = {PROFILE_SAMPLES, PROFILE_SAMPLES_PER_FILE,
+						    PROFILE_BATCH};
 
-	if (a->container || a->stream || a->companions > 0 || (f && f->flags & FORMAT_IMAGE) ||
+	if (a->container || a->stream || a->companions > 0 || profile_is_image(a) ||
 	    (profile_has(a, PROFILE_BATCH) && a->value[PROFILE_BATCH].number > 1) ||
 	    (a->value[PROFILE_BATCH].how == HOW_UNKNOWN && a->steps > 0))
 		return;
-	for (size_t i = 0; i < 3; i++) {
-		static const enum profile_key of_files[] = {
-			PROFILE_SAMPLES, PROFILE_SAMPLES_PER_FILE, PROFILE_BATCH};
+	for (size_t i = 0; i < sizeof(of_files) / sizeof(of_files[0]); i++) {
 		struct profile_value *v = &a->value[of_files[i]];
 
 		if (v->how == HOW_INFERRED) {
@@ -123,7 +134,7 @@ static void admit_whole_files(struct profile *a)
  * Where none does, they keep what they read. */
 static void doubt_kept(struct profile *a)
 {
-	uint32_t *last = job_numbers(a->samples);
+	AUTO_FREE uint32_t *last = job_numbers(a->samples);
 	uint32_t readers = 0, epochs = 0;
 	size_t again = 0, visits = 0;
 	double expected;
@@ -133,15 +144,13 @@ static void doubt_kept(struct profile *a)
 	for (size_t i = 0; i < a->visits; i++) {
 		const struct visit *v = &a->visit[i];
 
-		if (a->sample[v->sample].evaluation)
+		if (is_eval(a, v))
 			continue;
 		visits++;
 		again += last[v->sample] == v->reader;
 		last[v->sample] = v->reader;
-		if (v->epoch + 1 > epochs)
-			epochs = v->epoch + 1;
+		RAISE(epochs, v->epoch + 1);
 	}
-	free(last);
 	if (a->trainers != 1 || a->trainer[0].rounds != 1 || readers < 2 || epochs < 2 || again > 0)
 		return;
 	expected = (double)visits * (epochs - 1) / epochs / readers;
@@ -157,7 +166,8 @@ void profile_batches(struct profile *a)
 
 	if (a->readers == 0)
 		return;
-	sort_by_reader(&b);
+	find_sequences(&b);
+	sort_by_sequence(&b);
 	messages_find(&b.messages, a->job);
 	if (!batches_by_pipes(&b)) {
 		if (a->visits > 0 && a->job->sees & JOB_SEES_TIMES && !a->stream)
@@ -176,14 +186,15 @@ void profile_batches(struct profile *a)
 	a->trains = passes || a->steps > 0 || profile_has(a, PROFILE_BATCH);
 	messages_release(&b.messages);
 	free(b.index_pipe);
-	free(b.visit);
+	free(b.worker_of);
+	free(b.sequence);
 	free(b.begin);
+	free(b.visit);
 }
 
 /* ---- starts of workers ---- */
 
-/* What starting workers takes. PyTorch starts them one after another, and sends the first indices
- * when all are started. */
+/* PyTorch starts workers one after another, and sends the first indices when all are started. */
 
 /* The workers of a rank that were started together. */
 struct round {
@@ -212,13 +223,12 @@ static int64_t *fork_times(const struct job *job)
 static void add_init(const struct batches *b, size_t r, const struct message *m,
 		     struct values *init)
 {
-	const struct profile *a = b->a;
-	int64_t begin = a->job->process[a->reader[r].process].begin_ns;
+	int64_t begin = b->a->job->process[b->a->reader[r].process].begin_ns;
 	const struct visit *v;
 
 	if (b->begin[r] == b->begin[r + 1] || begin == JOB_UNKNOWN || m->asked_ns == JOB_UNKNOWN)
 		return;
-	v = &a->visit[b->visit[b->begin[r]]];
+	v = batches_visit(b, b->begin[r]);
 	if (v->batch == 0 && m->asked_ns >= begin && v->begin_ns >= m->begin_ns)
 		values_add(init, (double)(m->asked_ns - begin + v->begin_ns - m->begin_ns) / 1e9);
 }
@@ -227,11 +237,11 @@ static void batches_starts(struct batches *b)
 {
 	struct profile *a = b->a;
 	struct values start = {0}, init = {0};
-	size_t *of_rank = profile_rounds(a), rounds = of_rank[a->trainers];
-	int64_t *forked = fork_times(a->job);
-	struct round *round;
+	AUTO_FREE size_t *of_rank = profile_rounds(a);
+	size_t rounds = of_rank[a->trainers];
+	AUTO_FREE int64_t *forked = fork_times(a->job);
+	AUTO_FREE struct round *round = xcalloc(rounds + 1, sizeof(*round));
 
-	round = xcalloc(rounds + 1, sizeof(*round));
 	for (size_t i = 0; i < rounds; i++)
 		round[i] = (struct round){INT64_MAX, INT64_MAX, 0};
 	for (size_t r = 0; r < a->readers; r++) {
@@ -247,10 +257,8 @@ static void batches_starts(struct batches *b)
 			continue;
 		x = &round[of_rank[reader->rank] + reader->round];
 		x->workers++;
-		if (forked[reader->process] < x->first_ns)
-			x->first_ns = forked[reader->process];
-		if (m->ready_ns < x->sent_ns)
-			x->sent_ns = m->ready_ns;
+		LOWER(x->first_ns, forked[reader->process]);
+		LOWER(x->sent_ns, m->ready_ns);
 		add_init(b, r, m, &init);
 	}
 	for (size_t i = 0; i < rounds; i++)
@@ -265,45 +273,31 @@ static void batches_starts(struct batches *b)
 				 FACT(JOB_INITS, (double)init.n), 0, 0);
 	free(init.v);
 	free(start.v);
-	free(round);
-	free(forked);
-	free(of_rank);
 }
 
 /* ---- marks ---- */
 
 /* What the application itself marked in the log. */
-
 void profile_marks(struct profile *a)
 {
-	const struct job *job = a->job;
-	double *s, mean = 0, square = 0;
-	size_t n = 0;
+	struct values s = {0};
+	double all;
 	struct profile_value *f;
 
-	if (!(job->sees & JOB_SEES_COMPUTE))
-		return;
-	for (size_t i = 0; i < job->events; i++)
-		n += job->event[i].kind == JOB_COMPUTE;
-	s = xmalloc((n + 1) * sizeof(*s));
-	n = 0;
-	for (size_t i = 0; i < job->events; i++) {
-		const struct job_event *v = &job->event[i];
+	for (size_t i = 0; i < a->job->events; i++) {
+		const struct job_event *v = &a->job->event[i];
 
 		if (v->kind == JOB_COMPUTE && v->begin_ns != JOB_UNKNOWN &&
 		    v->end_ns != JOB_UNKNOWN)
-			s[n++] = (double)(v->end_ns - v->begin_ns) / 1e9;
+			values_add(&s, (double)(v->end_ns - v->begin_ns) / 1e9);
 	}
-	if (n) {
-		qsort(s, n, sizeof(*s), values_compare);
-		for (size_t i = 0; i < n; i++)
-			mean += s[i] / (double)n;
-		for (size_t i = 0; i < n; i++)
-			square += (s[i] - mean) * (s[i] - mean) / (double)n;
-		f = profile_seen(a, PROFILE_COMPUTE, s[n / 2]);
-		f->stdev = sqrt(square);
+	if (s.n && a->job->sees & JOB_SEES_COMPUTE) {
+		all = (double)s.n;
+		f = profile_seen(a, PROFILE_COMPUTE, values_middle(&s));
+		/* of all there are, not of a sample */
+		f->stdev = s.n > 1 ? values_stdev(&s) * sqrt((all - 1) / all) : 0;
 		f->rule = FACT(JOB_MARKED);
-		f->of = f->agree = n;
+		f->of = f->agree = s.n;
 	}
-	free(s);
+	free(s.v);
 }

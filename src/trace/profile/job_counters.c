@@ -1,11 +1,9 @@
 /* What counters of files tell where no request is seen: files, bytes, how often each was opened,
  * sizes of requests; bytes over time. Not batches, computation or order. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "trace/profile/profile_parts.h"
-#include "workload/backend.h"
 
 #define OPENS_MAX 1024
 /* An open is a visit where it goes with about the bytes of the file: some formats read parts twice,
@@ -13,75 +11,62 @@
 #define WHOLE_LEAST 0.5
 #define WHOLE_MOST 2.0
 
-static double size_of(const struct job_file *f)
-{
-	return (double)(f->size > 0 ? f->size : f->counts.read_end);
-}
-
 /* How often files were opened, where an open reads the file; how many reads that took. */
 static void say_visits(struct profile *a)
 {
-	uint32_t *opens = xcalloc(OPENS_MAX + 1, sizeof(*opens)), best = 0;
-	uint64_t files = 0, whole = 0;
+	AUTO_FREE uint32_t *opens = xcalloc(OPENS_MAX + 1, sizeof(*opens));
+	uint32_t best;
+	uint64_t files = 0, whole = 0, agree;
 	double reads = 0, all_opens = 0;
 
 	for (size_t i = 0; i < a->job->files; i++) {
 		const struct job_file *f = &a->job->file[i];
-		double each;
+		double each, bytes = profile_file_bytes(f);
 
 		if (a->role[i] != FILE_DATASET || f->counts.opens <= 0)
 			continue;
 		files++;
 		each = (double)f->counts.bytes_read / (double)f->counts.opens;
-		if (size_of(f) <= 0 || each < WHOLE_LEAST * size_of(f) ||
-		    each > WHOLE_MOST * size_of(f))
+		if (bytes <= 0 || each < WHOLE_LEAST * bytes || each > WHOLE_MOST * bytes)
 			continue;
 		whole++;
 		opens[f->counts.opens < OPENS_MAX ? f->counts.opens : OPENS_MAX]++;
 		reads += (double)f->counts.reads;
 		all_opens += (double)f->counts.opens;
 	}
-	for (uint32_t i = 1; i <= OPENS_MAX; i++)
-		if (opens[i] > opens[best] || best == 0)
-			best = i;
+	best = mode_of(opens, 1, OPENS_MAX + 1, &agree);
 	if (files > 0 && (double)whole > 0.9 * (double)files && best < OPENS_MAX) {
-		profile_inferred(a, PROFILE_EPOCHS, best, FACT(JOB_OPENS_READ_WHOLE), opens[best],
-				 files);
+		profile_inferred(a, PROFILE_EPOCHS, best, FACT(JOB_OPENS_READ_WHOLE), agree, files);
 		profile_inferred(a, PROFILE_REQUESTS, reads / all_opens, FACT(JOB_READS_BY_OPENS),
 				 0, 0)
 			->text = "in the mean";
 	} else {
 		profile_unknown(a, PROFILE_EPOCHS, FACT(JOB_OPENS_DIFFER));
 	}
-	free(opens);
 }
 
 static void say_sizes(struct profile *a)
 {
-	double sum = 0, squares = 0, n = 0;
+	struct values size = {0};
+	double sum = 0;
 
 	for (size_t i = 0; i < a->job->files; i++)
-		if (a->role[i] == FILE_DATASET && size_of(&a->job->file[i]) > 0) {
-			n++;
-			sum += size_of(&a->job->file[i]);
+		if (a->role[i] == FILE_DATASET && profile_file_bytes(&a->job->file[i]) > 0) {
+			values_add(&size, profile_file_bytes(&a->job->file[i]));
+			sum += profile_file_bytes(&a->job->file[i]);
 		}
-	if (n == 0)
-		return;
-	for (size_t i = 0; i < a->job->files; i++)
-		if (a->role[i] == FILE_DATASET && size_of(&a->job->file[i]) > 0)
-			squares += pow(size_of(&a->job->file[i]) - sum / n, 2);
-	profile_inferred(a, PROFILE_DATA_BYTES, sum, FACT(JOB_LAST_BYTE), 0, 0);
-	profile_inferred(a, PROFILE_SAMPLE_BYTES, sum / n, FACT(JOB_LAST_BYTE_SAMPLE), 0, 0)
-		->stdev = n > 1 ? sqrt(squares / (n - 1)) : -1;
+	if (size.n > 0) {
+		profile_inferred(a, PROFILE_DATA_BYTES, sum, FACT(JOB_LAST_BYTE), 0, 0);
+		profile_inferred(a, PROFILE_SAMPLE_BYTES, values_mean(&size),
+				 FACT(JOB_LAST_BYTE_SAMPLE), 0, 0)
+			->stdev = values_stdev(&size);
+	}
+	free(size.v);
 }
 
 static void say_samples(struct profile *a)
 {
-	const struct format_facts *f = NULL;
-
-	if (a->value[PROFILE_FORMAT].text)
-		f = profile_format_of(a->value[PROFILE_FORMAT].text);
-	if (f && f->flags & FORMAT_IMAGE) {
+	if (profile_is_image(a)) {
 		profile_inferred(a, PROFILE_SAMPLES, a->value[PROFILE_FILES].number,
 				 FACT(JOB_FILE_IS_IMAGE), 0, 0);
 		profile_inferred(a, PROFILE_SAMPLES_PER_FILE, 1, FACT(JOB_FILE_IS_IMAGE), 0, 0);

@@ -10,10 +10,15 @@
 
 #include "base/alloc.h"
 #include "base/compare.h"
+#include "base/file.h"
 #include "base/map.h"
 #include "trace/profile/profile_parts.h"
 
-static void profile_thread_kinds(struct profile *a);
+#define THREAD_KINDS_MAX 16
+/* Threads that read for different purposes: `left_out` of those that only look, and `round` of each
+ * crew of threads, the one that reads most first. Of ranks without worker processes and with
+ * THREAD_KINDS_MAX kinds of names at most. */
+static void tell_thread_kinds(struct profile *a);
 
 #define BESIDE_NS 5e7    /* workers that begin so shortly one after the other, */
 #define BESIDE_SHARE 0.1 /* in such a part of their life, are of one generation */
@@ -51,7 +56,7 @@ static void take_part(uint32_t *end, uint32_t process)
 
 static bool on_pipe(const struct job *job, const struct job_event *v)
 {
-	return v->file != JOB_NONE && job->file[v->file].kind == JOB_FILE_PIPE && v->result > 0;
+	return profile_is_pipe(job, v->file) && v->result > 0;
 }
 
 /* The length before a message of Python's connections. */
@@ -73,7 +78,7 @@ static bool is_ancestor(const struct job *job, uint32_t old, uint32_t young)
 
 static void find_bosses(const struct job *job, struct life *life)
 {
-	struct line *line = xcalloc(job->files + 1, sizeof(*line));
+	AUTO_FREE struct line *line = xcalloc(job->files + 1, sizeof(*line));
 
 	for (size_t i = 0; i < job->files; i++)
 		line[i] = (struct line){JOB_NONE, JOB_NONE};
@@ -114,13 +119,13 @@ static void find_bosses(const struct job *job, struct life *life)
 	for (size_t p = 0; p < job->processes; p++)
 		if (life[p].asked_by != JOB_NONE && life[life[p].asked_by].answered)
 			life[p].boss = life[p].asked_by;
-	free(line);
 }
 
 static void look(const struct job *job, struct life *life)
 {
 	for (size_t i = 0; i < job->processes; i++)
-		life[i] = (struct life){.asked_by = JOB_NONE,
+		life[i] = (struct life){.reading = JOB_NONE,
+					.asked_by = JOB_NONE,
 					.boss = JOB_NONE,
 					.answers = JOB_NONE,
 					.first_ns = JOB_UNKNOWN,
@@ -134,8 +139,7 @@ static void look(const struct job *job, struct life *life)
 
 		if (l->first_ns == JOB_UNKNOWN)
 			l->first_ns = v->begin_ns;
-		if (v->end_ns > l->last_ns)
-			l->last_ns = v->end_ns;
+		RAISE(l->last_ns, v->end_ns);
 		if (v->kind == JOB_EXEC && v->result >= 0)
 			l->executed = true;
 		if (v->kind == JOB_COMPUTE)
@@ -233,11 +237,8 @@ static int by_rank(const void *x, const void *y, void *of)
 
 static void sort_trainers(struct profile *a, struct life *life)
 {
-	uint32_t *now;
+	AUTO_FREE uint32_t *now = xcalloc(a->job->processes + 1, sizeof(*now));
 
-	if (a->trainers < 2)
-		return;
-	now = xcalloc(a->job->processes, sizeof(*now));
 	for (size_t i = 0; i < a->job->processes; i++)
 		if (life[i].trainer != JOB_NONE)
 			life[i].trainer = a->trainer[life[i].trainer].process;
@@ -247,15 +248,14 @@ static void sort_trainers(struct profile *a, struct life *life)
 	for (size_t i = 0; i < a->job->processes; i++)
 		if (life[i].trainer != JOB_NONE)
 			life[i].trainer = now[life[i].trainer];
-	free(now);
 }
 
 /* A reader for each worker process and for each thread of a trainer that reads. */
 static void make_readers(struct profile *a, struct life *life)
 {
 	const struct job *job = a->job;
-	uint32_t *of_process = job_numbers(job->processes);
-	uint32_t *of_thread = job_numbers(job->threads);
+	AUTO_FREE uint32_t *of_process = job_numbers(job->processes),
+			   *of_thread = job_numbers(job->threads);
 
 	a->reader = xcalloc(job->processes + job->threads + 1, sizeof(*a->reader));
 	for (size_t i = 0; i < job->processes; i++) {
@@ -295,74 +295,65 @@ static void make_readers(struct profile *a, struct life *life)
 		r = &a->reader[*of];
 		if (r->visits++ == 0 && r->begin_ns == JOB_UNKNOWN)
 			r->begin_ns = v->begin_ns;
-		if (v->end_ns > r->end_ns)
-			r->end_ns = v->end_ns;
+		RAISE(r->end_ns, v->end_ns);
 		v->reader = *of;
 	}
-	free(of_process);
-	free(of_thread);
 }
 
 /* Of a trainer that has worker processes, its own few visits are looks at the dataset. Threads of
  * one that has none are workers where several of a crew read, or where crews are apart. */
 static void tell_threads(struct profile *a)
 {
-	struct {
+	struct crew {
 		size_t readers, visits;
-	} *workers = xcalloc(a->trainers + 1, sizeof(*workers)),
-	  *own = xcalloc((a->trainers + 1) * THREAD_KINDS_MAX, sizeof(*own));
+	};
+	AUTO_FREE struct crew *workers = xcalloc(a->trainers + 1, sizeof(*workers)),
+			      *own = xcalloc((a->trainers + 1) * THREAD_KINDS_MAX, sizeof(*own));
 
-	profile_thread_kinds(a);
+	tell_thread_kinds(a);
 	for (size_t i = 0; i < a->readers; i++) {
 		const struct job_reader *r = &a->reader[i];
 
-		if (r->worker) {
-			workers[r->rank].readers++;
-			workers[r->rank].visits += r->visits;
-		} else if (!r->left_out) {
-			own[r->rank * THREAD_KINDS_MAX + r->round].readers++;
-			own[r->rank * THREAD_KINDS_MAX + r->round].visits += r->visits;
-		}
+		struct crew *c =
+			r->worker ? &workers[r->rank] : &own[r->rank * THREAD_KINDS_MAX + r->round];
+
+		if (!r->worker && r->left_out)
+			continue;
+		c->readers++;
+		c->visits += r->visits;
 	}
 	for (size_t i = 0; i < a->readers; i++) {
 		struct job_reader *r = &a->reader[i];
-		size_t crew = r->rank * THREAD_KINDS_MAX, readers = own[crew + r->round].readers;
-		double visits = (double)own[crew + r->round].visits;
+		const struct crew *crew = &own[r->rank * THREAD_KINDS_MAX];
+		size_t readers = crew[r->round].readers;
+		double visits = (double)crew[r->round].visits;
 
 		if (r->worker || r->left_out)
 			continue;
 		if (workers[r->rank].readers > 0) {
 			if (visits <= PEEK_SHARE * (visits + (double)workers[r->rank].visits) + 2)
 				r->left_out = true;
-		} else if (own[crew + 1].readers > 0) {
+		} else if (crew[1].readers > 0) {
 			r->worker = true;
 		} else if (readers > 1) {
 			r->worker = (double)r->visits > PEEK_SHARE * visits / (double)readers;
 		}
 	}
-	free(workers);
-	free(own);
 }
 
+/* Without their visits; samples that only they came to are none. */
 static void drop_left_out(struct profile *a)
 {
+	AUTO_FREE bool *visited = xcalloc(a->samples + 1, sizeof(*visited));
 	size_t kept = 0;
 
 	for (size_t i = 0; i < a->visits; i++)
-		if (!a->reader[a->visit[i].reader].left_out)
+		if (!a->reader[a->visit[i].reader].left_out) {
+			visited[a->visit[i].sample] = true;
 			a->visit[kept++] = a->visit[i];
+		}
 	a->visits = kept;
-}
-
-/* Samples that only these came to are none. */
-static void drop_unvisited(struct profile *a)
-{
-	bool *visited = xcalloc(a->samples + 1, sizeof(*visited));
-
-	for (size_t i = 0; i < a->visits; i++)
-		visited[a->visit[i].sample] = true;
 	profile_keep_samples(a, visited);
-	free(visited);
 }
 
 /* ---- generations of workers ---- */
@@ -397,8 +388,8 @@ static bool begins_anew(const struct job_reader *r, const struct job_reader *las
  * of the generation has read is of the next. */
 static void find_rounds(struct profile *a)
 {
-	uint32_t *order = xcalloc(a->readers + 1, sizeof(*order));
-	int64_t *first = xcalloc(a->readers + 1, sizeof(*first));
+	AUTO_FREE uint32_t *order = xcalloc(a->readers + 1, sizeof(*order));
+	AUTO_FREE int64_t *first = xcalloc(a->readers + 1, sizeof(*first));
 	int64_t read_ns = INT64_MAX; /* when the first of the present generation read */
 	uint32_t rank = JOB_NONE, round = 0, number = 0, of_kind[THREAD_KINDS_MAX];
 	const struct job_reader *last = NULL;
@@ -429,71 +420,58 @@ static void find_rounds(struct profile *a)
 		}
 		if (!process) {
 			r->number = of_kind[r->round]++;
-			if (r->round + 1 > a->trainer[rank].rounds)
-				a->trainer[rank].rounds = r->round + 1;
+			RAISE(a->trainer[rank].rounds, r->round + 1);
 			continue;
 		}
 		r->round = round;
 		r->number = number++;
 		last = r;
-		if (first[order[i]] < read_ns)
-			read_ns = first[order[i]];
+		LOWER(read_ns, first[order[i]]);
 		a->trainer[rank].rounds = round + 1;
 	}
-	free(first);
-	free(order);
 }
 
 /* ---- what is said of it ---- */
 
 static void say_workers(struct profile *a)
 {
-	uint64_t rounds = 0, crews = 0, agree = 0;
-	uint32_t mode = 0, best = 0, most = 0;
-	uint32_t *size, *count;
-	size_t *first = profile_rounds(a);
+	AUTO_FREE size_t *first = profile_rounds(a);
+	size_t rounds = first[a->trainers];
+	AUTO_FREE uint32_t *size = xcalloc(rounds + 1, sizeof(*size)), /* of each crew */
+		*count = xcalloc(a->readers + 1, sizeof(*count));      /* crews of each size */
+	uint64_t crews = 0, agree = 0;
+	uint32_t mode = 0;
 	bool processes = false;
 
-	rounds = first[a->trainers];
-	size = xcalloc(rounds + 1, sizeof(*size));
+	if (rounds == 0) {
+		profile_inferred(a, PROFILE_WORKERS, 0, FACT(JOB_TRAINER_READS), 0, 0);
+		return;
+	}
 	for (size_t i = 0; i < a->readers; i++) {
 		const struct job_reader *r = &a->reader[i];
-		uint64_t at;
 
 		if (!r->worker || r->left_out)
 			continue;
 		processes |= r->thread == JOB_NONE;
 		/* of crews of threads, the one that reads most */
-		if (r->thread != JOB_NONE && r->round > 0)
-			continue;
-		at = first[r->rank] + r->round;
-		size[at]++;
-		if (size[at] > most)
-			most = size[at];
+		if (r->thread == JOB_NONE || r->round == 0)
+			size[first[r->rank] + r->round]++;
 	}
-	free(first);
-	if (rounds == 0) {
-		profile_inferred(a, PROFILE_WORKERS, 0, FACT(JOB_TRAINER_READS), 0, 0);
-		free(size);
-		return;
-	}
-	count = xcalloc((size_t)most + 1, sizeof(*count));
 	for (size_t i = 0; i < rounds; i++) {
 		crews += size[i] > 0;
-		if (size[i] > 0 &&
-		    (++count[size[i]] > best || (count[size[i]] == best && size[i] > mode))) {
-			best = count[size[i]];
-			mode = size[i];
-		}
+		count[size[i]]++;
 	}
-	agree = count[mode];
+	/* of equals the largest */
+	for (uint32_t i = (uint32_t)a->readers; i > 0; i--)
+		if (count[i] > agree) {
+			agree = count[i];
+			mode = i;
+		}
 	profile_inferred(a, PROFILE_WORKERS, mode,
 			 processes ? FACT(JOB_WORKER_PROCESSES) : FACT(JOB_WORKER_THREADS), agree,
 			 crews)
 		->text = processes ? "processes" : "threads";
 	a->processes = processes;
-	free(count);
-	free(size);
 }
 
 struct span {
@@ -511,7 +489,7 @@ static int by_span(const void *x, const void *y)
  * ranks of one. */
 static size_t trainers_at_once(const struct profile *a)
 {
-	struct span *span = xcalloc(a->trainers + 1, sizeof(*span));
+	AUTO_FREE struct span *span = xcalloc(a->trainers + 1, sizeof(*span));
 	size_t most = 0, now = 0, n = 0;
 	int64_t end = INT64_MIN;
 
@@ -521,10 +499,8 @@ static size_t trainers_at_once(const struct profile *a)
 		const struct visit *v = &a->visit[i];
 		struct span *s = &span[a->reader[v->reader].rank];
 
-		if (v->begin_ns < s->begin_ns)
-			s->begin_ns = v->begin_ns;
-		if (v->end_ns > s->end_ns)
-			s->end_ns = v->end_ns;
+		LOWER(s->begin_ns, v->begin_ns);
+		RAISE(s->end_ns, v->end_ns);
 	}
 	for (size_t t = 0; t < a->trainers; t++) {
 		const struct job_process *p = &a->job->process[a->trainer[t].process];
@@ -540,12 +516,9 @@ static size_t trainers_at_once(const struct profile *a)
 	qsort(span, n, sizeof(*span), by_span);
 	for (size_t i = 0; i < n; i++) {
 		now = span[i].begin_ns > end ? 1 : now + 1;
-		if (span[i].end_ns > end)
-			end = span[i].end_ns;
-		if (now > most)
-			most = now;
+		RAISE(end, span[i].end_ns);
+		RAISE(most, now);
 	}
-	free(span);
 	return n == a->trainers ? most : a->trainers;
 }
 
@@ -568,11 +541,9 @@ static void say_ranks(struct profile *a)
 void profile_crew(struct profile *a)
 {
 	const struct job *job = a->job;
-	struct life *life = xcalloc(job->processes + 1, sizeof(*life));
+	AUTO_FREE struct life *life = xcalloc(job->processes + 1, sizeof(*life));
 
 	look(job, life);
-	for (size_t i = 0; i < job->processes; i++)
-		life[i].reading = JOB_NONE;
 	for (size_t i = 0; i < a->visits; i++) {
 		struct life *l = &life[job->thread[a->visit[i].reader].process];
 
@@ -587,9 +558,7 @@ void profile_crew(struct profile *a)
 	make_readers(a, life);
 	tell_threads(a);
 	drop_left_out(a);
-	drop_unvisited(a);
 	find_rounds(a);
-	free(life);
 	if (a->readers == 0)
 		return;
 	say_ranks(a);
@@ -598,9 +567,7 @@ void profile_crew(struct profile *a)
 
 /* ---- kinds of threads ---- */
 
-/* Threads of one process that read samples for different purposes.
- *
- * Programs name their threads: those that load samples alike but for a number, those that check
+/* Programs name their threads: those that load samples alike but for a number, those that check
  * files or evaluate otherwise. Each kind by name is a crew of its own. A crew that comes to the
  * files of one that reads more looks at the dataset beside it; one with files of its own reads for
  * evaluation. Where names do not tell, a thread that reads little before the others begin, or after
@@ -646,8 +613,8 @@ static int by_visits(const void *x, const void *y)
 static void choose(struct profile *a, uint32_t rank, struct kind *kind, size_t n,
 		   const uint32_t *stem)
 {
-	size_t *seen = xcalloc(a->job->files + 1, sizeof(*seen));
-	bool *taken = xcalloc(a->job->files + 1, sizeof(*taken));
+	AUTO_FREE size_t *seen = xcalloc(a->job->files + 1, sizeof(*seen));
+	AUTO_FREE bool *taken = xcalloc(a->job->files + 1, sizeof(*taken));
 	uint32_t rounds = 0;
 
 	qsort(kind, n, sizeof(*kind), by_visits);
@@ -668,8 +635,6 @@ static void choose(struct profile *a, uint32_t rank, struct kind *kind, size_t n
 		for (size_t i = 0; i < a->job->files && kind[k].round != JOB_NONE; i++)
 			taken[i] |= seen[i] == k + 1;
 	}
-	free(taken);
-	free(seen);
 }
 
 /* What it reads before that time. */
@@ -748,7 +713,8 @@ static int64_t preface_end(const struct profile *a, uint32_t rank, size_t little
  * little, all of it before the others begin or after they end. */
 static void tell_by_time(struct profile *a, uint32_t rank, uint32_t *stem, struct texts *stems)
 {
-	size_t *evaluation = xcalloc(a->readers + 1, sizeof(*evaluation)), most = 0, little;
+	AUTO_FREE size_t *evaluation = xcalloc(a->readers + 1, sizeof(*evaluation));
+	size_t most = 0, little;
 	int64_t begin, last = INT64_MIN;
 
 	for (size_t i = 0; i < a->readers; i++)
@@ -760,7 +726,7 @@ static void tell_by_time(struct profile *a, uint32_t rank, uint32_t *stem, struc
 		const struct visit *v = &a->visit[i];
 		const char *folder = a->group[a->group_of[a->sample[v->sample].file]].folder;
 
-		evaluation[v->reader] += profile_is_evaluation_name(base_of(folder));
+		evaluation[v->reader] += profile_is_evaluation_name(path_basename(folder));
 		if (a->reader[v->reader].rank == rank && a->reader[v->reader].visits >= little &&
 		    v->begin_ns > last)
 			last = v->begin_ns;
@@ -777,13 +743,12 @@ static void tell_by_time(struct profile *a, uint32_t rank, uint32_t *stem, struc
 		stem[i] = stem_of(stems, 2 * evaluation[i] > r->visits ? "evaluation" : "");
 	}
 	(void)tell(a, rank, stem);
-	free(evaluation);
 }
 
-static void profile_thread_kinds(struct profile *a)
+static void tell_thread_kinds(struct profile *a)
 {
-	uint32_t *stem = xcalloc(a->readers + 1, sizeof(*stem));
-	bool *apart = xcalloc(a->trainers + 1, sizeof(*apart));
+	AUTO_FREE uint32_t *stem = xcalloc(a->readers + 1, sizeof(*stem));
+	AUTO_FREE bool *apart = xcalloc(a->trainers + 1, sizeof(*apart));
 	struct texts stems = {0};
 
 	for (size_t i = 0; i < a->readers; i++) {
@@ -797,6 +762,4 @@ static void profile_thread_kinds(struct profile *a)
 		if (!apart[t] && !tell(a, t, stem))
 			tell_by_time(a, t, stem, &stems);
 	texts_release(&stems);
-	free(apart);
-	free(stem);
 }

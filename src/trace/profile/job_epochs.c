@@ -13,6 +13,8 @@
 
 #include "base/alloc.h"
 #include "base/compare.h"
+#include "base/file.h"
+#include "base/vector.h"
 #include "trace/profile/profile_parts.h"
 
 #define PARTS_MAX 3
@@ -24,7 +26,6 @@ struct pass {
 	uint32_t rank, round, part;
 	uint32_t turn; /* which of its rank's passes: those of all ranks are one over the dataset */
 	size_t visits;
-	int64_t begin_ns;
 };
 
 struct passes {
@@ -34,29 +35,34 @@ struct passes {
 	uint32_t *order; /* visits by rank, then time */
 };
 
-static uint32_t new_pass(struct passes *p, uint32_t rank, uint32_t round, int64_t begin_ns)
+static uint32_t new_pass(struct passes *p, uint32_t rank, uint32_t round)
 {
-	if (p->n == p->room) {
-		p->room = p->room ? 2 * p->room : 16;
-		p->v = xrealloc(p->v, p->room * sizeof(*p->v));
-	}
-	p->v[p->n] =
-		(struct pass){.rank = rank, .round = round, .part = JOB_NONE, .begin_ns = begin_ns};
-	return (uint32_t)p->n++;
+	VECTOR_PUSH(p->v, p->n, p->room, {.rank = rank, .round = round, .part = JOB_NONE});
+	return (uint32_t)(p->n - 1);
+}
+
+static void take_visit(struct passes *p, size_t visit, uint32_t pass)
+{
+	p->v[pass].visits++;
+	p->of[visit] = pass;
+}
+
+static uint32_t visit_rank(const struct profile *a, const struct visit *v)
+{
+	return a->reader[v->reader].rank;
 }
 
 static void order_by_rank(const struct profile *a, struct passes *p)
 {
-	size_t *at = xcalloc(a->trainers + 2, sizeof(*at));
+	AUTO_FREE size_t *at = xcalloc(a->trainers + 2, sizeof(*at));
 
 	p->order = xcalloc(a->visits + 1, sizeof(*p->order));
 	for (size_t i = 0; i < a->visits; i++)
-		at[a->reader[a->visit[i].reader].rank + 1]++;
+		at[visit_rank(a, &a->visit[i]) + 1]++;
 	for (size_t t = 0; t < a->trainers; t++)
 		at[t + 1] += at[t];
 	for (size_t i = 0; i < a->visits; i++)
-		p->order[at[a->reader[a->visit[i].reader].rank]++] = (uint32_t)i;
-	free(at);
+		p->order[at[visit_rank(a, &a->visit[i])]++] = (uint32_t)i;
 }
 
 /* The part of the dataset by name: the group, and whether the name says evaluation. */
@@ -64,14 +70,15 @@ static uint32_t named_part(const struct profile *a, uint32_t sample)
 {
 	uint32_t file = a->sample[sample].file;
 
-	return 2 * a->group_of[file] + profile_is_evaluation_name(base_of(a->job->file[file].name));
+	return 2 * a->group_of[file] +
+	       profile_is_evaluation_name(path_basename(a->job->file[file].name));
 }
 
 /* Whether parts by name are read in one go each. */
 static bool parts_in_turn(const struct profile *a, const struct passes *p, const uint32_t *named)
 {
+	AUTO_FREE uint32_t *last = job_numbers(a->readers);
 	size_t switches = 0;
-	uint32_t *last = job_numbers(a->readers);
 
 	for (size_t i = 0; i < a->visits; i++) {
 		const struct visit *v = &a->visit[p->order[i]];
@@ -79,28 +86,23 @@ static bool parts_in_turn(const struct profile *a, const struct passes *p, const
 		switches += last[v->reader] != JOB_NONE && last[v->reader] != named[v->sample];
 		last[v->reader] = named[v->sample];
 	}
-	free(last);
 	return switches > 0 && (double)switches < FEW_SWITCHES * (double)a->visits;
 }
 
 /* `revisits`: a second visit ends a pass. */
 static void find_passes(const struct profile *a, struct passes *p, bool revisits)
 {
-	uint32_t *stamp = xcalloc(a->samples + 1, sizeof(*stamp)),
-		 *named = xcalloc(a->samples + 1, sizeof(*named));
+	AUTO_FREE uint32_t *stamp = job_numbers(a->samples), *named = job_numbers(a->samples),
+			   *now = NULL, *part = NULL;
 	uint32_t rounds = 1, rank = JOB_NONE;
-	uint32_t *now, *part;
 	bool in_turn;
 
 	for (size_t t = 0; t < a->trainers; t++)
-		if (a->trainer[t].rounds > rounds)
-			rounds = a->trainer[t].rounds;
-	now = xcalloc(rounds, sizeof(*now));
-	part = xcalloc(rounds, sizeof(*part));
-	for (size_t i = 0; i < a->samples; i++) {
-		stamp[i] = JOB_NONE;
+		RAISE(rounds, a->trainer[t].rounds);
+	now = job_numbers(rounds);
+	part = job_numbers(rounds);
+	for (size_t i = 0; i < a->samples; i++)
 		named[i] = named_part(a, (uint32_t)i);
-	}
 	in_turn = parts_in_turn(a, p, named);
 	p->n = 0;
 	for (size_t i = 0; i < a->visits; i++) {
@@ -109,106 +111,82 @@ static void find_passes(const struct profile *a, struct passes *p, bool revisits
 
 		if (r->rank != rank) {
 			rank = r->rank;
-			for (size_t k = 0; k < rounds; k++)
-				now[k] = JOB_NONE;
+			memset(now, 0xff, rounds * sizeof(*now)); /* JOB_NONE */
 		}
 		if (now[r->round] == JOB_NONE || (revisits && stamp[v->sample] == now[r->round]) ||
 		    (in_turn && part[r->round] != named[v->sample]))
-			now[r->round] = new_pass(p, rank, r->round, v->begin_ns);
+			now[r->round] = new_pass(p, rank, r->round);
 		part[r->round] = named[v->sample];
 		stamp[v->sample] = now[r->round];
-		p->of[p->order[i]] = now[r->round];
-		p->v[now[r->round]].visits++;
+		take_visit(p, p->order[i], now[r->round]);
 	}
-	free(part);
-	free(now);
-	free(named);
-	free(stamp);
+}
+
+/* How often samples were read, rounded; `share`: of them, at least, so often exactly. 0: fewer. */
+static uint32_t read_evenly(const struct profile *a, const uint32_t *times, double share)
+{
+	uint64_t epochs = (a->visits + a->samples / 2) / a->samples;
+	size_t same = 0;
+
+	for (size_t i = 0; i < a->samples; i++)
+		same += times[i] == epochs;
+	return (double)same >= share * (double)a->samples ? (uint32_t)epochs : 0;
 }
 
 /* Ranks without generations of workers that draw other samples in each epoch: a rank's pass ends
  * where it has read its share. Only where all samples are read as often, and the ranks as many. */
-static bool passes_of_shares(const struct profile *a, struct passes *p)
+static bool passes_of_shares(const struct profile *a, const uint32_t *times, struct passes *p)
 {
-	uint32_t *times = xcalloc(a->samples + 1, sizeof(*times)), epochs;
-	size_t same = 0, *of_rank = xcalloc(a->trainers + 1, sizeof(*of_rank)),
-	       *done = xcalloc(a->trainers + 1, sizeof(*done));
-	bool fit = a->trainers > 1 && a->trainings == 0 && a->samples > 0;
+	AUTO_FREE size_t *of_rank = xcalloc(a->trainers + 1, sizeof(*of_rank)),
+			 *done = xcalloc(a->trainers + 1, sizeof(*done));
+	uint32_t epochs = read_evenly(a, times, 0.9);
 
+	if (a->trainers < 2 || a->trainings > 0 || epochs == 0)
+		return false;
+	for (size_t i = 0; i < a->visits; i++)
+		of_rank[visit_rank(a, &a->visit[i])]++;
 	for (size_t t = 0; t < a->trainers; t++)
-		fit &= a->trainer[t].rounds <= 1;
+		if (a->trainer[t].rounds > 1 || of_rank[t] != of_rank[0] ||
+		    of_rank[t] % epochs != 0 || of_rank[t] / epochs >= a->samples)
+			return false;
+	p->n = 0;
+	for (uint32_t t = 0; t < a->trainers; t++)
+		for (uint32_t k = 0; k < epochs; k++)
+			new_pass(p, t, 0);
 	for (size_t i = 0; i < a->visits; i++) {
-		times[a->visit[i].sample]++;
-		of_rank[a->reader[a->visit[i].reader].rank]++;
-	}
-	epochs = (uint32_t)(((double)a->visits + 0.5 * (double)a->samples) / (double)a->samples);
-	for (size_t i = 0; i < a->samples; i++)
-		same += times[i] == epochs;
-	fit &= epochs > 0 && (double)same >= 0.9 * (double)a->samples;
-	for (size_t t = 0; t < a->trainers; t++)
-		fit &= of_rank[t] == of_rank[0] && of_rank[t] % (epochs ? epochs : 1) == 0 &&
-		       of_rank[t] / (epochs ? epochs : 1) < a->samples;
-	if (fit) {
-		p->n = 0;
-		for (uint32_t t = 0; t < a->trainers; t++)
-			for (uint32_t k = 0; k < epochs; k++)
-				new_pass(p, t, 0, JOB_UNKNOWN);
-		for (size_t i = 0; i < a->visits; i++) {
-			const struct visit *v = &a->visit[i];
-			uint32_t t = a->reader[v->reader].rank;
-			uint32_t pass = t * epochs + (uint32_t)(done[t]++ / (of_rank[t] / epochs));
+		uint32_t t = visit_rank(a, &a->visit[i]);
 
-			if (p->v[pass].visits++ == 0)
-				p->v[pass].begin_ns = v->begin_ns;
-			p->of[i] = pass;
-		}
+		take_visit(p, i, t * epochs + (uint32_t)(done[t]++ / (of_rank[t] / epochs)));
 	}
-	free(done);
-	free(of_rank);
-	free(times);
-	return fit;
+	return true;
 }
 
 /* Readers with samples of their own each, which are not all at the same pass: where all samples
  * were read as often, the k-th visit of a sample is of the k-th pass. */
-static bool passes_of_readers(const struct profile *a, struct passes *p)
+static bool passes_of_readers(const struct profile *a, const uint32_t *times, struct passes *p)
 {
-	uint32_t *times = xcalloc(a->samples + 1, sizeof(*times)), *of, epochs;
-	size_t same = 0;
-	size_t readers = 0;
-	bool fit = a->trainers == 1 && a->trainer[0].rounds <= 1 && a->samples > 1;
+	AUTO_FREE uint32_t *pass = xcalloc(a->samples + 1, sizeof(*pass));
+	uint32_t epochs = read_evenly(a, times, 1);
+	size_t threads = 0;
 
 	for (size_t i = 0; i < a->readers; i++)
-		readers += a->reader[i].worker && a->reader[i].thread != JOB_NONE;
-	fit &= readers > 1;
-	epochs = a->samples ? (uint32_t)((a->visits + a->samples / 2) / a->samples) : 0;
-	of = xcalloc(a->visits + 1, sizeof(*of));
+		threads += a->reader[i].worker && a->reader[i].thread != JOB_NONE;
+	if (a->trainers != 1 || a->trainer[0].rounds > 1 || a->samples < 2 || threads < 2 ||
+	    epochs == 0 || epochs >= p->n)
+		return false;
+	p->n = 0;
+	for (uint32_t k = 0; k < epochs; k++)
+		new_pass(p, 0, 0);
 	for (size_t i = 0; i < a->visits; i++)
-		of[i] = times[a->visit[i].sample]++;
-	for (size_t i = 0; i < a->samples; i++)
-		same += times[i] == epochs;
-	fit &= epochs > 0 && epochs < p->n && same == a->samples;
-	if (fit) {
-		p->n = 0;
-		for (uint32_t k = 0; k < epochs; k++)
-			new_pass(p, 0, 0, JOB_UNKNOWN);
-		for (size_t i = 0; i < a->visits; i++) {
-			if (p->v[of[i]].visits++ == 0)
-				p->v[of[i]].begin_ns = a->visit[i].begin_ns;
-			p->of[i] = of[i];
-		}
-	}
-	free(of);
-	free(times);
-	return fit;
+		take_visit(p, i, pass[a->visit[i].sample]++);
+	return true;
 }
 
 /* Drawn with replacement, samples come again long before all were read, and how often varies as
  * much as a Poisson variable. */
-static bool with_replacement(const struct profile *a, const struct passes *p)
+static bool with_replacement(const struct profile *a, const uint32_t *times, const struct passes *p)
 {
-	double mean = 0, variance = 0;
-	uint32_t *times;
+	double mean = (double)a->visits / (double)a->samples, variance = 0;
 	size_t long_ones = 0;
 
 	if (p->n < 3 || a->samples < 8)
@@ -217,15 +195,9 @@ static bool with_replacement(const struct profile *a, const struct passes *p)
 		long_ones += 2 * p->v[i].visits * a->trainers >= a->samples;
 	if (2 * long_ones >= p->n)
 		return false;
-	times = xcalloc(a->samples, sizeof(*times));
-	for (size_t i = 0; i < a->visits; i++)
-		times[a->visit[i].sample]++;
-	mean = (double)a->visits / (double)a->samples;
 	for (size_t i = 0; i < a->samples; i++)
 		variance += (times[i] - mean) * (times[i] - mean);
-	variance /= (double)a->samples;
-	free(times);
-	return variance > 0.3 * mean;
+	return variance / (double)a->samples > 0.3 * mean;
 }
 
 /* ---- parts of the dataset ---- */
@@ -233,27 +205,25 @@ static bool with_replacement(const struct profile *a, const struct passes *p)
 /* Which pass of its rank each is; how many a rank has at most. */
 static uint32_t number_turns(const struct profile *a, struct passes *p)
 {
-	uint32_t *turn = xcalloc(a->trainers + 1, sizeof(*turn)), most = 0;
+	AUTO_FREE uint32_t *turn = xcalloc(a->trainers + 1, sizeof(*turn));
+	uint32_t most = 0;
 
 	for (size_t i = 0; i < p->n; i++) {
 		p->v[i].turn = turn[p->v[i].rank]++;
-		if (p->v[i].turn + 1 > most)
-			most = p->v[i].turn + 1;
+		RAISE(most, p->v[i].turn + 1);
 	}
-	free(turn);
 	return most;
 }
 
-/* Passes that share samples are of one part; the number of parts. */
+/* Passes that share samples are of one part; the number of parts. `part_of`: of each sample,
+ * JOB_NONE before. */
 static uint32_t find_parts(const struct profile *a, struct passes *p, uint32_t *part_of)
 {
 	uint32_t parts = 0, turns = number_turns(a, p);
-	size_t *begin = xcalloc((size_t)turns + 2, sizeof(*begin));
-	uint32_t *visit = xcalloc(a->visits + 1, sizeof(*visit)),
-		 *part = xcalloc((size_t)turns + 1, sizeof(*part));
+	AUTO_FREE size_t *begin = xcalloc((size_t)turns + 2, sizeof(*begin));
+	AUTO_FREE uint32_t *visit = xcalloc(a->visits + 1, sizeof(*visit)),
+			   *part = xcalloc((size_t)turns + 1, sizeof(*part));
 
-	for (size_t i = 0; i < a->samples; i++)
-		part_of[i] = JOB_NONE;
 	for (size_t i = 0; i < a->visits; i++)
 		begin[p->v[p->of[i]].turn + 1]++;
 	for (size_t i = 0; i < turns; i++)
@@ -283,16 +253,11 @@ static uint32_t find_parts(const struct profile *a, struct passes *p, uint32_t *
 	}
 	if (parts == 0) { /* no clear parts */
 		parts = 1;
-		for (size_t i = 0; i < turns; i++)
-			part[i] = 0;
-		for (size_t i = 0; i < a->samples; i++)
-			part_of[i] = 0;
+		memset(part, 0, turns * sizeof(*part));
+		memset(part_of, 0, a->samples * sizeof(*part_of));
 	}
 	for (size_t i = 0; i < p->n; i++)
 		p->v[i].part = part[p->v[i].turn];
-	free(part);
-	free(visit);
-	free(begin);
 	return parts;
 }
 
@@ -302,13 +267,13 @@ static uint32_t find_parts(const struct profile *a, struct passes *p, uint32_t *
  * order; 0: none. Only of passes of one length. */
 static size_t closed_prefix(const struct profile *a, const struct passes *p)
 {
-	uint32_t *place = xcalloc(a->samples + 1, sizeof(*place));
 	size_t n = p->v[0].visits, m = 0, moved = 0, pairs = 0, back = 0;
-	uint32_t *seen = xcalloc(n + 1, sizeof(*seen)), *end = xcalloc(n + 2, sizeof(*end));
+	AUTO_FREE uint32_t *place = xcalloc(a->samples + 1, sizeof(*place)),
+			   *end = xcalloc(n + 1, sizeof(*end));
 	/* of each reader: the place of its last visit, and in which pass that was */
-	uint32_t *last = xcalloc(a->readers + 1, sizeof(*last)),
-		 *last_pass = xcalloc(a->readers + 1, sizeof(*last_pass));
-	size_t *at = xcalloc(p->n, sizeof(*at)), *high = xcalloc(p->n, sizeof(*high));
+	AUTO_FREE uint32_t *last = xcalloc(a->readers + 1, sizeof(*last)),
+			   *last_pass = xcalloc(a->readers + 1, sizeof(*last_pass));
+	AUTO_FREE size_t *at = xcalloc(p->n, sizeof(*at)), *high = xcalloc(p->n, sizeof(*high));
 
 	for (size_t i = 0; i < a->visits; i++) {
 		const struct visit *v = &a->visit[p->order[i]];
@@ -318,8 +283,7 @@ static size_t closed_prefix(const struct profile *a, const struct passes *p)
 			place[v->sample] = (uint32_t)at[0]++;
 			continue;
 		}
-		if (place[v->sample] > high[pass])
-			high[pass] = place[v->sample];
+		RAISE(high[pass], place[v->sample]);
 		moved += place[v->sample] != at[pass];
 		if (last_pass[v->reader] == pass) {
 			pairs++;
@@ -335,13 +299,6 @@ static size_t closed_prefix(const struct profile *a, const struct passes *p)
 	for (size_t i = 2; i + 2 <= n && m == 0; i++)
 		if (end[i] == p->n - 1)
 			m = i;
-	free(high);
-	free(at);
-	free(end);
-	free(seen);
-	free(place);
-	free(last);
-	free(last_pass);
 	/* several readers in one order come to some samples sooner in one pass than in another */
 	return moved > n / 4 && (double)back > SHUFFLED * (double)pairs ? m : 0;
 }
@@ -349,8 +306,8 @@ static size_t closed_prefix(const struct profile *a, const struct passes *p)
 static void split_passes(const struct profile *a, struct passes *p)
 {
 	struct passes whole = *p;
-	size_t *at, m;
-	uint32_t *second;
+	AUTO_FREE size_t *at = NULL;
+	size_t m;
 
 	if (p->n < 2 || a->trainers != 1 || a->trainer[0].rounds > 1)
 		return;
@@ -361,22 +318,15 @@ static void split_passes(const struct profile *a, struct passes *p)
 	if (m == 0)
 		return;
 	at = xcalloc(whole.n, sizeof(*at));
-	second = xcalloc(whole.n, sizeof(*second));
 	p->v = NULL;
 	p->n = p->room = 0;
-	for (size_t i = 0; i < whole.n; i++) {
-		new_pass(p, 0, whole.v[i].round, whole.v[i].begin_ns);
-		second[i] = new_pass(p, 0, whole.v[i].round, whole.v[i].begin_ns);
-	}
+	for (size_t i = 0; i < 2 * whole.n; i++)
+		new_pass(p, 0, whole.v[i / 2].round);
 	for (size_t i = 0; i < a->visits; i++) {
 		uint32_t v = p->order[i], pass = p->of[v];
 
-		p->of[v] = at[pass]++ < m ? second[pass] - 1 : second[pass];
-		if (p->v[p->of[v]].visits++ == 0)
-			p->v[p->of[v]].begin_ns = a->visit[v].begin_ns;
+		take_visit(p, v, 2 * pass + (at[pass]++ >= m));
 	}
-	free(second);
-	free(at);
 	free(whole.v);
 }
 
@@ -386,11 +336,8 @@ static void choose_evaluation(struct profile *a, struct passes *p, uint32_t *par
 			      uint32_t parts)
 {
 	size_t samples[PARTS_MAX] = {0}, named[PARTS_MAX] = {0}, visits[PARTS_MAX] = {0};
-	int64_t first[PARTS_MAX];
 	uint32_t training = 0;
 
-	for (size_t i = 0; i < PARTS_MAX; i++)
-		first[i] = INT64_MAX;
 	for (size_t i = 0; i < a->samples; i++) {
 		const char *folder = a->group[a->group_of[a->sample[i].file]].folder;
 		const char *name = a->job->file[a->sample[i].file].name;
@@ -398,14 +345,11 @@ static void choose_evaluation(struct profile *a, struct passes *p, uint32_t *par
 		if (part_of[i] >= parts)
 			continue;
 		samples[part_of[i]]++;
-		named[part_of[i]] += profile_is_evaluation_name(base_of(name)) ||
-				     profile_is_evaluation_name(base_of(folder));
+		named[part_of[i]] += profile_is_evaluation_name(path_basename(name)) ||
+				     profile_is_evaluation_name(path_basename(folder));
 	}
-	for (size_t i = 0; i < p->n; i++) {
+	for (size_t i = 0; i < p->n; i++)
 		visits[p->v[i].part] += p->v[i].visits;
-		if (p->v[i].begin_ns < first[p->v[i].part])
-			first[p->v[i].part] = p->v[i].begin_ns;
-	}
 	for (uint32_t k = 1; k < parts; k++) {
 		bool eval = 2 * named[k] > samples[k],
 		     other = 2 * named[training] > samples[training];
@@ -420,41 +364,30 @@ static void choose_evaluation(struct profile *a, struct passes *p, uint32_t *par
 
 static void number_passes(struct profile *a, struct passes *p)
 {
-	uint32_t *number = xcalloc(p->n + 1, sizeof(*number));
-	uint32_t *first = xcalloc(p->n + 1, sizeof(*first));
+	/* of each pass; and one of its visits */
+	AUTO_FREE uint32_t *number = xcalloc(p->n + 1, sizeof(*number)),
+			   *one = xcalloc(p->n + 1, sizeof(*one));
 
 	for (size_t i = 0; i < a->visits; i++)
-		first[p->of[p->order[i]]] = p->order[i];
+		one[p->of[p->order[i]]] = p->order[i];
 	for (size_t i = 0; i < p->n; i++) {
 		struct trainer *t = &a->trainer[p->v[i].rank];
-		bool evaluation = a->sample[a->visit[first[i]].sample].evaluation;
 
-		number[i] = evaluation ? t->evaluations++ : t->epochs++;
+		number[i] = is_eval(a, &a->visit[one[i]]) ? t->evaluations++ : t->epochs++;
 	}
 	for (size_t i = 0; i < a->visits; i++)
 		a->visit[i].epoch = number[p->of[i]];
-	free(first);
-	free(number);
 }
 
 /* ---- values ---- */
 
-static int by_file_and_offset(const void *x, const void *y)
-{
-	const struct job_sample *a = x, *b = y;
-
-	return ORDER(a->file, b->file) ?: ORDER(a->offset, b->offset);
-}
-
 /* Whether the places that were read of files are no division of them: windows at any offset. */
 static bool drawn_at_random(const struct profile *a)
 {
-	struct job_sample *s = xcalloc(a->samples + 1, sizeof(*s));
+	const struct job_sample *s = a->sample;
 	size_t overlap = 0;
 	double read = 0, whole = 0;
 
-	memcpy(s, a->sample, a->samples * sizeof(*s));
-	qsort(s, a->samples, sizeof(*s), by_file_and_offset);
 	for (size_t i = 0; i < a->samples; i++) {
 		read += (double)s[i].bytes;
 		if (i == 0 || s[i].file != s[i - 1].file)
@@ -462,31 +395,25 @@ static bool drawn_at_random(const struct profile *a)
 		else
 			overlap += s[i].offset < s[i - 1].offset + s[i - 1].bytes;
 	}
-	free(s);
 	return overlap > a->samples / 20 || (whole > 0 && read < 0.5 * whole);
 }
 
-static void say_epochs(struct profile *a, const struct passes *p)
+/* `times`: how often each sample was read. */
+static void say_epochs(struct profile *a, const struct passes *p, const uint32_t *times)
 {
 	uint32_t epochs = 0, evaluations = 0;
 	uint64_t full = 0, training = 0, nearly = 0;
-	uint32_t *times = xcalloc(a->samples + 1, sizeof(*times));
 	size_t in_last = 0, in_first = 0;
 	struct profile_value *f;
 	bool shared = true, rounds = false;
 
 	for (size_t t = 0; t < a->trainers; t++) {
 		rounds |= a->trainer[t].rounds > 1;
-		if (a->trainer[t].epochs > epochs)
-			epochs = a->trainer[t].epochs;
-	}
-	for (size_t t = 0; t < a->trainers; t++) {
-		if (a->trainer[t].evaluations > evaluations)
-			evaluations = a->trainer[t].evaluations;
+		RAISE(epochs, a->trainer[t].epochs);
+		RAISE(evaluations, a->trainer[t].evaluations);
 	}
 	for (size_t i = 0; i < a->visits; i++) {
-		times[a->visit[i].sample]++;
-		if (a->sample[a->visit[i].sample].evaluation)
+		if (is_eval(a, &a->visit[i]))
 			continue;
 		in_first += a->visit[i].epoch == 0;
 		in_last += a->visit[i].epoch + 1 == epochs;
@@ -538,44 +465,38 @@ static void say_epochs(struct profile *a, const struct passes *p)
 		profile_inferred(a, PROFILE_EVAL_FILES, (double)files, (struct fact){0}, 0, 0);
 		profile_inferred(a, PROFILE_EVAL_SAMPLES, (double)samples, (struct fact){0}, 0, 0);
 	}
-	free(times);
 }
 
 /* Whether ranks read samples of their own in an epoch. */
 static void say_sharding(struct profile *a)
 {
-	uint32_t *by = xcalloc(a->samples + 1, sizeof(*by));
+	AUTO_FREE uint32_t *by = job_numbers(a->samples);
 	uint64_t shared = 0, visits = 0;
 
-	if (a->trainers > 1 && a->trainings == 0) {
-		for (size_t i = 0; i < a->samples; i++)
-			by[i] = JOB_NONE;
-		for (size_t i = 0; i < a->visits; i++) {
-			const struct visit *v = &a->visit[i];
-			uint32_t rank = a->reader[v->reader].rank;
+	if (a->trainers < 2 || a->trainings > 0)
+		return;
+	for (size_t i = 0; i < a->visits; i++) {
+		const struct visit *v = &a->visit[i];
+		uint32_t rank = visit_rank(a, v);
 
-			if (v->epoch != 0 || a->sample[v->sample].evaluation)
-				continue;
-			visits++;
-			if (by[v->sample] != JOB_NONE && by[v->sample] != rank)
-				shared++;
-			else
-				by[v->sample] = rank;
-		}
-		profile_inferred(a, PROFILE_SHARDING, 0, FACT(JOB_RANK_ALONE), visits - shared,
-				 visits)
-			->text = (double)shared < 0.1 * (double)visits
-					 ? "each rank reads samples of its own"
-					 : "each rank reads all samples";
+		if (v->epoch != 0 || is_eval(a, v))
+			continue;
+		visits++;
+		if (by[v->sample] == JOB_NONE)
+			by[v->sample] = rank;
+		shared += by[v->sample] != rank;
 	}
-	free(by);
+	profile_inferred(a, PROFILE_SHARDING, 0, FACT(JOB_RANK_ALONE), visits - shared, visits)
+		->text = (double)shared < 0.1 * (double)visits
+				 ? "each rank reads samples of its own"
+				 : "each rank reads all samples";
 }
 
 static void mark_groups(struct profile *a)
 {
-	size_t *training = xcalloc(a->groups + 1, sizeof(*training)),
-	       *evaluation = xcalloc(a->groups + 1, sizeof(*evaluation));
-	uint8_t *of_file;
+	AUTO_FREE size_t *training = xcalloc(a->groups + 1, sizeof(*training)),
+			 *evaluation = xcalloc(a->groups + 1, sizeof(*evaluation));
+	AUTO_FREE uint8_t *of_file = xcalloc(a->job->files + 1, sizeof(*of_file));
 	bool any = false;
 
 	for (size_t i = 0; i < a->samples; i++)
@@ -587,21 +508,19 @@ static void mark_groups(struct profile *a)
 		}
 	if (any)
 		profile_sort_groups(a);
-	of_file = xcalloc(a->job->files + 1, sizeof(*of_file));
 	for (size_t i = 0; i < a->samples; i++)
 		of_file[a->sample[i].file] |= a->sample[i].evaluation ? 2 : 1;
 	for (size_t i = 0; i < a->job->files; i++)
 		if (of_file[i] == 2)
 			a->role[i] = FILE_EVALUATION;
-	free(of_file);
-	free(evaluation);
-	free(training);
 }
 
 void profile_epochs(struct profile *a)
 {
 	struct passes p = {.of = xcalloc(a->visits + 1, sizeof(*p.of))};
-	uint32_t *part_of = xcalloc(a->samples + 1, sizeof(*part_of)), parts;
+	AUTO_FREE uint32_t *part_of = job_numbers(a->samples),
+			   *times = xcalloc(a->samples + 1, sizeof(*times));
+	uint32_t parts;
 
 	if (a->visits == 0 && a->trainers > 0 && a->trainer[0].rounds > 1) {
 		for (size_t t = 0; t < a->trainers; t++)
@@ -610,11 +529,13 @@ void profile_epochs(struct profile *a)
 				 FACT(JOB_GENERATIONS_UNSEEN), 0, 0);
 	}
 	if (a->visits > 0) {
+		for (size_t i = 0; i < a->visits; i++)
+			times[a->visit[i].sample]++;
 		order_by_rank(a, &p);
 		find_passes(a, &p, true);
-		if (passes_of_shares(a, &p) || passes_of_readers(a, &p))
+		if (passes_of_shares(a, times, &p) || passes_of_readers(a, times, &p))
 			;
-		else if (with_replacement(a, &p)) {
+		else if (with_replacement(a, times, &p)) {
 			a->replacement = true;
 			find_passes(a, &p, false);
 		} else {
@@ -623,21 +544,18 @@ void profile_epochs(struct profile *a)
 		parts = find_parts(a, &p, part_of);
 		choose_evaluation(a, &p, part_of, parts);
 		number_passes(a, &p);
-		say_epochs(a, &p);
+		say_epochs(a, &p, times);
 		say_sharding(a);
 		mark_groups(a);
 	}
-	free(part_of);
 	free(p.order);
 	free(p.v);
 	free(p.of);
 }
 
-/* ---- order ---- */
+/* ---- order: by name, shuffled, within a window, the same each epoch ---- */
 
-/* The order in which samples are read: by name, shuffled, within a window, the same each epoch.
- *
- * Each reader takes its samples in the order in which the job drew them, so what ascends is looked
+/* Each reader takes its samples in the order in which the job drew them, so what ascends is looked
  * at reader by reader; how far a sample is from its place by name, over a rank. */
 
 #define ASCENDING 0.97 /* of the neighbours: by name */
@@ -659,31 +577,6 @@ static int by_number(const void *x, const void *y)
 	return ORDER(a, b);
 }
 
-/* One pass of one rank: its samples in the order of their visits. */
-static void look_at_pass(const uint32_t *sample, size_t n, uint32_t *sorted, uint32_t *rank_of,
-			 struct order *o)
-{
-	double sum = 0;
-
-	if (n < 4)
-		return;
-	for (size_t i = 0; i < n; i++)
-		sorted[i] = sample[i];
-	qsort(sorted, n, sizeof(*sorted), by_number);
-	for (size_t i = 0; i < n; i++)
-		rank_of[sorted[i]] = (uint32_t)i;
-	for (size_t i = 0; i < n; i++) {
-		double d = (double)rank_of[sample[i]] - (double)i;
-
-		sum += d * d;
-		if (rank_of[sample[i]] > i && rank_of[sample[i]] - i > o->displacement)
-			o->displacement = rank_of[sample[i]] - i;
-	}
-	/* Spearman */
-	o->correlation += (double)n * (1 - 6 * sum / ((double)n * ((double)n * (double)n - 1)));
-	o->weight += (double)n;
-}
-
 /* Readers of two epochs are compared by their number in their generation. */
 struct drawn {
 	uint32_t rank, epoch, number, at, sample;
@@ -697,18 +590,52 @@ static int by_draw(const void *x, const void *y)
 	       ORDER(a->number, b->number) ?: ORDER(a->at, b->at);
 }
 
+static bool same_pass(const struct drawn *a, const struct drawn *b)
+{
+	return a->rank == b->rank && a->epoch == b->epoch;
+}
+
+static bool same_reader(const struct drawn *a, const struct drawn *b)
+{
+	return same_pass(a, b) && a->number == b->number;
+}
+
+/* One pass of one rank, in the order of visits. `sorted`, `place`: room for each sample. */
+static void look_at_pass(const struct drawn *d, size_t n, uint32_t *sorted, uint32_t *place,
+			 struct order *o)
+{
+	double sum = 0, all = (double)n;
+
+	if (n < 4)
+		return;
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = d[i].sample;
+	qsort(sorted, n, sizeof(*sorted), by_number);
+	for (size_t i = 0; i < n; i++)
+		place[sorted[i]] = (uint32_t)i;
+	for (size_t i = 0; i < n; i++) {
+		double off = (double)place[d[i].sample] - (double)i;
+
+		sum += off * off;
+		if (off > 0)
+			RAISE(o->displacement, (uint64_t)off);
+	}
+	/* Spearman */
+	o->correlation += all * (1 - 6 * sum / (all * (all * all - 1)));
+	o->weight += all;
+}
+
 static void look_at_readers(struct order *o, const struct drawn *d, size_t n)
 {
 	size_t before = 0; /* where the same rank's previous epoch begins */
 
 	for (size_t i = 1; i < n; i++)
-		if (d[i].rank == d[i - 1].rank && d[i].epoch == d[i - 1].epoch &&
-		    d[i].number == d[i - 1].number) {
+		if (same_reader(&d[i], &d[i - 1])) {
 			o->pairs++;
 			o->ascending += d[i].sample > d[i - 1].sample;
 		}
 	for (size_t i = 0, begin = 0; i < n; i++) {
-		if (i > 0 && (d[i].rank != d[i - 1].rank || d[i].epoch != d[i - 1].epoch)) {
+		if (i > 0 && !same_pass(&d[i], &d[i - 1])) {
 			before = d[i].rank == d[i - 1].rank ? begin : i;
 			begin = i;
 		}
@@ -736,20 +663,17 @@ static int by_counting(const void *x, const void *y, void *of)
 /* f2 before f10, which is not the order of the bytes of names. */
 static void look_at_numbers(struct profile *a, const struct drawn *d, size_t n, struct order *o)
 {
-	uint32_t *sorted = xcalloc(a->samples + 1, sizeof(*sorted)),
-		 *rank_of = xcalloc(a->samples + 1, sizeof(*rank_of));
+	AUTO_FREE uint32_t *sorted = xcalloc(a->samples + 1, sizeof(*sorted)),
+			   *place = xcalloc(a->samples + 1, sizeof(*place));
 
 	for (size_t i = 0; i < a->samples; i++)
 		sorted[i] = (uint32_t)i;
 	qsort_r(sorted, a->samples, sizeof(*sorted), by_counting, a);
 	for (size_t i = 0; i < a->samples; i++)
-		rank_of[sorted[i]] = (uint32_t)i;
+		place[sorted[i]] = (uint32_t)i;
 	for (size_t i = 1; i < n; i++)
-		if (d[i].rank == d[i - 1].rank && d[i].epoch == d[i - 1].epoch &&
-		    d[i].number == d[i - 1].number)
-			o->counting += rank_of[d[i].sample] > rank_of[d[i - 1].sample];
-	free(rank_of);
-	free(sorted);
+		if (same_reader(&d[i], &d[i - 1]))
+			o->counting += place[d[i].sample] > place[d[i - 1].sample];
 }
 
 static bool ascends(const struct order *o, uint64_t pairs)
@@ -761,74 +685,58 @@ static bool ascends(const struct order *o, uint64_t pairs)
 static void set_order(struct profile *a, enum job_order order, struct fact rule, uint64_t agree,
 		      uint64_t of)
 {
-	static const char *const words[] = {
-		[JOB_ORDER_NAMES] = "in order of the names",
-		[JOB_ORDER_NUMBERS] = "in order of the numbers in the names",
-		[JOB_ORDER_NEARLY_SAME] = "nearly in order of the names, the same in each epoch",
-		[JOB_ORDER_RANDOM_SAME] = "random, the same in each epoch",
-		[JOB_ORDER_REPLACEMENT] = "random with replacement",
-		[JOB_ORDER_WINDOW] = "random within a window",
-		[JOB_ORDER_RANDOM] = "random",
-		[JOB_ORDER_RANDOM_ANEW] = "random, anew in each epoch",
+	static const struct {
+		const char *samples, *files;
+	} words[] = {
+		[JOB_ORDER_NAMES] = {"in order of the names", "files in order of their names"},
+		[JOB_ORDER_NUMBERS] = {"in order of the numbers in the names",
+				       "files in order of the numbers in their names"},
+		[JOB_ORDER_NEARLY_SAME] = {"nearly in order of the names, the same in each epoch"},
+		[JOB_ORDER_RANDOM_SAME] = {"random, the same in each epoch"},
+		[JOB_ORDER_REPLACEMENT] = {"random with replacement"},
+		[JOB_ORDER_WINDOW] = {"random within a window"},
+		[JOB_ORDER_RANDOM] = {"random", "files in random order"},
+		[JOB_ORDER_RANDOM_ANEW] = {"random, anew in each epoch"},
 	};
-	static const char *const of_files[] = {
-		[JOB_ORDER_NAMES] = "files in order of their names",
-		[JOB_ORDER_NUMBERS] = "files in order of the numbers in their names",
-		[JOB_ORDER_RANDOM] = "files in random order",
-	};
-	struct profile_value *v = profile_inferred(a, PROFILE_ORDER, 0, rule, agree, of);
-	bool files = a->stream && (size_t)order < sizeof(of_files) / sizeof(of_files[0]) &&
-		     of_files[order];
 
 	a->order = order;
-	v->text = files ? of_files[order] : words[order];
+	profile_inferred(a, PROFILE_ORDER, 0, rule, agree, of)->text =
+		a->stream && words[order].files ? words[order].files : words[order].samples;
 }
 
 static void say_order(struct profile *a, const struct order *o)
 {
 	double ascending = (double)o->ascending / (double)o->pairs;
 	double correlation = o->weight > 0 ? o->correlation / o->weight : 0;
-	struct fact rule;
+	struct fact rule = o->repeatable ? FACT(JOB_NEIGHBOURS_DIFFER, 100 * ascending, correlation)
+					 : FACT(JOB_NEIGHBOURS, 100 * ascending, correlation);
 
 	if (o->pairs < 8) {
 		profile_unknown(a, PROFILE_ORDER, FACT(JOB_FEW_NEIGHBOURS));
-		return;
-	}
-	if (ascends(o, o->ascending)) {
+	} else if (ascends(o, o->ascending)) {
 		set_order(a, JOB_ORDER_NAMES, FACT(JOB_ASCEND_BY_NAME), o->ascending, o->pairs);
-		return;
-	}
-	if (ascends(o, o->counting)) {
+	} else if (ascends(o, o->counting)) {
 		set_order(a, JOB_ORDER_NUMBERS, FACT(JOB_ASCEND_BY_NUMBER), o->counting, o->pairs);
-		return;
-	}
-	if (a->replacement) {
+	} else if (a->replacement) {
 		set_order(a, JOB_ORDER_REPLACEMENT, FACT(JOB_POISSON), 0, 0);
-		return;
-	}
-	if (o->repeatable > 0 && (double)o->repeated > 0.95 * (double)o->repeatable) {
+	} else if (o->repeatable > 0 && (double)o->repeated > 0.95 * (double)o->repeatable) {
 		set_order(a, correlation > WINDOWED ? JOB_ORDER_NEARLY_SAME : JOB_ORDER_RANDOM_SAME,
 			  FACT(JOB_SAME_PLACES), o->repeated, o->repeatable);
-		return;
-	}
-	rule = o->repeatable ? FACT(JOB_NEIGHBOURS_DIFFER, 100 * ascending, correlation)
-			     : FACT(JOB_NEIGHBOURS, 100 * ascending, correlation);
-	if (correlation < WINDOWED || a->stream) {
+	} else if (correlation < WINDOWED || a->stream) {
 		set_order(a, o->repeatable && !a->stream ? JOB_ORDER_RANDOM_ANEW : JOB_ORDER_RANDOM,
 			  rule, 0, 0);
-		return;
+	} else {
+		set_order(a, JOB_ORDER_WINDOW, rule, 0, 0);
+		profile_inferred(a, PROFILE_SHUFFLE_WINDOW, (double)o->displacement + 1,
+				 FACT(JOB_BEFORE_ITS_PLACE), 0, 0);
 	}
-	set_order(a, JOB_ORDER_WINDOW, rule, 0, 0);
-	profile_inferred(a, PROFILE_SHUFFLE_WINDOW, (double)o->displacement + 1,
-			 FACT(JOB_BEFORE_ITS_PLACE), 0, 0);
 }
 
 void profile_order(struct profile *a)
 {
-	struct drawn *d = xcalloc(a->visits + 1, sizeof(*d));
-	uint32_t *pass = xcalloc(a->visits + 1, sizeof(*pass)),
-		 *sorted = xcalloc(a->visits + 1, sizeof(*sorted)),
-		 *rank_of = xcalloc(a->samples + 1, sizeof(*rank_of));
+	AUTO_FREE struct drawn *d = xcalloc(a->visits + 1, sizeof(*d));
+	AUTO_FREE uint32_t *sorted = xcalloc(a->visits + 1, sizeof(*sorted)),
+			   *place = xcalloc(a->samples + 1, sizeof(*place));
 	struct order o = {0};
 	size_t n = 0;
 
@@ -836,30 +744,23 @@ void profile_order(struct profile *a)
 		const struct visit *v = &a->visit[i];
 		const struct job_reader *r = &a->reader[v->reader];
 
-		if (!a->sample[v->sample].evaluation)
+		if (!is_eval(a, v))
 			d[n++] = (struct drawn){r->rank, v->epoch, 0, (uint32_t)i, v->sample};
 	}
 	/* passes of ranks, in the order of visits */
 	qsort(d, n, sizeof(*d), by_draw);
-	for (size_t i = 0, begin = 0; i <= n; i++) {
-		if (i == n || d[i].rank != d[begin].rank || d[i].epoch != d[begin].epoch) {
-			look_at_pass(pass, i - begin, sorted, rank_of, &o);
-			begin = i;
-		}
-		if (i < n)
-			pass[i - begin] = d[i].sample;
+	for (size_t i = 0, end; i < n; i = end) {
+		for (end = i + 1; end < n && same_pass(&d[end], &d[i]); end++)
+			;
+		look_at_pass(d + i, end - i, sorted, place, &o);
 	}
 	for (size_t i = 0; i < n; i++)
 		d[i].number = a->reader[a->visit[d[i].at].reader].number;
 	qsort(d, n, sizeof(*d), by_draw);
-	if (n > 0) {
-		look_at_readers(&o, d, n);
-		if (!ascends(&o, o.ascending))
-			look_at_numbers(a, d, n, &o);
-		say_order(a, &o);
-	}
-	free(rank_of);
-	free(sorted);
-	free(pass);
-	free(d);
+	if (n == 0)
+		return;
+	look_at_readers(&o, d, n);
+	if (!ascends(&o, o.ascending))
+		look_at_numbers(a, d, n, &o);
+	say_order(a, &o);
 }

@@ -12,12 +12,13 @@
 #define A_LITTLE 0.1
 #define HOT 3.0 /* times faster than the first epoch */
 
-/* Median of the times in which a reader is neither reading a sample nor waiting for a batch. */
+/* The middle one of the times in which a reader is neither reading a sample nor waiting for a
+ * batch. */
 static double say_decode(struct profile *a)
 {
-	double *gap = xcalloc(a->visits + 1, sizeof(*gap)), decode = 0;
-	uint32_t *last = job_numbers(a->readers);
-	size_t n = 0;
+	struct values gap = {0};
+	AUTO_FREE uint32_t *last = job_numbers(a->readers);
+	double decode = 0;
 
 	for (size_t i = 0; i < a->visits; i++) {
 		const struct visit *v = &a->visit[i];
@@ -27,57 +28,52 @@ static double say_decode(struct profile *a)
 
 			if (before->batch == v->batch && v->batch != JOB_NONE &&
 			    before->epoch == v->epoch && v->begin_ns > before->end_ns)
-				gap[n++] = (double)(v->begin_ns - before->end_ns) / 1e9;
+				values_add(&gap, (double)(v->begin_ns - before->end_ns) / 1e9);
 		}
 		last[v->reader] = (uint32_t)i;
 	}
-	if (n > 2) {
-		qsort(gap, n, sizeof(*gap), values_compare);
-		decode = gap[n / 2];
+	if (gap.n > 2) {
+		decode = values_middle(&gap);
 		profile_inferred(a, PROFILE_DECODE, decode, FACT(JOB_BETWEEN_SAMPLES), 0, 0);
 	}
-	free(last);
-	free(gap);
+	free(gap.v);
 	return decode;
 }
 
 static void say_cache(struct profile *a)
 {
-	double s[2] = {0}, bytes[2] = {0}, rate[2];
+	double s[2] = {0}, bytes[2] = {0}, rate[2]; /* of the first epoch, of later ones */
+	static const char cached[] =
+		"the data was in the page cache: the job tells nothing of the storage";
 	char text[2][64];
 	struct profile_value *f;
 
 	for (size_t i = 0; i < a->visits; i++) {
 		const struct visit *v = &a->visit[i];
 
-		if (a->sample[v->sample].evaluation)
+		if (is_eval(a, v))
 			continue;
 		s[v->epoch > 0] += (double)v->read_ns / 1e9;
 		bytes[v->epoch > 0] += (double)v->bytes;
 	}
 	if (s[0] <= 0 || bytes[0] <= 0)
 		return;
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++) {
 		rate[i] = s[i] > 0 ? bytes[i] / s[i] : 0;
+		str_bytes(rate[i], text[i], sizeof(text[i]));
+	}
 	f = profile_inferred(a, PROFILE_CACHE, 0, FACT(JOB_RATES_IN_READS), 0, 0);
 	if (rate[1] > 0)
-		f->text = profile_text(
-			a, "%s: %s/s in read calls in the first epoch, %s/s later",
-			rate[1] > HOT * rate[0] ? "later epochs are read from the page cache"
-			: rate[0] > CACHED_BYTES_S
-				? "the data was in the page cache: the job tells nothing of the "
-				  "storage"
-				: "no sign of it",
-			str_bytes(rate[0], text[0], sizeof(text[0])),
-			str_bytes(rate[1], text[1], sizeof(text[1])));
+		f->text = profile_text(a, "%s: %s/s in read calls in the first epoch, %s/s later",
+				       rate[1] > HOT * rate[0]
+					       ? "later epochs are read from the page cache"
+				       : rate[0] > CACHED_BYTES_S ? cached
+								  : "no sign of it",
+				       text[0], text[1]);
 	else
 		f->text = profile_text(
 			a, "%s: %s/s in read calls",
-			rate[0] > CACHED_BYTES_S
-				? "the data was in the page cache: the job tells nothing of the "
-				  "storage"
-				: "not known from one epoch",
-			str_bytes(rate[0], text[0], sizeof(text[0])));
+			rate[0] > CACHED_BYTES_S ? cached : "not known from one epoch", text[0]);
 }
 
 /* The share of the training's time in which the trainer waited for a batch, at least whether that

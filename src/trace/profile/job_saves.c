@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/compare.h"
 #include "base/saturate.h"
+#include "base/vector.h"
 #include "trace/profile/profile_parts.h"
 
 /* Between writes of a file whose opens the log does not show: of two checkpoints. */
@@ -21,7 +22,6 @@
 struct save {
 	uint32_t file, thread;
 	int64_t begin_ns, end_ns, bytes;
-	uint64_t writes;
 	bool synced, renamed;
 	uint32_t checkpoint;
 };
@@ -29,31 +29,18 @@ struct save {
 struct saves {
 	struct save *v;
 	size_t n, room;
-	uint64_t by_size[64];
-	int64_t write_size; /* the one by which most bytes went */
+	/* of writes of 2^i to 2^(i+1) - 1 bytes: */
+	double writes_of[64], bytes_of[64];
 };
-
-static struct save *begin_save(struct saves *s, const struct job_event *v)
-{
-	if (s->n == s->room) {
-		s->room = s->room ? 2 * s->room : 16;
-		s->v = xrealloc(s->v, s->room * sizeof(*s->v));
-	}
-	s->v[s->n] = (struct save){
-		.file = v->file, .thread = v->thread, .begin_ns = v->begin_ns, .end_ns = v->end_ns};
-	return &s->v[s->n++];
-}
 
 static void collect(const struct profile *a, struct saves *s)
 {
 	const struct job *job = a->job;
-	uint32_t *now = job_numbers(job->files);
-	bool *opened = xcalloc(job->files + 1, sizeof(*opened));
+	AUTO_FREE uint32_t *now = job_numbers(job->files);
+	AUTO_FREE bool *opened = xcalloc(job->files + 1, sizeof(*opened));
 	double step = profile_has(a, PROFILE_STEP) ? a->value[PROFILE_STEP].number : 0;
-	int64_t apart_ns = APART_NS;
+	int64_t apart_ns = (int64_t)fmax(APART_NS, step * 2e9);
 
-	if (step * 2e9 > APART_NS)
-		apart_ns = (int64_t)(step * 2e9);
 	for (size_t i = 0; i < job->events; i++) {
 		const struct job_event *v = &job->event[i];
 		struct save *x;
@@ -72,28 +59,28 @@ static void collect(const struct profile *a, struct saves *s)
 				       v->begin_ns - s->v[now[v->file]].end_ns > apart_ns));
 
 			if (now[v->file] == JOB_NONE || again) {
-				begin_save(s, v);
-				now[v->file] = (uint32_t)(s->n - 1);
+				now[v->file] = (uint32_t)s->n;
+				VECTOR_PUSH(s->v, s->n, s->room,
+					    {.file = v->file,
+					     .thread = v->thread,
+					     .begin_ns = v->begin_ns,
+					     .end_ns = v->end_ns});
 			}
 			x = &s->v[now[v->file]];
-			x->bytes = i64_sum(x->bytes, v->result > 0 ? v->result : 0);
-			x->writes++;
-			if (v->result > 0)
-				s->by_size[63 - (unsigned)__builtin_clzll(
-							(unsigned long long)v->result)] +=
-					(uint64_t)v->result;
+			x->bytes = i64_sum(x->bytes, v->result);
+			if (v->result > 0) {
+				s->writes_of[log2_of(v->result)]++;
+				s->bytes_of[log2_of(v->result)] += (double)v->result;
+			}
 		} else if (now[v->file] == JOB_NONE) {
 			continue;
 		}
 		x = &s->v[now[v->file]];
 		if (v->kind == JOB_WRITE || v->kind == JOB_SYNC || v->kind == JOB_CLOSE)
-			if (v->end_ns > x->end_ns)
-				x->end_ns = v->end_ns;
+			RAISE(x->end_ns, v->end_ns);
 		x->synced |= v->kind == JOB_SYNC;
 		x->renamed |= v->kind == JOB_RENAME;
 	}
-	free(opened);
-	free(now);
 }
 
 static int by_begin(const void *x, const void *y)
@@ -111,7 +98,6 @@ static bool in_another_folder(const char *name, const char *of)
 	return x && y && strcmp(x, y) == 0 && strcmp(name, of) != 0;
 }
 
-
 /* Numbers of checkpoints; how many. */
 static uint32_t cluster(const struct profile *a, struct saves *s)
 {
@@ -121,8 +107,7 @@ static uint32_t cluster(const struct profile *a, struct saves *s)
 			       ? step->number * 0.5
 			       : 1;
 	uint32_t n = 0, first = 0;
-	uint32_t *last = xcalloc(a->job->files + 1, sizeof(*last));
-	uint32_t *wrote = xcalloc(a->job->processes + 1, sizeof(*wrote)); /* in which, last */
+	AUTO_FREE uint32_t *last = xcalloc(a->job->files + 1, sizeof(*last));
 	int64_t end = INT64_MIN;
 
 	qsort(s->v, s->n, sizeof(*s->v), by_begin);
@@ -137,11 +122,8 @@ static uint32_t cluster(const struct profile *a, struct saves *s)
 		}
 		x->checkpoint = n - 1;
 		last[x->file] = n;
-		if (x->end_ns > end)
-			end = x->end_ns;
+		RAISE(end, x->end_ns);
 	}
-	free(wrote);
-	free(last);
 	return n;
 }
 
@@ -164,7 +146,7 @@ static double steps_before(const struct profile *a, int64_t ns)
 
 		if (v->begin_ns > ns)
 			break;
-		if (a->reader[v->reader].rank == 0 && !a->sample[v->sample].evaluation)
+		if (a->reader[v->reader].rank == 0 && !is_eval(a, v))
 			n += !last || last->batch != v->batch;
 	}
 	return n;
@@ -174,8 +156,8 @@ static double steps_before(const struct profile *a, int64_t ns)
 static bool between_epochs(const struct profile *a, int64_t ns, double *epochs)
 {
 	uint32_t begun = 0, ended = 0, all = a->trainers ? a->trainer[0].epochs : 0;
-	int64_t *first = xcalloc((size_t)all + 1, sizeof(*first)),
-		*last = xcalloc((size_t)all + 1, sizeof(*last));
+	AUTO_FREE int64_t *first = xcalloc((size_t)all + 1, sizeof(*first)),
+			  *last = xcalloc((size_t)all + 1, sizeof(*last));
 
 	for (size_t i = 0; i < all; i++) {
 		first[i] = INT64_MAX;
@@ -184,71 +166,59 @@ static bool between_epochs(const struct profile *a, int64_t ns, double *epochs)
 	for (size_t i = 0; i < a->visits; i++) {
 		const struct visit *v = &a->visit[i];
 
-		if (a->sample[v->sample].evaluation || v->epoch >= all)
+		if (is_eval(a, v) || v->epoch >= all)
 			continue;
-		if (v->begin_ns < first[v->epoch])
-			first[v->epoch] = v->begin_ns;
-		if (v->end_ns > last[v->epoch])
-			last[v->epoch] = v->end_ns;
+		LOWER(first[v->epoch], v->begin_ns);
+		RAISE(last[v->epoch], v->end_ns);
 	}
 	for (size_t i = 0; i < all; i++) {
 		begun += first[i] < ns;
 		ended += last[i] <= ns;
 	}
-	free(last);
-	free(first);
 	*epochs = ended;
 	return begun == ended;
 }
 
+/* Of one checkpoint at least. */
 static void say_cadence(struct profile *a, const int64_t *begin, uint32_t n)
 {
-	double *steps = xcalloc((size_t)n + 1, sizeof(*steps)),
-	       *seconds = xcalloc((size_t)n + 1, sizeof(*seconds));
+	struct values steps = {0}, seconds = {0};
 	uint64_t agree = 0, whole = 0;
-	double apart = 0;
+	double apart, last = 0, epochs = 1;
 
-	if (n > CADENCE_MAX)
-		n = CADENCE_MAX;
+	LOWER(n, CADENCE_MAX);
 	for (uint32_t i = 0; i < n; i++) {
-		double before = steps_before(a, begin[i]), epochs;
+		double before = steps_before(a, begin[i]), ended;
 
-		steps[i] = before - (i > 0 ? steps_before(a, begin[i - 1]) : 0);
-		if (before < 0)
-			steps[i] = -1;
+		values_add(&steps, before < 0 ? -1 : before - last);
+		last = before;
 		if (i > 0)
-			seconds[i - 1] = (double)(begin[i] - begin[i - 1]) / 1e9;
-		whole += between_epochs(a, begin[i], &epochs);
+			values_add(&seconds, (double)(begin[i] - begin[i - 1]) / 1e9);
+		whole += between_epochs(a, begin[i], &ended);
+		if (i == 0)
+			RAISE(epochs, ended);
 	}
-	if (n > 1) {
-		qsort(seconds, n - 1, sizeof(*seconds), values_compare);
-		profile_seen(a, PROFILE_CHECKPOINT_SECONDS, seconds[(n - 1) / 2])->text =
+	if (n > 1)
+		profile_seen(a, PROFILE_CHECKPOINT_SECONDS, values_middle(&seconds))->text =
 			n > 2 ? "median" : NULL;
-	}
-	if (n > 0 && steps[0] > 0) {
-		qsort(steps, n, sizeof(*steps), values_compare);
-		apart = steps[n / 2];
+	if (steps.v[0] > 0) {
+		apart = values_middle(&steps);
 		for (uint32_t i = 0; i < n; i++)
-			agree += steps[i] == apart;
+			agree += steps.v[i] == apart;
 		profile_inferred(a, PROFILE_CHECKPOINT_STEPS, apart,
 				 FACT(JOB_BATCHES_BETWEEN_SAVES), agree, n);
-	} else if (n > 0 && whole == n && profile_has(a, PROFILE_STEPS) && a->trainers > 0 &&
+	} else if (whole == n && profile_has(a, PROFILE_STEPS) && a->trainers > 0 &&
 		   a->trainer[0].epochs > 0) {
-		double epochs = 1;
-
-		(void)between_epochs(a, begin[0], &epochs);
-		if (epochs < 1)
-			epochs = 1;
 		profile_inferred(a, PROFILE_CHECKPOINT_STEPS,
 				 epochs * a->value[PROFILE_STEPS].number / a->trainer[0].epochs,
 				 FACT(JOB_SAVES_BETWEEN_EPOCHS), whole, n)
 			->text = epochs == 1 ? "after each epoch" : NULL;
-	} else if (n > 0) {
+	} else {
 		profile_unknown(a, PROFILE_CHECKPOINT_STEPS,
 				a->trains ? FACT(JOB_SAVE_STEP_NOT_SHOWN) : FACT(JOB_NO_TRAINING));
 	}
-	free(seconds);
-	free(steps);
+	free(seconds.v);
+	free(steps.v);
 }
 
 /* Whether the thread that takes batches wrote them. */
@@ -277,58 +247,36 @@ static void say_stops(struct profile *a, const struct saves *s)
 			 2 * own > s->n ? own : s->n - own, s->n);
 }
 
-static void say_saves(struct profile *a, struct saves *s, uint32_t n)
+static void say_saves(struct profile *a, const struct saves *s, uint32_t n)
 {
-	int64_t *begin = xcalloc((size_t)n + 1, sizeof(*begin));
-	double *bytes = xcalloc((size_t)n + 1, sizeof(*bytes)), sum = 0, squares = 0;
-	uint64_t synced = 0, renamed = 0;
+	AUTO_FREE int64_t *begin = xcalloc(n, sizeof(*begin));
+	AUTO_FREE double *bytes = xcalloc(n, sizeof(*bytes));
+	struct values size = {bytes, n, n};
+	bool synced = false, renamed = false;
 	unsigned best = 0;
 
 	for (size_t i = s->n; i-- > 0;) {
 		begin[s->v[i].checkpoint] = s->v[i].begin_ns;
 		bytes[s->v[i].checkpoint] += (double)s->v[i].bytes;
-		synced += s->v[i].synced;
-		renamed += s->v[i].renamed;
+		synced |= s->v[i].synced;
+		renamed |= s->v[i].renamed;
 	}
 	profile_seen(a, PROFILE_CHECKPOINTS, n);
-	for (uint32_t i = 0; i < n; i++)
-		sum += bytes[i];
-	for (uint32_t i = 0; i < n; i++)
-		squares += pow(bytes[i] - sum / n, 2);
-	profile_seen(a, PROFILE_CHECKPOINT_BYTES, sum / n)->stdev =
-		n > 1 ? sqrt(squares / (n - 1)) : -1;
+	profile_seen(a, PROFILE_CHECKPOINT_BYTES, values_mean(&size))->stdev = values_stdev(&size);
 	profile_seen(a, PROFILE_CHECKPOINT_FILES, (double)s->n / n);
 	for (unsigned i = 1; i < 64; i++)
-		if (s->by_size[i] > s->by_size[best])
+		if (s->bytes_of[i] > s->bytes_of[best])
 			best = i;
-	s->write_size = INT64_C(1) << best;
-	{
-		uint64_t writes = 0;
-		double moved = 0;
-
-		for (size_t i = 0; i < a->job->events; i++) {
-			const struct job_event *v = &a->job->event[i];
-
-			if (v->kind != JOB_WRITE || v->file == JOB_NONE || v->result <= 0 ||
-			    a->role[v->file] != FILE_CHECKPOINT || v->result < s->write_size ||
-			    v->result / 2 >= s->write_size)
-				continue;
-			writes++;
-			moved += (double)v->result;
-		}
-		profile_seen(a, PROFILE_CHECKPOINT_WRITE, writes ? moved / (double)writes : 0)
-			->text = "mean of those by which most bytes went";
-	}
+	profile_seen(a, PROFILE_CHECKPOINT_WRITE, s->bytes_of[best] / fmax(1, s->writes_of[best]))
+		->text = "mean of those by which most bytes went";
 	if (a->job->sees & JOB_SEES_METADATA) {
-		profile_seen(a, PROFILE_CHECKPOINT_SYNC, synced > 0);
-		profile_seen(a, PROFILE_CHECKPOINT_RENAME, renamed > 0);
+		profile_seen(a, PROFILE_CHECKPOINT_SYNC, synced);
+		profile_seen(a, PROFILE_CHECKPOINT_RENAME, renamed);
 	}
 	if (a->job->sees & JOB_SEES_TIMES) {
 		say_cadence(a, begin, n);
 		say_stops(a, s);
 	}
-	free(bytes);
-	free(begin);
 }
 
 #define GROWS_BINS 10
@@ -356,8 +304,7 @@ static bool grows(const struct growth *g, double training_ns)
 	int64_t most = 0;
 
 	for (int i = 0; i < GROWS_BINS; i++)
-		if (g->in_bin[i] > most)
-			most = g->in_bin[i];
+		RAISE(most, g->in_bin[i]);
 	return g->bytes > 0 && g->begins <= 1 && g->write < GROWS_WRITE &&
 	       (double)(g->last_ns - g->first_ns) >= GROWS_LONG * training_ns &&
 	       (double)most < GROWS_MOST * (double)g->bytes;
@@ -368,8 +315,8 @@ static bool grows(const struct growth *g, double training_ns)
 static void drop_grown_files(struct profile *a)
 {
 	const struct job *job = a->job;
-	struct growth *g = xcalloc(job->files + 1, sizeof(*g));
-	size_t *left = xcalloc(a->groups + 1, sizeof(*left));
+	AUTO_FREE struct growth *g = xcalloc(job->files + 1, sizeof(*g));
+	AUTO_FREE size_t *left = xcalloc(a->groups + 1, sizeof(*left));
 	double training_ns = (double)(a->visit[a->visits - 1].end_ns - a->visit[0].begin_ns);
 	bool any = false;
 
@@ -383,8 +330,7 @@ static void drop_grown_files(struct profile *a)
 		g[v->file].last_ns = v->begin_ns;
 		g[v->file].bytes = i64_sum(g[v->file].bytes, v->result);
 		g[v->file].begins += v->offset == 0;
-		if (v->result > g[v->file].write)
-			g[v->file].write = v->result;
+		RAISE(g[v->file].write, v->result);
 	}
 	for (size_t i = 0; i < job->events; i++) {
 		const struct job_event *v = &job->event[i];
@@ -410,8 +356,6 @@ static void drop_grown_files(struct profile *a)
 	for (size_t i = 0; any && i < a->groups; i++)
 		if (a->group[i].role == FILE_CHECKPOINT && left[i] == 0)
 			a->group[i].role = FILE_LOG;
-	free(left);
-	free(g);
 }
 
 /* Where nothing shows a training, a large file that is written may be anything; a checkpoint is one
@@ -433,16 +377,13 @@ static void drop_other_files(struct profile *a)
 void profile_saves(struct profile *a)
 {
 	struct saves s = {0};
-	uint32_t n;
 
 	if (!a->trains)
 		drop_other_files(a);
 	else if (a->visits > 0 && a->job->sees & JOB_SEES_TIMES)
 		drop_grown_files(a);
 	collect(a, &s);
-	if (s.n > 0) {
-		n = cluster(a, &s);
-		say_saves(a, &s, n);
-	}
+	if (s.n > 0)
+		say_saves(a, &s, cluster(a, &s));
 	free(s.v);
 }

@@ -9,6 +9,8 @@
 
 #include "base/alloc.h"
 #include "base/compare.h"
+#include "base/str.h"
+#include "base/vector.h"
 #include "trace/profile/profile_parts.h"
 #include "workload/backend.h"
 
@@ -128,9 +130,17 @@ bool profile_has(const struct profile *a, enum profile_key f)
 	return a->value[f].how != HOW_ABSENT && a->value[f].how != HOW_UNKNOWN;
 }
 
+const struct file_group *profile_main_group(const struct profile *a)
+{
+	for (size_t g = 0; g < a->groups; g++)
+		if (a->group[g].role == FILE_DATASET)
+			return &a->group[g];
+	return NULL;
+}
+
 void profile_keep_samples(struct profile *a, const bool *keep)
 {
-	uint32_t *now = job_numbers(a->samples);
+	AUTO_FREE uint32_t *now = job_numbers(a->samples);
 	size_t samples = 0, visits = 0;
 
 	for (size_t i = 0; i < a->samples; i++)
@@ -147,7 +157,6 @@ void profile_keep_samples(struct profile *a, const bool *keep)
 	}
 	a->samples = samples;
 	a->visits = visits;
-	free(now);
 }
 
 size_t *profile_rounds(const struct profile *a)
@@ -174,9 +183,7 @@ void profile_release(struct profile *a)
 	*a = (struct profile){0};
 }
 
-/* ---- the subjects ---- */
-
-/* The subjects of a profile, in the order in which each can use what those before it found. */
+/* ---- the subjects, in the order in which each can use what those before it found ---- */
 
 /* What a log that lacks a part cannot tell: how much there was. */
 static void admit_gaps(struct profile *a)
@@ -248,7 +255,7 @@ static void forget_visits(struct profile *a)
 	a->reader = NULL;
 	a->trainer = NULL;
 	a->samples = a->visits = a->readers = a->trainers = 0;
-	a->visit_room = a->reader_room = 0;
+	a->visit_room = 0;
 	a->container = a->stream = false;
 }
 
@@ -313,11 +320,9 @@ void profile_make(struct profile *a, const struct job *job)
 	admit_gaps(a);
 }
 
-/* ---- the framework ---- */
+/* ---- the framework, by what only it leaves in a log ---- */
 
-/* The framework of a job, by what only it leaves in a log: libraries that were opened, its shared
- * memory, the names of its threads, the command. */
-
+/* Lists end with NULL. */
 struct signs {
 	const char *name;
 	const char *libraries[5]; /* parts of names of files */
@@ -349,18 +354,18 @@ static const struct signs table[] = {
 
 enum { BY_LIBRARY = 1, BY_MEMORY = 2, BY_THREAD = 4, BY_COMMAND = 8 };
 
-static bool has_part(const char *text, const char *const *part, size_t n)
+static bool has_part(const char *text, const char *const *part)
 {
-	for (size_t i = 0; i < n && part[i]; i++)
-		if (strstr(text, part[i]))
+	for (; *part; part++)
+		if (strstr(text, *part))
 			return true;
 	return false;
 }
 
-static bool begins(const char *text, const char *const *part, size_t n)
+static bool begins(const char *text, const char *const *with)
 {
-	for (size_t i = 0; i < n && part[i]; i++)
-		if (strncmp(text, part[i], strlen(part[i])) == 0)
+	for (; *with; with++)
+		if (str_starts(text, *with))
 			return true;
 	return false;
 }
@@ -370,7 +375,7 @@ static bool is_memory(const struct job_file *f, const char *sign)
 {
 	const char *base = strrchr(f->name, '/');
 
-	return sign && base && f->kind == JOB_FILE_MEMORY && strncmp(base, sign, strlen(sign)) == 0;
+	return sign && base && f->kind == JOB_FILE_MEMORY && str_starts(base, sign);
 }
 
 static unsigned find(const struct job *job, const struct signs *s)
@@ -382,16 +387,16 @@ static unsigned find(const struct job *job, const struct signs *s)
 
 		/* programs look for libraries in many places where they are not */
 		if (f->kind == JOB_FILE_REGULAR && (f->counts.reads > 0 || f->counts.maps > 0) &&
-		    has_part(f->name, s->libraries, 5))
+		    has_part(f->name, s->libraries))
 			by |= BY_LIBRARY;
 		if (is_memory(f, s->memory))
 			by |= BY_MEMORY;
 	}
 	for (size_t i = 0; i < job->threads; i++)
-		if (job->thread[i].name && begins(job->thread[i].name, s->threads, 3))
+		if (job->thread[i].name && begins(job->thread[i].name, s->threads))
 			by |= BY_THREAD;
 	for (size_t i = 0; i < job->processes; i++)
-		if (has_part(job->process[i].command, s->commands, 4))
+		if (has_part(job->process[i].command, s->commands))
 			by |= BY_COMMAND;
 	return by;
 }
@@ -425,30 +430,35 @@ static void profile_framework(struct profile *a)
 
 /* ---- observations ---- */
 
-/* Observations of one value. */
-
 void values_add(struct values *s, double v)
 {
-	if (s->n == s->room) {
-		s->room = s->room ? 2 * s->room : 64;
-		s->v = xrealloc(s->v, s->room * sizeof(*s->v));
-	}
-	s->v[s->n++] = v;
+	VECTOR_PUSH(s->v, s->n, s->room, v);
 }
 
-int values_compare(const void *x, const void *y)
+static int by_value(const void *x, const void *y)
 {
 	double a = *(const double *)x, b = *(const double *)y;
 
 	return ORDER(a, b);
 }
 
+void values_sort(double *v, size_t n)
+{
+	if (n > 0)
+		qsort(v, n, sizeof(*v), by_value);
+}
+
+double values_middle(struct values *s)
+{
+	values_sort(s->v, s->n);
+	return s->n ? s->v[s->n / 2] : 0;
+}
+
 double values_median(struct values *s)
 {
-	if (s->n == 0)
-		return 0;
-	qsort(s->v, s->n, sizeof(*s->v), values_compare);
-	return s->n % 2 ? s->v[s->n / 2] : (s->v[s->n / 2 - 1] + s->v[s->n / 2]) / 2;
+	double above = values_middle(s);
+
+	return s->n == 0 || s->n % 2 ? above : (s->v[s->n / 2 - 1] + above) / 2;
 }
 
 double values_mean(const struct values *s)
@@ -458,6 +468,15 @@ double values_mean(const struct values *s)
 	for (size_t i = 0; i < s->n; i++)
 		sum += s->v[i];
 	return s->n ? sum / (double)s->n : 0;
+}
+
+double values_stdev(const struct values *s)
+{
+	double mean = values_mean(s), squares = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		squares += (s->v[i] - mean) * (s->v[i] - mean);
+	return s->n > 1 ? sqrt(squares / (double)(s->n - 1)) : -1;
 }
 
 uint64_t values_near(const struct values *s, double v)
@@ -477,15 +496,20 @@ void counts_add(struct counts *c, size_t n)
 	c->all++;
 }
 
-uint32_t counts_mode(const struct counts *c, uint64_t *agree)
+uint32_t mode_of(const uint32_t *of, size_t first, size_t end, uint64_t *agree)
 {
-	uint32_t best = 0;
+	size_t best = 0;
 
 	*agree = 0;
-	for (uint32_t i = 1; c->of && i < COUNTS_MAX; i++)
-		if (c->of[i] > *agree) {
-			*agree = c->of[i];
+	for (size_t i = first; i < end; i++)
+		if (of[i] > *agree) {
+			*agree = of[i];
 			best = i;
 		}
-	return best;
+	return (uint32_t)best;
+}
+
+uint32_t counts_mode(const struct counts *c, uint64_t *agree)
+{
+	return mode_of(c->of, 1, c->of ? COUNTS_MAX : 0, agree);
 }

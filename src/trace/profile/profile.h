@@ -3,7 +3,7 @@
  * loader, checkpoints, what limited it. Each value says how it is known. Filled once by
  * profile_make; everything that prints or writes workloads reads this and the job.
  *
- * Memory beside the job: 56 bytes a visit of a sample, 24 a sample, some tens a file and thread.
+ * Memory beside the job: 64 bytes a visit of a sample, 24 a sample, some tens a file and thread.
  * Time: the events are gone through a fixed number of times; visits are sorted. */
 #include <stdbool.h>
 #include <stddef.h>
@@ -153,6 +153,7 @@ struct visit {
 	int64_t begin_ns, end_ns; /* JOB_UNKNOWN without times */
 	int64_t read_ns;          /* within read calls */
 	int64_t bytes;
+	int64_t offset; /* of the sample's first byte; 0 of a whole file */
 	uint32_t sample, reader;
 	uint32_t requests; /* reads */
 	uint32_t epoch;    /* from 0 */
@@ -223,7 +224,7 @@ struct profile {
 	bool tensorflow;  /* it is the only framework that the log shows, or beside others than
 			     PyTorch */
 	enum job_order order;
-	size_t visit_room, reader_room, step_room;
+	size_t visit_room, step_room;
 };
 
 /* Never fails but for want of memory: what the log does not show is HOW_UNKNOWN. The job must
@@ -241,6 +242,14 @@ struct profile_value *profile_inferred(struct profile *a, enum profile_key f, do
 struct profile_value *profile_unknown(struct profile *a, enum profile_key f, struct fact reason);
 /* Whether it has a value. */
 bool profile_has(const struct profile *a, enum profile_key f);
+/* The files that were trained from; NULL. */
+const struct file_group *profile_main_group(const struct profile *a);
+/* Whether a file is of the dataset, for training or evaluation. */
+static inline bool profile_is_data(const struct profile *a, uint32_t file)
+{
+	return file != JOB_NONE &&
+	       (a->role[file] == FILE_DATASET || a->role[file] == FILE_EVALUATION);
+}
 
 /* A value without how it is known: "4", "28.2 ms", "not identifiable". */
 void profile_put_value(const struct profile *a, enum profile_key f, struct buf *out);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "trace/profile/profile.h"
 
 /* The role of each file, and the groups. */
@@ -28,14 +29,13 @@ bool profile_is_checkpoint_name(const char *extension);
 struct format_facts;
 /* The format of files with this extension; NULL. */
 const struct format_facts *profile_format_of(const char *extension);
+/* Whether files of the dataset's format hold one image each. */
+bool profile_is_image(const struct profile *a);
 /* Visits and samples; `reader` of a visit is the thread until profile_crew. */
 void profile_visits(struct profile *a);
 /* Trainers, readers, generations of workers. */
 void profile_crew(struct profile *a);
-/* Threads that read for different purposes, by their names: `left_out` of those that only look, and
- * `round` of each crew of threads, the one that reads most first. Of ranks without worker processes
- * and with THREAD_KINDS_MAX kinds of names at most. Within profile_crew. */
-#define THREAD_KINDS_MAX 16
+
 /* Passes over the samples: parts of the dataset, epochs, evaluations, order of samples. */
 void profile_epochs(struct profile *a);
 /* Format, files, samples and their sizes. After profile_epochs. */
@@ -65,14 +65,17 @@ struct values {
 };
 
 void values_add(struct values *s, double v);
-/* Sorts them; 0 of none. */
+void values_sort(double *v, size_t n);
+/* These sort them; 0 of none. Of an even number there are two in the middle: the greater of them,
+ * and their mean. */
+double values_middle(struct values *s);
 double values_median(struct values *s);
 /* 0 of none. */
 double values_mean(const struct values *s);
+/* Of a sample: divided by n - 1. -1 of less than two. */
+double values_stdev(const struct values *s);
 /* How many lie within 10 % of `v`. */
 uint64_t values_near(const struct values *s, double v);
-/* For qsort, of doubles. */
-int values_compare(const void *x, const void *y);
 
 /* Counts of small numbers: how often each came. */
 #define COUNTS_MAX 65536
@@ -84,6 +87,8 @@ struct counts {
 void counts_add(struct counts *c, size_t n);
 /* The most frequent number, the least of equals, and how often it came; 0 of none. */
 uint32_t counts_mode(const struct counts *c, uint64_t *agree);
+/* The same of numbers from `first` on and below `end`: of[i] is how often i came. */
+uint32_t mode_of(const uint32_t *of, size_t first, size_t end, uint64_t *agree);
 
 /* ---- messages over pipes ---- */
 
@@ -105,6 +110,7 @@ struct message {
 struct messages {
 	struct message *v; /* by pipe, then in their order */
 	size_t n, room;
+	struct map first; /* of each pipe */
 };
 
 /* Pipes that hold anything but such messages have none. */
@@ -117,20 +123,21 @@ const struct message *messages_of(const struct messages *m, uint32_t pipe, size_
 
 /* Batches of a job while they are found: by the messages of pipes, or by gaps between samples.
  * Private to profile_batches. */
-#define BATCH_MAX COUNTS_MAX
-
 struct batches {
 	struct profile *a;
 	struct messages messages;
 	uint32_t *index_pipe; /* of each reader; JOB_NONE */
-	size_t *begin;   /* of each reader in `visit`; readers + 1. Of threads: the first has all */
-	uint32_t *visit; /* by reader, in their order */
-	bool threads;    /* some readers are threads that share batches */
-	bool unread;     /* batches came for which nothing was read, */
-	bool many_in_file; /* from the begin on: files hold several samples */
-	uint32_t begins;   /* epochs that workers were told to begin; 0: not known */
-	uint32_t batch, eval_batch;
-	double threshold_s, eval_threshold_s; /* between short and long gaps; 0: none */
+	uint32_t *worker_of;  /* of each process: the reader with an index pipe; JOB_NONE */
+	uint32_t *sequence; /* of each reader: itself, or the first of threads that share batches */
+	size_t *begin;      /* of each sequence in `visit`; readers + 1 */
+	uint32_t *visit;    /* by sequence, in their order */
+	bool threads;       /* some readers are threads that share batches */
+	bool unread;        /* batches came for which nothing was read, */
+	bool many_in_file;  /* from the begin on: files hold several samples */
+	uint32_t begins;    /* epochs that workers were told to begin; 0: not known */
+	/* of training, of evaluation: */
+	uint32_t batch[2];
+	double threshold_s[2]; /* between short and long gaps; 0: none */
 };
 
 static inline bool has_workers(const struct profile *a)
@@ -138,12 +145,21 @@ static inline bool has_workers(const struct profile *a)
 	return profile_has(a, PROFILE_WORKERS) && a->value[PROFILE_WORKERS].number > 0;
 }
 
-/* The part of a name behind its last slash. */
-static inline const char *base_of(const char *name)
+static inline bool profile_is_pipe(const struct job *job, uint32_t file)
 {
-	const char *base = strrchr(name, '/');
+	return file != JOB_NONE && job->file[file].kind == JOB_FILE_PIPE;
+}
 
-	return base ? base + 1 : name;
+/* Of a number above 0: rounded down. */
+static inline unsigned log2_of(int64_t v)
+{
+	return 63 - (unsigned)__builtin_clzll((unsigned long long)v);
+}
+
+/* The size of a file, or how far it was read. */
+static inline double profile_file_bytes(const struct job_file *f)
+{
+	return (double)(f->size > 0 ? f->size : f->counts.read_end);
 }
 
 static inline bool is_eval(const struct profile *a, const struct visit *v)
@@ -151,6 +167,15 @@ static inline bool is_eval(const struct profile *a, const struct visit *v)
 	return a->sample[v->sample].evaluation;
 }
 
+static inline struct visit *batches_visit(const struct batches *b, size_t i)
+{
+	return &b->a->visit[b->visit[i]];
+}
+
+/* Whether the i-th follows the one before it in its sequence, in one pass. */
+bool batches_follows(const struct batches *b, size_t i);
+/* The time of a step: the median. */
+double batches_say_step(struct profile *a, struct values *period, struct fact rule);
 /* Batches, steps, prefetch and computation from what workers and the trainer tell each other. False
  * when the pipes show no batch: nothing was set. */
 bool batches_by_pipes(struct batches *b);

@@ -72,16 +72,8 @@ void profile_put_value(const struct profile *a, enum profile_key f, struct buf *
 
 /* ---- in a paragraph ---- */
 
-/* What a job did, as a paragraph. Only what the log shows: a part that it does not show is left
- * out here, and has its reason in the table. */
-
-static const struct file_group *dataset_of(const struct profile *a)
-{
-	for (size_t g = 0; g < a->groups; g++)
-		if (a->group[g].role == FILE_DATASET)
-			return &a->group[g];
-	return NULL;
-}
+/* Only what the log shows: a part that it does not show is left out here, and has its reason in the
+ * table. */
 
 static double number_of(const struct profile *a, enum profile_key f)
 {
@@ -173,7 +165,7 @@ static void put_checkpoints(const struct profile *a, struct buf *out)
 /* What the job did, in a paragraph. */
 static void profile_answer(const struct profile *a, struct buf *out)
 {
-	const struct file_group *main = dataset_of(a);
+	const struct file_group *main = profile_main_group(a);
 	char text[64];
 
 	if (!main) {
@@ -200,8 +192,7 @@ static void profile_answer(const struct profile *a, struct buf *out)
 
 /* ---- as text ---- */
 
-/* A profile for people: what the job did in a paragraph, each value with how it is known, then
- * files and processes. */
+/* What the job did in a paragraph, each value with how it is known, then files and processes. */
 
 #define COLUMNS 100
 #define ANSWER_COLUMNS 80
@@ -419,8 +410,6 @@ void profile_print(const struct profile *a, bool verbose, struct buf *out)
 }
 
 /* ---- as JSON ---- */
-
-/* A profile as JSON. */
 
 static json_t *number(double v, enum profile_unit unit)
 {

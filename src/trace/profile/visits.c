@@ -4,22 +4,22 @@
  * Whether a dataset's files hold many samples: its format does, or visits of one file read other
  * places each time. Requests of data are those of at least a quarter of the size that half of the
  * bytes came in. */
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/compare.h"
+#include "base/file.h"
 #include "base/saturate.h"
+#include "base/vector.h"
 #include "trace/profile/profile_parts.h"
 #include "workload/backend.h"
 
 #define LOOK 0.25   /* of what other visits of a file read */
 #define LOOKS_MIN 4 /* fewer are visits that were cut */
-#define SAME_VISIT                                                                                 \
-	0.5 /* of a file: less of it was read, and it is opened again: still one visit             \
-	     */
+/* Of a file: less of it was read, and it is opened again: still one visit. */
+#define SAME_VISIT 0.5
 
 /* What is known of a group of the dataset. */
 struct shape {
@@ -58,21 +58,10 @@ struct under_way {
 	uint32_t opened_file;
 };
 
-static bool is_data(const struct profile *a, uint32_t file)
-{
-	return file != JOB_NONE &&
-	       (a->role[file] == FILE_DATASET || a->role[file] == FILE_EVALUATION);
-}
-
 /* Whether its thread does not train, or not yet. */
 static bool is_apart(const struct profile *a, const struct job_event *v)
 {
 	return a->apart_until_ns && v->begin_ns < a->apart_until_ns[v->thread];
-}
-
-static unsigned log2_of(int64_t v)
-{
-	return 63 - (unsigned)__builtin_clzll((unsigned long long)v);
 }
 
 static void find_data_sizes(struct profile *a, struct shape *shape)
@@ -80,7 +69,8 @@ static void find_data_sizes(struct profile *a, struct shape *shape)
 	for (size_t i = 0; i < a->job->events; i++) {
 		const struct job_event *v = &a->job->event[i];
 
-		if (v->kind == JOB_READ && v->result > 0 && is_data(a, v->file) && !is_apart(a, v))
+		if (v->kind == JOB_READ && v->result > 0 && profile_is_data(a, v->file) &&
+		    !is_apart(a, v))
 			shape[a->group_of[v->file]].by_size[log2_of(v->result)] +=
 				(uint64_t)v->result;
 	}
@@ -100,26 +90,21 @@ static void find_data_sizes(struct profile *a, struct shape *shape)
 }
 
 static uint32_t begin_visit(struct profile *a, const struct job_event *v, int64_t begin_ns,
-			    uint32_t file)
+			    int64_t offset)
 {
-	if (a->visits == a->visit_room) {
-		a->visit_room = a->visit_room ? 2 * a->visit_room : 256;
-		a->visit = xrealloc(a->visit, a->visit_room * sizeof(*a->visit));
-	}
-	a->visit[a->visits] = (struct visit){
-		.begin_ns = begin_ns,
-		.end_ns = v->end_ns,
-		.sample = file, /* until samples are numbered */
-		.reader = v->thread,
-		.batch = JOB_NONE,
-	};
-	return (uint32_t)a->visits++;
+	VECTOR_PUSH(a->visit, a->visits, a->visit_room,
+		    {.begin_ns = begin_ns,
+		     .end_ns = v->end_ns,
+		     .offset = offset,
+		     .sample = v->file, /* until samples are numbered */
+		     .reader = v->thread,
+		     .batch = JOB_NONE});
+	return (uint32_t)(a->visits - 1);
 }
 
 static void extend(struct visit *x, const struct job_event *v)
 {
-	if (v->end_ns > x->end_ns)
-		x->end_ns = v->end_ns;
+	RAISE(x->end_ns, v->end_ns);
 	if (v->kind != JOB_READ || v->result < 0)
 		return;
 	x->requests++;
@@ -166,30 +151,14 @@ static void whole_file(struct profile *a, struct under_way *u, const struct job_
 				       u->opened_file == v->file && u->opened_ns != JOB_UNKNOWN
 					       ? u->opened_ns
 					       : v->begin_ns,
-				       v->file);
+				       0);
 	u->file = v->file;
 	u->opened_file = JOB_NONE;
 	extend(&a->visit[u->visit], v);
 }
 
-/* Places of containers, beside the visits while they are collected. */
-struct places {
-	int64_t *offset;
-	size_t n, room;
-};
-
-static void set_place(struct places *p, uint32_t visit, int64_t offset)
-{
-	if (visit >= p->room) {
-		p->room = p->room ? 2 * p->room : 256;
-		p->offset = xrealloc(p->offset, p->room * sizeof(*p->offset));
-	}
-	assert(visit == p->n);
-	p->offset[p->n++] = offset;
-}
-
-static void part_of_file(struct profile *a, struct shape *s, struct under_way *u,
-			 const struct job_event *v, struct places *places)
+static void part_of_file(struct profile *a, const struct shape *s, struct under_way *u,
+			 const struct job_event *v)
 {
 	int64_t offset = v->offset == JOB_UNKNOWN ? 0 : v->offset;
 	bool joined;
@@ -204,11 +173,9 @@ static void part_of_file(struct profile *a, struct shape *s, struct under_way *u
 		return;
 	}
 	joined = s->joined && u->file == v->file && u->visit != JOB_NONE && offset == u->data_end;
-	if (!joined) {
+	if (!joined)
 		u->visit = begin_visit(
-			a, v, u->pending_file == v->file ? u->pending_ns : v->begin_ns, v->file);
-		set_place(places, u->visit, offset);
-	}
+			a, v, u->pending_file == v->file ? u->pending_ns : v->begin_ns, offset);
 	u->file = v->file;
 	u->pending_file = JOB_NONE;
 	u->data_end = offset + v->result;
@@ -218,28 +185,22 @@ static void part_of_file(struct profile *a, struct shape *s, struct under_way *u
 static void note_place(struct places_read *r, struct shape *s, struct under_way *u,
 		       const struct job_event *v)
 {
-	if (r->n == r->room) {
-		r->room = r->room ? 2 * r->room : 1024;
-		r->v = xrealloc(r->v, r->room * sizeof(*r->v));
-	}
 	if (r->n > 0 && u->data_visit == u->visit) {
 		s->contiguous += v->offset == u->data_end;
 		s->backward += v->offset < u->data_end;
 	}
-	r->v[r->n++] = (struct place_read){v->file, u->visit, v->offset};
+	VECTOR_PUSH(r->v, r->n, r->room, {v->file, u->visit, v->offset});
 	s->data_requests++;
 	u->data_visit = u->visit;
 	u->data_end = v->offset + v->result;
 }
 
 /* `read`: what requests of data of candidates read; NULL: not wanted. */
-static void collect(struct profile *a, struct shape *shape, struct places *places,
-		    struct places_read *read)
+static void collect(struct profile *a, struct shape *shape, struct places_read *read)
 {
-	struct under_way *u = xcalloc(a->job->threads + 1, sizeof(*u));
+	AUTO_FREE struct under_way *u = xcalloc(a->job->threads + 1, sizeof(*u));
 
 	a->visits = 0;
-	places->n = 0;
 	for (size_t i = 0; i < a->job->threads; i++)
 		u[i] = (struct under_way){.file = JOB_NONE,
 					  .visit = JOB_NONE,
@@ -251,23 +212,19 @@ static void collect(struct profile *a, struct shape *shape, struct places *place
 		const struct job_event *v = &a->job->event[i];
 		struct shape *s;
 
-		if (!is_data(a, v->file) || (v->result < 0 && v->kind != JOB_MAP) || is_apart(a, v))
+		if (!profile_is_data(a, v->file) || (v->result < 0 && v->kind != JOB_MAP) ||
+		    is_apart(a, v))
 			continue;
 		s = &shape[a->group_of[v->file]];
 		if (s->container) {
-			part_of_file(a, s, &u[v->thread], v, places);
-		} else {
-			size_t before = a->visits;
-
-			whole_file(a, &u[v->thread], v);
-			if (a->visits > before)
-				set_place(places, (uint32_t)before, 0);
-			if (read && s->candidate && v->kind == JOB_READ && v->result > 0 &&
-			    v->result >= s->data_size && v->offset != JOB_UNKNOWN)
-				note_place(read, s, &u[v->thread], v);
+			part_of_file(a, s, &u[v->thread], v);
+			continue;
 		}
+		whole_file(a, &u[v->thread], v);
+		if (read && s->candidate && v->kind == JOB_READ && v->result > 0 &&
+		    v->result >= s->data_size && v->offset != JOB_UNKNOWN)
+			note_place(read, s, &u[v->thread], v);
 	}
-	free(u);
 }
 
 /* ---- which groups hold many samples in a file ---- */
@@ -317,12 +274,9 @@ static bool reads_pieces(const struct profile *a, const struct file_group *g, co
 {
 	double bytes = 0, passes;
 
-	for (size_t i = 0; i < a->job->files; i++) {
-		const struct job_file *f = &a->job->file[i];
-
+	for (size_t i = 0; i < a->job->files; i++)
 		if (&a->group[a->group_of[i]] == g)
-			bytes += (double)(f->size > 0 ? f->size : f->counts.read_end);
-	}
+			bytes += profile_file_bytes(&a->job->file[i]);
 	passes = bytes > 0 ? (double)g->bytes_read / bytes : 0;
 	return g->files >= FILES_MIN && s->visits >= 2 * g->files && s->visits <= 64 * g->files &&
 	       (double)s->in_files >= NEVER_AGAIN * (double)s->in_visits && passes > 0 &&
@@ -351,10 +305,8 @@ static void choose_containers(struct profile *a, struct shape *shape)
 			       (in_file >= 4 && back > 0.1 && (f || a->group[g].files == 1)) ||
 			       (f && in_file >= 4 && s->visits <= 2 * a->group[g].files &&
 				a->group[g].files <= a->job->threads);
-		if (!s->container || share < 0.3 || share > 0.97)
-			continue;
 		/* in any order but that of the file, m requests a sample: m - 1 of m follow */
-		s->joined = true;
+		s->joined = s->container && share >= 0.3 && share <= 0.97;
 	}
 }
 
@@ -371,13 +323,6 @@ static bool is_stream(const char *extension, const struct format_facts *f)
 
 /* ---- samples ---- */
 
-static int by_file_name(const void *x, const void *y, void *of)
-{
-	const struct job_file *file = of;
-
-	return strcmp(file[*(const uint32_t *)x].name, file[*(const uint32_t *)y].name);
-}
-
 struct keyed_place {
 	uint32_t rank; /* of the file among names */
 	uint32_t visit;
@@ -391,11 +336,11 @@ static int by_keyed_place(const void *x, const void *y)
 	return ORDER(a->rank, b->rank) ?: ORDER(a->offset, b->offset) ?: ORDER(a->visit, b->visit);
 }
 
-static void number_samples(struct profile *a, const struct places *places)
+static void number_samples(struct profile *a)
 {
-	struct keyed_place *key = xcalloc(a->visits + 1, sizeof(*key));
-	uint32_t *file = xcalloc(a->job->files + 1, sizeof(*file)),
-		 *rank = xcalloc(a->job->files + 1, sizeof(*rank));
+	AUTO_FREE struct keyed_place *key = xcalloc(a->visits + 1, sizeof(*key));
+	AUTO_FREE uint32_t *file = xcalloc(a->job->files + 1, sizeof(*file)),
+			   *rank = xcalloc(a->job->files + 1, sizeof(*rank));
 	size_t files = 0;
 
 	for (size_t i = 0; i < a->visits; i++)
@@ -403,12 +348,12 @@ static void number_samples(struct profile *a, const struct places *places)
 	for (size_t i = 0; i < a->job->files; i++)
 		if (rank[i])
 			file[files++] = (uint32_t)i;
-	qsort_r(file, files, sizeof(*file), by_file_name, a->job->file);
+	job_sort_by_name(a->job, file, files);
 	for (size_t i = 0; i < files; i++)
 		rank[file[i]] = (uint32_t)i;
 	for (size_t i = 0; i < a->visits; i++)
 		key[i] = (struct keyed_place){rank[a->visit[i].sample], (uint32_t)i,
-					      places->offset[i]};
+					      a->visit[i].offset};
 	qsort(key, a->visits, sizeof(*key), by_keyed_place);
 	a->sample = xcalloc(a->visits + 1, sizeof(*a->sample));
 	for (size_t i = 0; i < a->visits; i++) {
@@ -420,14 +365,10 @@ static void number_samples(struct profile *a, const struct places *places)
 				.offset = key[i].offset,
 			};
 		v->sample = (uint32_t)(a->samples - 1);
-		if (v->bytes > a->sample[a->samples - 1].bytes)
-			a->sample[a->samples - 1].bytes = v->bytes;
+		RAISE(a->sample[a->samples - 1].bytes, v->bytes);
 	}
 	if (a->samples > 0)
 		a->sample = xrealloc(a->sample, a->samples * sizeof(*a->sample));
-	free(key);
-	free(rank);
-	free(file);
 }
 
 /* ---- samples of several files ---- */
@@ -439,7 +380,7 @@ static void number_samples(struct profile *a, const struct places *places)
  * it (images/7.png, masks/7.png), or the digits (img_7.png, mask_7.png). */
 static void key_of(const char *name, bool digits, struct buf *out)
 {
-	const char *base = base_of(name), *end;
+	const char *base = path_basename(name), *end;
 
 	end = strrchr(base, '.');
 	if (!end || end == base)
@@ -451,15 +392,14 @@ static void key_of(const char *name, bool digits, struct buf *out)
 	buf_putc(out, '\0');
 }
 
-/* A number for the key of each file that has a visit; JOB_NONE without one. How many there are. */
-static size_t find_keys(const struct profile *a, bool digits, uint32_t *key)
+/* A number for the key of each file that has a visit; JOB_NONE without one. *n: how many there are.
+ */
+static uint32_t *find_keys(const struct profile *a, bool digits, size_t *n)
 {
+	uint32_t *key = job_numbers(a->job->files);
 	struct texts texts = {0};
 	struct buf text = {0};
-	size_t n;
 
-	for (size_t i = 0; i < a->job->files; i++)
-		key[i] = JOB_NONE;
 	for (size_t i = 0; i < a->visits; i++) {
 		uint32_t file = a->visit[i].sample;
 
@@ -469,10 +409,10 @@ static size_t find_keys(const struct profile *a, bool digits, uint32_t *key)
 		if (text.data[0])
 			key[file] = (uint32_t)texts_add(&texts, text.data);
 	}
-	n = texts.n;
+	*n = texts.n;
 	texts_release(&texts);
 	buf_release(&text);
-	return n;
+	return key;
 }
 
 /* A thread in the middle of a run of visits whose files have one key. */
@@ -497,7 +437,7 @@ static void end_run(const struct run *r, struct lengths *l)
 /* Goes through the runs; with `first`, notes for each visit the first one of its run. */
 static struct lengths find_runs(const struct profile *a, const uint32_t *key, uint32_t *first)
 {
-	struct run *run = xcalloc(a->job->threads + 1, sizeof(*run));
+	AUTO_FREE struct run *run = xcalloc(a->job->threads + 1, sizeof(*run));
 	struct lengths l = {0};
 
 	for (size_t i = 0; i < a->visits; i++) {
@@ -515,51 +455,49 @@ static struct lengths find_runs(const struct profile *a, const uint32_t *key, ui
 	}
 	for (size_t i = 0; i < a->job->threads; i++)
 		end_run(&run[i], &l);
-	free(run);
 	return l;
+}
+
+/* The visits of each run become one. */
+static void join_runs(struct profile *a, const uint32_t *key)
+{
+	AUTO_FREE uint32_t *first = xcalloc(a->visits + 1, sizeof(*first)),
+			   *now = xcalloc(a->visits + 1, sizeof(*now));
+	size_t kept = 0;
+
+	find_runs(a, key, first);
+	for (size_t i = 0; i < a->visits; i++) {
+		struct visit *v = &a->visit[i], *f;
+
+		if (first[i] == i) {
+			now[i] = (uint32_t)kept;
+			a->visit[kept++] = *v;
+			continue;
+		}
+		f = &a->visit[now[first[i]]];
+		RAISE(f->end_ns, v->end_ns);
+		f->bytes = i64_sum(f->bytes, v->bytes);
+		f->read_ns = i64_sum(f->read_ns, v->read_ns);
+		f->requests += v->requests;
+	}
+	a->visits = kept;
 }
 
 /* Files whose names have the same key and that are always read in succession, such as an image and
  * its mask or label, are joined to one sample, which gets the number of the first file. */
-static void join_companions(struct profile *a, struct places *places)
+static void join_companions(struct profile *a)
 {
-	uint32_t *key = xcalloc(a->job->files + 1, sizeof(*key)),
-		 *first = xcalloc(a->visits + 1, sizeof(*first));
-	size_t kept = 0;
-
 	for (int digits = 0; digits < 2 && a->companions == 0; digits++) {
-		size_t keys = find_keys(a, digits, key);
+		size_t keys;
+		AUTO_FREE uint32_t *key = find_keys(a, digits, &keys);
 		struct lengths l = find_runs(a, key, NULL);
 
 		for (uint32_t n = 2; n < 7 && keys >= KEYS_MIN; n++)
 			if ((double)l.of[n] >= TOGETHER * (double)l.runs)
 				a->companions = n;
+		if (a->companions > 0)
+			join_runs(a, key);
 	}
-	if (a->companions > 0) {
-		uint32_t *now = xcalloc(a->visits + 1, sizeof(*now));
-
-		find_runs(a, key, first);
-		for (size_t i = 0; i < a->visits; i++) {
-			struct visit *v = &a->visit[i], *f;
-
-			if (first[i] == i) {
-				now[i] = (uint32_t)kept;
-				places->offset[kept] = places->offset[i];
-				a->visit[kept++] = *v;
-				continue;
-			}
-			f = &a->visit[now[first[i]]];
-			f->end_ns = v->end_ns > f->end_ns ? v->end_ns : f->end_ns;
-			f->bytes = i64_sum(f->bytes, v->bytes);
-			f->read_ns = i64_sum(f->read_ns, v->read_ns);
-			f->requests += v->requests;
-		}
-		a->visits = kept;
-		places->n = kept;
-		free(now);
-	}
-	free(first);
-	free(key);
 }
 
 /* ---- what is read of a file before its samples ---- */
@@ -596,8 +534,7 @@ static size_t find_openings(const struct profile *a, struct opening *o)
 	qsort(o, a->visits, sizeof(*o), by_opening);
 	for (size_t i = 0; i < a->visits; i++) {
 		if (n > 0 && o[i].file == o[n - 1].file && o[i].thread == o[n - 1].thread) {
-			if (o[i].last_ns > o[n - 1].last_ns)
-				o[n - 1].last_ns = o[i].last_ns;
+			RAISE(o[n - 1].last_ns, o[i].last_ns);
 			continue;
 		}
 		o[n++] = o[i];
@@ -610,9 +547,10 @@ static size_t find_openings(const struct profile *a, struct opening *o)
  * those that read it at once, and to which none comes back. It is no sample. */
 static void drop_directories(struct profile *a)
 {
-	struct opening *o = xcalloc(a->visits + 1, sizeof(*o));
-	uint32_t *times = xcalloc(a->samples + 1, sizeof(*times));
-	bool *keep = xcalloc(a->samples + 1, sizeof(*keep)), any = false;
+	AUTO_FREE struct opening *o = xcalloc(a->visits + 1, sizeof(*o));
+	AUTO_FREE uint32_t *times = xcalloc(a->samples + 1, sizeof(*times));
+	AUTO_FREE bool *keep = xcalloc(a->samples + 1, sizeof(*keep));
+	bool any = false;
 	size_t n;
 
 	for (size_t i = 0; i < a->visits; i++) {
@@ -634,9 +572,6 @@ static void drop_directories(struct profile *a)
 		any |= keep[i];
 	if (any)
 		profile_keep_samples(a, keep);
-	free(keep);
-	free(times);
-	free(o);
 }
 
 static int by_visit_begin(const void *x, const void *y)
@@ -647,53 +582,42 @@ static int by_visit_begin(const void *x, const void *y)
 }
 
 /* Visits of files of which nothing was read (opened to look at) are none. */
-static void drop_empty(struct profile *a, struct places *places)
+static void drop_empty(struct profile *a)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < a->visits; i++) {
-		if (a->visit[i].bytes == 0 && a->visit[i].requests > 0)
-			continue;
-		places->offset[kept] = places->offset[i];
-		a->visit[kept++] = a->visit[i];
-	}
+	for (size_t i = 0; i < a->visits; i++)
+		if (a->visit[i].bytes != 0 || a->visit[i].requests == 0)
+			a->visit[kept++] = a->visit[i];
 	a->visits = kept;
-	places->n = kept;
 }
 
 /* A program may look into the files (count records, check headers) before it reads them: visits
  * that come before any whole one and read a small part of what later ones read are none. */
-static void drop_looks(struct profile *a, struct places *places)
+static void drop_looks(struct profile *a)
 {
-	int64_t *most = xcalloc(a->job->files + 1, sizeof(*most));
+	AUTO_FREE int64_t *most = xcalloc(a->job->files + 1, sizeof(*most));
 	size_t looks = 0;
 
 	for (size_t i = 0; i < a->visits; i++)
-		if (a->visit[i].bytes > most[a->visit[i].sample])
-			most[a->visit[i].sample] = a->visit[i].bytes;
+		RAISE(most[a->visit[i].sample], a->visit[i].bytes);
 	while (looks < a->visits &&
 	       (double)a->visit[looks].bytes < LOOK * (double)most[a->visit[looks].sample])
 		looks++;
-	free(most);
 	if (looks < LOOKS_MIN)
 		return;
 	a->visits -= looks;
-	places->n -= looks;
 	memmove(a->visit, a->visit + looks, a->visits * sizeof(*a->visit));
-	memmove(places->offset, places->offset + looks, places->n * sizeof(*places->offset));
 }
 
 void profile_visits(struct profile *a)
 {
-	struct shape *shape = xcalloc(a->groups + 1, sizeof(*shape));
-	struct places places = {0};
+	AUTO_FREE struct shape *shape = xcalloc(a->groups + 1, sizeof(*shape));
 	struct places_read read = {0};
 	bool again = false;
 
-	if (!(a->job->sees & JOB_SEES_REQUESTS)) {
-		free(shape);
+	if (!(a->job->sees & JOB_SEES_REQUESTS))
 		return;
-	}
 	for (size_t g = 0; g < a->groups; g++) {
 		const struct format_facts *f = profile_format_of(a->group[g].extension);
 
@@ -704,7 +628,7 @@ void profile_visits(struct profile *a)
 			shape[g].stream || !f || f->kept_open || f->flags & FORMAT_MAPS;
 	}
 	find_data_sizes(a, shape);
-	collect(a, shape, &places, &read);
+	collect(a, shape, &read);
 	count_places(a, shape, &read);
 	free(read.v);
 	choose_containers(a, shape);
@@ -714,14 +638,14 @@ void profile_visits(struct profile *a)
 	}
 	if (again) {
 		a->container = true;
-		collect(a, shape, &places, NULL);
+		collect(a, shape, NULL);
 	}
-	drop_empty(a, &places);
+	drop_empty(a);
 	if (!a->container)
-		drop_looks(a, &places);
+		drop_looks(a);
 	if (!a->container && !a->stream)
-		join_companions(a, &places);
-	number_samples(a, &places);
+		join_companions(a);
+	number_samples(a);
 	for (size_t i = 1; i < a->visits; i++)
 		if (a->visit[i].begin_ns < a->visit[i - 1].begin_ns) {
 			qsort(a->visit, a->visits, sizeof(*a->visit), by_visit_begin);
@@ -729,6 +653,4 @@ void profile_visits(struct profile *a)
 		}
 	if (a->container)
 		drop_directories(a);
-	free(places.offset);
-	free(shape);
 }

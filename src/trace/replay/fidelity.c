@@ -25,8 +25,8 @@ double fidelity_ks(double *a, size_t n, double *b, size_t m)
 
 	if (n == 0 || m == 0)
 		return NAN;
-	qsort(a, n, sizeof(*a), values_compare);
-	qsort(b, m, sizeof(*b), values_compare);
+	values_sort(a, n);
+	values_sort(b, m);
 	while (i < n && j < m) {
 		double at = a[i] < b[j] ? a[i] : b[j], off;
 
@@ -102,42 +102,23 @@ struct requests {
 	size_t n;
 };
 
-/* What file numbers of a job stand for: the same in both jobs. */
-struct naming {
-	uint64_t *id;
-};
-
-struct named {
-	const char *name;
-	uint32_t file;
-};
-
-static int by_name(const void *a, const void *b)
+/* What file numbers of a job stand for, the same in both jobs: the dataset's files by their place
+ * in the order of names, all others by name. */
+static uint64_t *name_files(const struct profile *a, bool by_place)
 {
-	return strcmp(((const struct named *)a)->name, ((const struct named *)b)->name);
-}
-
-static bool is_data(const struct profile *a, uint32_t file)
-{
-	return a->role[file] == FILE_DATASET || a->role[file] == FILE_EVALUATION;
-}
-
-/* The dataset's files by their place in the order of names, all others by name. */
-static void name_files(const struct profile *a, bool by_place, struct naming *out)
-{
-	struct named *data = xcalloc(a->job->files + 1, sizeof(*data));
+	AUTO_FREE uint32_t *data = xcalloc(a->job->files + 1, sizeof(*data));
+	uint64_t *id = xcalloc(a->job->files + 1, sizeof(*id));
 	size_t n = 0;
 
-	out->id = xcalloc(a->job->files + 1, sizeof(*out->id));
 	for (size_t i = 0; i < a->job->files; i++) {
-		out->id[i] = fnv1a_text(FNV_START, a->job->file[i].name);
-		if (is_data(a, (uint32_t)i))
-			data[n++] = (struct named){a->job->file[i].name, (uint32_t)i};
+		id[i] = fnv1a_text(FNV_START, a->job->file[i].name);
+		if (profile_is_data(a, (uint32_t)i))
+			data[n++] = (uint32_t)i;
 	}
-	qsort(data, n, sizeof(*data), by_name);
+	job_sort_by_name(a->job, data, n);
 	for (size_t i = 0; by_place && i < n; i++)
-		out->id[data[i].file] = i;
-	free(data);
+		id[data[i]] = i;
+	return id;
 }
 
 static bool is_transfer(const struct job_event *v)
@@ -176,10 +157,10 @@ static bool counts(const struct profile *a, const struct job_event *v, bool data
 	if (job_failed(v) && (is_transfer(v) || v->kind == JOB_CLOSE || v->kind == JOB_SEEK ||
 			      v->kind == JOB_SYNC || v->kind == JOB_TRUNCATE))
 		return false;
-	return !dataset_only || (is_transfer(v) && is_data(a, v->file));
+	return !dataset_only || (is_transfer(v) && profile_is_data(a, v->file));
 }
 
-static void gather(const struct profile *a, const struct naming *names, bool transfers, bool same,
+static void gather(const struct profile *a, const uint64_t *id, bool transfers, bool same,
 		   bool dataset_only, struct requests *out)
 {
 	const struct job *job = a->job;
@@ -198,7 +179,7 @@ static void gather(const struct profile *a, const struct naming *names, bool tra
 		    (transfers && dataset_only && v->result <= 0))
 			continue;
 		out->v[out->n] = (struct request){
-			.key = rng_key(names->id[v->file], v->kind, size),
+			.key = rng_key(id[v->file], v->kind, size),
 			.reader = same ? v->thread : 0,
 			.place = (uint32_t)out->n,
 		};
@@ -254,7 +235,8 @@ static double share(size_t pairs, size_t log, size_t run)
 /* Over readers, each counted by its requests. */
 static void set_order(struct fidelity *f, struct request *paired, size_t n)
 {
-	uint32_t *order = xcalloc(n + 1, sizeof(*order)), *spare = xcalloc(n + 1, sizeof(*spare));
+	AUTO_FREE uint32_t *order = xcalloc(n + 1, sizeof(*order)),
+			   *spare = xcalloc(n + 1, sizeof(*spare));
 	double sum = 0, weight = 0;
 
 	qsort(paired, n, sizeof(*paired), by_reader);
@@ -271,23 +253,19 @@ static void set_order(struct fidelity *f, struct request *paired, size_t n)
 		weight += (double)(k - i);
 	}
 	f->tau = weight > 0 ? sum / weight : NAN;
-	free(order);
-	free(spare);
 }
 
 static void compare_requests(const struct profile *log, const struct profile *run, bool same,
 			     bool dataset_only, struct fidelity *f)
 {
-	struct naming a, b;
+	AUTO_FREE uint64_t *a = name_files(log, !same), *b = name_files(run, !same);
 
-	name_files(log, !same, &a);
-	name_files(run, !same, &b);
 	for (int transfers = 1; transfers >= 0; transfers--) {
 		struct requests x, y;
 		size_t pairs;
 
-		gather(log, &a, transfers, same, dataset_only, &x);
-		gather(run, &b, transfers, same, dataset_only, &y);
+		gather(log, a, transfers, same, dataset_only, &x);
+		gather(run, b, transfers, same, dataset_only, &y);
 		pairs = pair_up(&x, &y);
 		if (transfers) {
 			f->equal = share(pairs, x.n, y.n);
@@ -298,8 +276,6 @@ static void compare_requests(const struct profile *log, const struct profile *ru
 		free(x.v);
 		free(y.v);
 	}
-	free(a.id);
-	free(b.id);
 }
 
 /* ---- sums, time ---- */
@@ -354,7 +330,7 @@ static void sample_times(const struct profile *a, struct values *out)
 /* A trainer that reads itself: from the begin of one batch to that of the next. */
 static void steps_by_visits(const struct profile *a, struct values *out)
 {
-	const struct visit **last = xcalloc(a->readers + 1, sizeof(*last));
+	AUTO_FREE const struct visit **last = xcalloc(a->readers + 1, sizeof(*last));
 
 	for (size_t i = 0; i < a->visits; i++) {
 		const struct visit *v = &a->visit[i], *before = last[v->reader];
@@ -367,7 +343,6 @@ static void steps_by_visits(const struct profile *a, struct values *out)
 			values_add(out, (double)(v->begin_ns - before->begin_ns) / 1e9);
 		last[v->reader] = v;
 	}
-	free(last);
 }
 
 /* From one batch of an epoch that a trainer took to the next; between epochs other things happen.
@@ -400,19 +375,18 @@ static double training_s(const struct profile *a, double step_s)
 		if (v->file == JOB_NONE || v->begin_ns == JOB_UNKNOWN || v->end_ns == JOB_UNKNOWN ||
 		    !is_transfer(v))
 			continue;
-		if (is_data(a, v->file) && v->begin_ns < begin)
-			begin = v->begin_ns;
-		if ((is_data(a, v->file) || a->role[v->file] == FILE_CHECKPOINT) && v->end_ns > end)
-			end = v->end_ns;
+		if (profile_is_data(a, v->file))
+			LOWER(begin, v->begin_ns);
+		if (profile_is_data(a, v->file) || a->role[v->file] == FILE_CHECKPOINT)
+			RAISE(end, v->end_ns);
 	}
 	for (size_t i = 0; i < a->readers; i++)
 		if (a->reader[i].worker && !a->reader[i].left_out &&
-		    a->reader[i].begin_ns != JOB_UNKNOWN && a->reader[i].begin_ns < begin)
-			begin = a->reader[i].begin_ns;
+		    a->reader[i].begin_ns != JOB_UNKNOWN)
+			LOWER(begin, a->reader[i].begin_ns);
 	for (size_t i = 0; i < a->steps && !isnan(step_s); i++)
-		if (a->step[i].taken_ns != JOB_UNKNOWN &&
-		    a->step[i].taken_ns + (int64_t)(1e9 * step_s) > end)
-			end = a->step[i].taken_ns + (int64_t)(1e9 * step_s);
+		if (a->step[i].taken_ns != JOB_UNKNOWN)
+			RAISE(end, a->step[i].taken_ns + (int64_t)(1e9 * step_s));
 	return end > begin ? (double)(end - begin) / 1e9 : NAN;
 }
 

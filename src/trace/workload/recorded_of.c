@@ -16,44 +16,31 @@ static int sample_requests_make(const struct profile *a, struct sample_requests 
 				struct err *e);
 static void sample_requests_release(struct sample_requests *s);
 
-struct named {
-	const char *name;
-	uint32_t file;
-};
-
 /* The files of a part of the dataset by name, and where its samples are. */
 struct part {
 	bool evaluation;
-	struct named *file;
+	uint32_t *file;
 	size_t files;
 	size_t samples;
 	uint32_t *number; /* of each sample of the profile; UINT32_MAX: of the other part */
 	size_t per_file;  /* 0: differs from file to file */
 };
 
-static int by_name(const void *a, const void *b)
-{
-	const struct named *x = a, *y = b;
-	int c = strcmp(x->name, y->name);
-
-	return c ? c : ORDER(x->file, y->file);
-}
-
 /* A sample's number: its file's times the samples of each, and its place among them. The samples of
  * the profile are by file and offset. */
 static void number_samples(const struct profile *a, struct part *p)
 {
-	uint32_t *place = xcalloc(a->job->files + 1, sizeof(*place));
-	uint32_t *in_file = xcalloc(a->job->files + 1, sizeof(*in_file));
+	AUTO_FREE uint32_t *place = xcalloc(a->job->files + 1, sizeof(*place)),
+			   *in_file = xcalloc(a->job->files + 1, sizeof(*in_file));
 
 	for (size_t i = 0; i < p->files; i++)
-		place[p->file[i].file] = (uint32_t)i;
+		place[p->file[i]] = (uint32_t)i;
 	for (size_t i = 0; i < a->samples; i++)
 		if (a->sample[i].evaluation == p->evaluation)
 			in_file[a->sample[i].file]++;
-	p->per_file = p->files ? in_file[p->file[0].file] : 0;
+	p->per_file = p->files ? in_file[p->file[0]] : 0;
 	for (size_t i = 0; i < p->files; i++)
-		if (in_file[p->file[i].file] != p->per_file)
+		if (in_file[p->file[i]] != p->per_file)
 			p->per_file = 0;
 	memset(in_file, 0, (a->job->files + 1) * sizeof(*in_file));
 	for (size_t i = 0; i < a->samples; i++) {
@@ -65,14 +52,12 @@ static void number_samples(const struct profile *a, struct part *p)
 		p->number[i] = (uint32_t)(place[file] * p->per_file + in_file[file]++);
 		p->samples++;
 	}
-	free(place);
-	free(in_file);
 }
 
 /* A file counts as one of the part if a sample of it does. */
 static void part_make(const struct profile *a, bool evaluation, struct part *p)
 {
-	uint8_t *taken = xcalloc(a->job->files + 1, 1);
+	AUTO_FREE bool *taken = xcalloc(a->job->files + 1, sizeof(*taken));
 
 	*p = (struct part){.evaluation = evaluation,
 			   .file = xcalloc(a->job->files + 1, sizeof(*p->file)),
@@ -82,12 +67,11 @@ static void part_make(const struct profile *a, bool evaluation, struct part *p)
 
 		if (a->sample[i].evaluation != evaluation || taken[file])
 			continue;
-		taken[file] = 1;
-		p->file[p->files++] = (struct named){a->job->file[file].name, file};
+		taken[file] = true;
+		p->file[p->files++] = file;
 	}
-	qsort(p->file, p->files, sizeof(*p->file), by_name);
+	job_sort_by_name(a->job, p->file, p->files);
 	number_samples(a, p);
-	free(taken);
 }
 
 static void part_release(struct part *p)
@@ -100,7 +84,7 @@ static void part_release(struct part *p)
 static bool sizes_known(const struct profile *a, const struct part *p)
 {
 	for (size_t i = 0; i < p->files; i++)
-		if (a->job->file[p->file[i].file].size < 0)
+		if (a->job->file[p->file[i]].size < 0)
 			return false;
 	return p->files > 0 && a->companions == 0;
 }
@@ -154,13 +138,10 @@ static const char *no_order(const struct profile *a, const struct part *p)
 static size_t place_visits(const struct profile *a, const struct part *p, struct placed *out,
 			   uint32_t *epochs)
 {
-	uint32_t *epoch = xcalloc(a->readers + 1, sizeof(*epoch));
-	uint32_t *first = xcalloc(a->readers + 1, sizeof(*first));
+	AUTO_FREE uint32_t *epoch = job_numbers(a->readers), *first = job_numbers(a->readers);
 	size_t n = 0;
 
 	*epochs = 0;
-	for (size_t i = 0; i < a->readers; i++)
-		epoch[i] = UINT32_MAX;
 	for (size_t i = 0; i < a->visits; i++) {
 		const struct visit *v = &a->visit[i];
 		/* threads share batches, and read in the order of the sampler */
@@ -173,8 +154,7 @@ static size_t place_visits(const struct profile *a, const struct part *p, struct
 			epoch[v->reader] = v->epoch;
 			first[v->reader] = batch;
 		}
-		if (v->epoch >= *epochs)
-			*epochs = v->epoch + 1;
+		RAISE(*epochs, v->epoch + 1);
 		out[n++] = (struct placed){
 			.rank = a->reader[v->reader].rank,
 			.epoch = v->epoch,
@@ -182,8 +162,6 @@ static size_t place_visits(const struct profile *a, const struct part *p, struct
 			.number = thread ? 0 : a->reader[v->reader].number,
 			.visit = i};
 	}
-	free(epoch);
-	free(first);
 	qsort(out, n, sizeof(*out), by_place);
 	return n;
 }
@@ -208,13 +186,13 @@ static void list_visits(const struct profile *a, const struct part *p, const str
 static void fill_up_last(const struct profile *a, const struct part *p, uint32_t epochs,
 			 uint32_t *room, struct recorded_visits *lists)
 {
-	uint8_t *seen = xcalloc(p->files * p->per_file + 1, 1);
+	AUTO_FREE bool *seen = xcalloc(p->files * p->per_file + 1, sizeof(*seen));
 	struct recorded_visits *last = lists + (size_t)(epochs - 1) * a->trainers;
 	uint64_t next = 0, samples = p->files * p->per_file;
 
 	for (size_t r = 0; r < a->trainers; r++)
 		for (uint64_t i = 0; i < last[r].n; i++)
-			seen[last[r].sample[i]] = 1;
+			seen[last[r].sample[i]] = true;
 	for (size_t r = 0; r < a->trainers; r++) {
 		uint32_t *to = room;
 
@@ -230,7 +208,6 @@ static void fill_up_last(const struct profile *a, const struct part *p, uint32_t
 		}
 		room += last[r].n;
 	}
-	free(seen);
 }
 
 /* ---- both ---- */
@@ -242,8 +219,8 @@ bool recorded_of_cut(const struct profile *a)
 	size_t n = 0, first = 0;
 
 	for (size_t i = 0; i < a->visits; i++)
-		if (!a->sample[a->visit[i].sample].evaluation && a->visit[i].epoch > last)
-			last = a->visit[i].epoch;
+		if (!a->sample[a->visit[i].sample].evaluation)
+			RAISE(last, a->visit[i].epoch);
 	for (size_t i = 0; i < a->visits; i++) {
 		if (a->sample[a->visit[i].sample].evaluation)
 			continue;
@@ -283,7 +260,8 @@ struct made {
 static int make_order(const struct profile *a, const struct part *p, uint64_t most,
 		      struct recorded_part *out, struct made *m, struct err *e)
 {
-	struct placed *placed = try_calloc(a->visits + 1, sizeof(*placed), "the order", e);
+	AUTO_FREE struct placed *placed =
+		try_calloc(a->visits + 1, sizeof(*placed), "the order", e);
 	uint32_t epochs = 0;
 	size_t n;
 
@@ -300,7 +278,6 @@ static int make_order(const struct profile *a, const struct part *p, uint64_t mo
 		out->epochs = most && epochs > most ? most : epochs;
 		out->visits = m->lists;
 	}
-	free(placed);
 	return m->sample && m->lists ? 0 : -ENOMEM;
 }
 
@@ -315,7 +292,7 @@ static int make_requests(const struct profile *a, const struct part *p,
 	if (!m->requests)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->files; i++)
-		m->requests[i * each] = of->opening[p->file[i].file];
+		m->requests[i * each] = of->opening[p->file[i]];
 	for (size_t i = 0; i < a->samples; i++)
 		if (p->number[i] != UINT32_MAX)
 			m->requests[p->number[i] / p->per_file * each + 1 +
@@ -339,7 +316,7 @@ static int make_part(const struct profile *a, const struct part *p, uint64_t epo
 		if (!m->bytes)
 			return -ENOMEM;
 		for (size_t i = 0; i < p->files; i++)
-			m->bytes[i] = (uint64_t)a->job->file[p->file[i].file].size;
+			m->bytes[i] = (uint64_t)a->job->file[p->file[i]].size;
 		out->bytes = m->bytes;
 	}
 	if (requests && p->per_file > 0 && make_requests(a, p, requests, out, m, e) < 0)
@@ -381,7 +358,7 @@ int recorded_of_write(const struct profile *a, const char *path, uint64_t epochs
 
 /* ---- requests of samples ---- */
 
-/* Requests of samples. Every visit of a sample is taken to make the same requests; one of them is
+/* Every visit of a sample is taken to make the same requests; one of them is
  * kept. Where readers keep files open, the first visit of a file has those of its opening, too:
  * what it has in front of what other visits of the sample have. */
 
@@ -414,16 +391,12 @@ static void walk_begin(struct walk *w, const struct profile *a)
 {
 	*w = (struct walk){
 		.a = a,
-		.of_process = xcalloc(a->job->processes + 1, sizeof(*w->of_process)),
-		.of_thread = xcalloc(a->job->threads + 1, sizeof(*w->of_thread)),
-		.next = xcalloc(a->readers + 2, sizeof(*w->next)),
-		.end = xcalloc(a->readers + 2, sizeof(*w->end)),
+		.of_process = job_numbers(a->job->processes),
+		.of_thread = job_numbers(a->job->threads),
+		.next = xcalloc(a->readers + 1, sizeof(*w->next)),
+		.end = xcalloc(a->readers + 1, sizeof(*w->end)),
 		.visit = xcalloc(a->visits + 1, sizeof(*w->visit)),
 	};
-	for (size_t i = 0; i < a->job->processes; i++)
-		w->of_process[i] = JOB_NONE;
-	for (size_t i = 0; i < a->job->threads; i++)
-		w->of_thread[i] = JOB_NONE;
 	for (size_t i = 0; i < a->readers; i++) {
 		if (a->reader[i].thread == JOB_NONE)
 			w->of_process[a->reader[i].process] = (uint32_t)i;
@@ -431,17 +404,13 @@ static void walk_begin(struct walk *w, const struct profile *a)
 			w->of_thread[a->reader[i].thread] = (uint32_t)i;
 	}
 	for (size_t i = 0; i < a->visits; i++)
-		w->end[a->visit[i].reader + 1]++;
+		w->next[a->visit[i].reader + 1]++;
 	for (size_t i = 0; i < a->readers; i++) {
-		w->end[i + 1] += w->end[i];
-		w->next[i] = w->end[i];
+		w->next[i + 1] += w->next[i];
+		w->end[i] = w->next[i]; /* so far */
 	}
 	for (size_t i = 0; i < a->visits; i++)
-		w->visit[w->next[a->visit[i].reader]++] = (uint32_t)i;
-	for (size_t i = 0; i < a->readers; i++) {
-		w->next[i] = w->end[i];
-		w->end[i] = w->end[i + 1];
-	}
+		w->visit[w->end[a->visit[i].reader]++] = (uint32_t)i;
 }
 
 static void walk_end(struct walk *w)
@@ -475,9 +444,8 @@ static uint32_t visit_of(struct walk *w, const struct job_event *v)
 
 static bool is_data_read(const struct profile *a, const struct job_event *v)
 {
-	return v->kind == JOB_READ && v->result > 0 && v->result <= UINT32_MAX &&
-	       v->offset != JOB_UNKNOWN && v->offset >= 0 && v->file != JOB_NONE &&
-	       (a->role[v->file] == FILE_DATASET || a->role[v->file] == FILE_EVALUATION);
+	return v->kind == JOB_READ && v->result > 0 && v->result <= UINT32_MAX && v->offset >= 0 &&
+	       profile_is_data(a, v->file);
 }
 
 static int gather(const struct profile *a, struct of_visits *out, struct err *e)
