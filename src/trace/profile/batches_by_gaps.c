@@ -1,7 +1,6 @@
 /* Batches as runs of samples between gaps in which a reader waits: the threshold between short and
  * long gaps is the one of the widest empty places among the logarithms of gaps for which most runs
  * are alike. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,5 @@
 /* Batches where pipes are seen: a worker's batch is what it reads between two messages of its index
  * pipe, and a step begins when the trainer takes a message of the result pipe. */
-#include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"

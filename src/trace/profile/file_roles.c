@@ -95,10 +95,16 @@ const struct format_facts *profile_format_of(const char *extension)
 	return NULL;
 }
 
+const struct format_facts *profile_format(const struct profile *a)
+{
+	const char *name = a->value[PROFILE_FORMAT].text;
+
+	return name ? profile_format_of(name) : NULL;
+}
+
 bool profile_is_image(const struct profile *a)
 {
-	const char *format = a->value[PROFILE_FORMAT].text;
-	const struct format_facts *f = format ? profile_format_of(format) : NULL;
+	const struct format_facts *f = profile_format(a);
 
 	return f && f->flags & FORMAT_IMAGE;
 }

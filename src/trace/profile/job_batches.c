@@ -1,12 +1,10 @@
 /* Batches, and what follows from them: steps, read-ahead, computation. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/compare.h"
 #include "trace/profile/profile_parts.h"
-#include "workload/backend.h"
 
 static void batches_starts(struct batches *b);
 

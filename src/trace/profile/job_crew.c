@@ -437,8 +437,9 @@ static void say_workers(struct profile *a)
 {
 	AUTO_FREE size_t *first = profile_rounds(a);
 	size_t rounds = first[a->trainers];
-	AUTO_FREE uint32_t *size = xcalloc(rounds + 1, sizeof(*size)), /* of each crew */
-		*count = xcalloc(a->readers + 1, sizeof(*count));      /* crews of each size */
+	/* of each crew its size, and of each size how many crews have it */
+	AUTO_FREE uint32_t *size = xcalloc(rounds + 1, sizeof(*size)),
+			   *count = xcalloc(a->readers + 1, sizeof(*count));
 	uint64_t crews = 0, agree = 0;
 	uint32_t mode = 0;
 	bool processes = false;

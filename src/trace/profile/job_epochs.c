@@ -7,7 +7,6 @@
  * the dataset. Without workers, training and evaluation that follow each other over files of one
  * kind look like one pass; then the samples before a place in it are the same in all passes, in
  * another order. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -686,17 +685,18 @@ static void set_order(struct profile *a, enum job_order order, struct fact rule,
 		      uint64_t of)
 {
 	static const struct {
-		const char *samples, *files;
+		const char *samples, *files; /* of files: NULL where it is the same */
 	} words[] = {
 		[JOB_ORDER_NAMES] = {"in order of the names", "files in order of their names"},
 		[JOB_ORDER_NUMBERS] = {"in order of the numbers in the names",
 				       "files in order of the numbers in their names"},
-		[JOB_ORDER_NEARLY_SAME] = {"nearly in order of the names, the same in each epoch"},
-		[JOB_ORDER_RANDOM_SAME] = {"random, the same in each epoch"},
-		[JOB_ORDER_REPLACEMENT] = {"random with replacement"},
-		[JOB_ORDER_WINDOW] = {"random within a window"},
+		[JOB_ORDER_NEARLY_SAME] = {"nearly in order of the names, the same in each epoch",
+					   NULL},
+		[JOB_ORDER_RANDOM_SAME] = {"random, the same in each epoch", NULL},
+		[JOB_ORDER_REPLACEMENT] = {"random with replacement", NULL},
+		[JOB_ORDER_WINDOW] = {"random within a window", NULL},
 		[JOB_ORDER_RANDOM] = {"random", "files in random order"},
-		[JOB_ORDER_RANDOM_ANEW] = {"random, anew in each epoch"},
+		[JOB_ORDER_RANDOM_ANEW] = {"random, anew in each epoch", NULL},
 	};
 
 	a->order = order;

@@ -168,16 +168,29 @@ size_t *profile_rounds(const struct profile *a)
 	return first;
 }
 
-void profile_release(struct profile *a)
+/* As before they were found. */
+static void forget_visits(struct profile *a)
 {
-	texts_release(&a->names);
-	free(a->role);
-	free(a->group_of);
-	free(a->group);
 	free(a->sample);
 	free(a->visit);
 	free(a->reader);
 	free(a->trainer);
+	a->sample = NULL;
+	a->visit = NULL;
+	a->reader = NULL;
+	a->trainer = NULL;
+	a->samples = a->visits = a->readers = a->trainers = 0;
+	a->visit_room = 0;
+	a->container = a->stream = false;
+}
+
+void profile_release(struct profile *a)
+{
+	forget_visits(a);
+	texts_release(&a->names);
+	free(a->role);
+	free(a->group_of);
+	free(a->group);
 	free(a->apart_until_ns);
 	free(a->step);
 	*a = (struct profile){0};
@@ -243,22 +256,6 @@ static void doubt_spawned(struct profile *a)
 			profile_unknown(a, of_crew[i], FACT(JOB_SPAWNED));
 }
 
-/* Before they are found without the threads that are apart. */
-static void forget_visits(struct profile *a)
-{
-	free(a->sample);
-	free(a->visit);
-	free(a->reader);
-	free(a->trainer);
-	a->sample = NULL;
-	a->visit = NULL;
-	a->reader = NULL;
-	a->trainer = NULL;
-	a->samples = a->visits = a->readers = a->trainers = 0;
-	a->visit_room = 0;
-	a->container = a->stream = false;
-}
-
 /* Whether the files hold many samples each and are mapped into memory: page faults are in no log.
  */
 static bool is_mapped(const struct profile *a)
@@ -295,7 +292,7 @@ void profile_make(struct profile *a, const struct job *job)
 	profile_roles(a);
 	profile_visits(a);
 	profile_crew(a);
-	if (a->apart_until_ns) {
+	if (a->apart_until_ns) { /* again, without the threads that are apart */
 		forget_visits(a);
 		profile_visits(a);
 		profile_crew(a);

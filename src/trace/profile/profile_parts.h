@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "base/map.h"
 #include "trace/profile/profile.h"
@@ -29,7 +28,9 @@ bool profile_is_checkpoint_name(const char *extension);
 struct format_facts;
 /* The format of files with this extension; NULL. */
 const struct format_facts *profile_format_of(const char *extension);
-/* Whether files of the dataset's format hold one image each. */
+/* That of the dataset's files, where it is one of ours; NULL. */
+const struct format_facts *profile_format(const struct profile *a);
+/* Whether a file of it is one image. */
 bool profile_is_image(const struct profile *a);
 /* Visits and samples; `reader` of a visit is the thread until profile_crew. */
 void profile_visits(struct profile *a);

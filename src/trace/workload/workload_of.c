@@ -86,9 +86,7 @@ static const char *yes(bool v)
 /* The format of the job's files, or of ours the one that is read most alike. */
 static const struct format_facts *format_for(const struct profile *a, bool *same)
 {
-	const struct format_facts *f = a->value[PROFILE_FORMAT].text
-					       ? profile_format_of(a->value[PROFILE_FORMAT].text)
-					       : NULL;
+	const struct format_facts *f = profile_format(a);
 
 	*same = f != NULL;
 	for (size_t i = 0; format_facts_table[i] && !f; i++) {
