@@ -119,7 +119,7 @@ void run_delay_end(struct run_delay_thread *t)
 {
 	struct run_delay last;
 
-	/* not one of those that were begun while this was enabled; others change t->link */
+	/* not a thread begun while this was enabled; t->link cannot tell: others change it */
 	if (self != t)
 		return;
 	self = NULL;

@@ -297,7 +297,7 @@ static void table_add(struct table *t, const char *key, const struct buf *value)
 		table_flush(t);
 }
 
-/* Restarts of the index block, whose entries do not share. */
+/* Restart points of the index block, whose entries share no key prefix. */
 static void index_restarts(const struct buf *index, struct buf *restarts, uint32_t *count)
 {
 	const unsigned char *p = (const unsigned char *)index->data;

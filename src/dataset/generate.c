@@ -528,7 +528,7 @@ static int find_begun(struct generation *g, struct err *e)
 		       g->d->folder);
 }
 
-/* A part in which this process asks the storage, and waits for no other process. */
+/* Runs a part in which this process uses the storage and waits for no other process. */
 static int asking(struct generation *g, int (*part)(struct generation *g, struct err *e),
 		  struct err *e)
 {

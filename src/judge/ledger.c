@@ -2,10 +2,7 @@
 #include "judge/ledger.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 
-#include "base/str.h"
 #include "store/store.h"
 
 static const double SHARE = 0.01;        /* of the larger one: what is below it agrees */
@@ -36,17 +33,10 @@ struct facts {
 	double samples;
 };
 
-static void line_explain(struct ledger_line *l, enum ledger_state state, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void line_explain(struct ledger_line *l, enum ledger_state state, const char *fmt, ...)
+static void line_explain(struct ledger_line *l, enum ledger_state state, struct fact why)
 {
-	va_list ap;
-
 	l->state = state;
-	va_start(ap, fmt);
-	vsnprintf(l->why, sizeof(l->why), fmt, ap);
-	va_end(ap);
+	l->why = why;
 }
 
 static bool bytes_differ(double a, double b)
@@ -180,64 +170,46 @@ static void gather_facts(struct ledger *l, struct facts *f)
 
 static void why_asked(struct ledger_line *l, const struct facts *f, double wanted, double returned)
 {
-	char a[32], b[32];
-
 	if (l->bytes > wanted)
 		line_explain(l, LEDGER_EXPLAINED,
-			     "including %s of headers and indexes and %s past the end of files; "
-			     "the rest is the "
-			     "framing of the format, or data around the samples",
-			     str_bytes(f->meta_returned, a, sizeof(a)),
-			     str_bytes(fmax(0, l->bytes - returned), b, sizeof(b)));
+			     FACT(LEDGER_FRAMING, f->meta_returned, fmax(0, l->bytes - returned)));
 	else if (f->encoded)
-		line_explain(l, LEDGER_EXPLAINED,
-			     "files are encoded or compressed: fewer bytes than "
-			     "the samples in them");
+		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_ENCODED));
 	else if (f->copies)
-		line_explain(l, LEDGER_EXPLAINED,
-			     "samples came from the reader's own copies (reader.read_type=memory)");
+		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_COPIES));
 	else
-		line_explain(l, LEDGER_FLAGGED, "less was requested than the samples contain");
+		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_ASKED_LESS));
 }
 
 static void why_returned(struct ledger_line *l, double asked)
 {
 	if (l->bytes < asked)
-		line_explain(l, LEDGER_EXPLAINED, "requests reached past the end of files");
+		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_PAST_END));
 	else
-		line_explain(l, LEDGER_FLAGGED, "the store returned more than was requested");
+		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_RETURNED_MORE));
 }
 
 static void why_calls(struct ledger_line *l, const struct facts *f, double returned)
 {
 	double more = l->bytes - returned, sampling = 0;
 	size_t points = 0;
-	char a[32], b[32];
 
 	if (f->r->series)
 		series_points(f->r->series, &points);
 	sampling = (double)points * SAMPLE_BYTES;
-	str_bytes(fabs(more), a, sizeof(a));
 	if (more < 0 && f->mapped)
-		line_explain(l, LEDGER_EXPLAINED,
-			     "%s came from mapped files, through page faults and not read calls",
-			     a);
+		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_FAULTS, -more));
 	else if (more < 0 && f->uncounted)
 		line_explain(l, LEDGER_EXPLAINED,
-			     "%s came through the store %s, which this counter does not include", a,
-			     f->base->name);
+			     fact_with(FACT(LEDGER_STORE_UNCOUNTED, -more), 0, f->base->name));
 	else if (more < 0)
-		line_explain(l, LEDGER_FLAGGED, "%s did not come from read calls of this process",
-			     a);
+		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_NOT_CALLS, -more));
 	else if (f->direct && more <= 2 * BLOCK * f->requests + sampling)
-		line_explain(l, LEDGER_EXPLAINED, "O_DIRECT reads whole blocks: %s more", a);
+		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_BLOCKS, more));
 	else if (more <= f->loaded + sampling + LEAST_BYTES)
-		line_explain(l, LEDGER_EXPLAINED,
-			     "%s more: checkpoints read back (%s) and the sampling of the machine",
-			     a, str_bytes(f->loaded, b, sizeof(b)));
+		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_READ_BACK, more, f->loaded));
 	else
-		line_explain(l, LEDGER_FLAGGED,
-			     "the process read %s that were not requested from the store", a);
+		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_NOT_REQUESTED, more));
 }
 
 /* Whether what was fetched and what was there can have served all: nobody else brought anything in,
@@ -267,52 +239,29 @@ static void why_less_charged(struct ledger_line *l, const struct facts *f, doubl
 {
 	double slack = fmax(LEAST_BYTES, SHARE * asked);
 	double again = fmax(0, missing - f->cached);
-	char a[32], b[32], c[32];
 
-	str_bytes(missing, a, sizeof(a));
-	str_bytes(f->cached, b, sizeof(b));
 	if (f->memory)
-		line_explain(l, LEDGER_EXPLAINED,
-			     "the file system is in memory: there is no device below it");
+		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_MEMORY));
 	else if (ledger_uncounted(f->r, l->bytes))
 		line_explain(l, LEDGER_EXPLAINED,
-			     "%s does not report everything it fetches to this counter",
-			     f->r->host_source->client.type);
+			     fact_with(FACT(LEDGER_CLIENT_UNCOUNTED), 0,
+				       f->r->host_source->client.type));
 	else if (f->thin)
-		line_explain(l, LEDGER_EXPLAINED,
-			     "%s less: files have holes, or their data is compressed on the device",
-			     a);
+		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_THIN, missing));
 	else if (f->direct)
-		line_explain(l, LEDGER_FLAGGED,
-			     "%s less, although O_DIRECT bypasses the page cache: the file system "
-			     "has a cache of its own, holes or compressed files",
-			     a);
+		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_DIRECT_LESS, missing));
 	else if (!f->cached_known)
-		line_explain(l, LEDGER_FLAGGED,
-			     "%s came from another source; what the page cache held is unknown", a);
+		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_CACHE_UNKNOWN, missing));
 	else if (again <= slack)
-		line_explain(l, LEDGER_EXPLAINED, "the page cache: it held %s%s before the epochs",
-			     f->part ? "about " : "", b);
+		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_CACHE_HELD, f->cached, f->part));
 	else if (again <= asked - f->files + slack || read_again(f, l->bytes, asked))
-		line_explain(l, LEDGER_EXPLAINED,
-			     "the page cache: it held %s before the epochs, and %s were read again",
-			     b, str_bytes(again, c, sizeof(c)));
+		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_CACHE_AGAIN, f->cached, again));
 	else if (f->linked)
-		line_explain(l, LEDGER_EXPLAINED,
-			     "%s less: names are links to one file, of which the page cache had "
-			     "what another name had been read for",
-			     a);
+		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_LINKS, missing));
 	else if (l->bytes <= 0 && f->grown <= slack)
-		line_explain(l, LEDGER_FLAGGED,
-			     "%s less, and nothing entered the page cache: the file system does "
-			     "not report its reads",
-			     a);
+		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_UNREPORTED, missing));
 	else
-		line_explain(
-			l, LEDGER_FLAGGED,
-			"%s less, but the page cache held only %s before: another program read it "
-			"into the cache during the run",
-			a, b);
+		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_OTHER_READER, missing, f->cached));
 }
 
 static void why_more_charged(struct ledger_line *l, const struct facts *f, double more,
@@ -321,33 +270,19 @@ static void why_more_charged(struct ledger_line *l, const struct facts *f, doubl
 	/* what of the files was neither asked for nor there */
 	double ahead = fmax(0, f->files - f->cached - asked);
 	double tables = BLOCK * f->opens, slack = fmax(LEAST_BYTES, SHARE * asked);
-	char a[32];
 
-	str_bytes(more, a, sizeof(a));
 	if (f->direct && more <= tables + slack)
-		line_explain(l, LEDGER_EXPLAINED,
-			     "%s more: inodes and other tables of the file system", a);
+		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_TABLES, more));
 	else if (f->direct && f->past_end > 0 && more <= tables + BLOCK * f->requests + slack)
-		line_explain(l, LEDGER_EXPLAINED,
-			     "%s more: the whole last block of a file is read by every request "
-			     "that reaches its end",
-			     a);
+		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_LAST_BLOCKS, more));
 	else if (!f->direct && more <= ahead + tables + slack)
-		line_explain(l, LEDGER_EXPLAINED, "%s: %s more",
-			     f->mapped ? "page faults and read-ahead fetch data around the samples"
-				       : "read-ahead",
-			     a);
+		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_READ_AHEAD, more, f->mapped));
 	else if (!f->direct && f->r->workload->storage.page_cache == PAGE_CACHE_DROP)
-		line_explain(l, LEDGER_EXPLAINED,
-			     "%s more: pages dropped by drop-behind were fetched again", a);
+		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_DROPPED, more));
 	else if (!f->direct && f->cached_known && asked + more > f->files)
-		line_explain(
-			l, LEDGER_FLAGGED,
-			"%s more than all files contain: pages were evicted before they were used, "
-			"and fetched again (too little memory for the page cache)",
-			a);
+		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_EVICTED, more));
 	else
-		line_explain(l, LEDGER_FLAGGED, "%s more than was requested", a);
+		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_MORE, more));
 }
 
 static void why_device(struct ledger_line *l, const struct facts *f, double charged)
@@ -355,106 +290,70 @@ static void why_device(struct ledger_line *l, const struct facts *f, double char
 	const struct block_tree *t = &f->r->host_source->tree;
 	double more = l->bytes - charged, parts = 0, mean;
 	const struct block_counters *w = &f->host.whole;
-	char a[32], b[32];
 
 	if (more > 0) {
 		if (f->host.part.known && t->part.n == t->whole.n)
 			parts = fmax(0, l->bytes - (double)f->host.part.read_bytes);
-		str_bytes(more, a, sizeof(a));
-		if (parts > SHARE * l->bytes)
-			line_explain(
-				l, LEDGER_FLAGGED,
-				"%s more: other programs read during the run, %s of it from other "
-				"partitions",
-				a, str_bytes(parts, b, sizeof(b)));
-		else
-			line_explain(
-				l, LEDGER_FLAGGED,
-				"%s more: other programs or the kernel itself read during the run",
-				a);
-		return;
-	}
-	str_bytes(-more, a, sizeof(a));
-	mean = w->reads ? (double)w->read_bytes / (double)w->reads : 0;
-	if (w->under_way && -more <= fmax(LEAST_BYTES, 2 * mean * (double)w->under_way))
-		line_explain(l, LEDGER_EXPLAINED,
-			     "%s less: read-ahead was still in progress at the end", a);
-	else if (f->loaded > 0 && -more <= 1.05 * f->loaded + LEAST_BYTES)
-		line_explain(l, LEDGER_EXPLAINED,
-			     "%s less: checkpoints were read from another device", a);
-	else
 		line_explain(
 			l, LEDGER_FLAGGED,
-			"%s less: the process also read from other devices, or some reads did not "
-			"reach this one",
-			a);
+			FACT(LEDGER_OTHERS_READ, more, parts > SHARE * l->bytes ? parts : NAN));
+		return;
+	}
+	mean = w->reads ? (double)w->read_bytes / (double)w->reads : 0;
+	if (w->under_way && -more <= fmax(LEAST_BYTES, 2 * mean * (double)w->under_way))
+		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_UNDER_WAY, -more));
+	else if (f->loaded > 0 && -more <= 1.05 * f->loaded + LEAST_BYTES)
+		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_CHECKPOINTS_ELSEWHERE, -more));
+	else
+		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_OTHER_DEVICES, -more));
 }
 
 static void why_disks(struct ledger_line *l, const struct facts *f, double device)
 {
-	char a[32];
+	double away = fabs(l->bytes - device);
 
-	str_bytes(fabs(l->bytes - device), a, sizeof(a));
 	if (l->bytes > device)
-		line_explain(
-			l, LEDGER_FLAGGED,
-			"%s more: other programs read from these disks, or one read of the device "
-			"reads several disks",
-			a);
+		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_DISKS_MORE, away));
 	else if (f->r->host_source->tree.loop)
-		line_explain(
-			l, LEDGER_FLAGGED,
-			"%s less: served from the page cache of the loop device's backing file", a);
+		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_BACKING_FILE, away));
 	else
-		line_explain(l, LEDGER_FLAGGED,
-			     "%s less: served from a cache between the device and its disks", a);
+		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_CACHE_BETWEEN, away));
 }
 
 static void why_network(struct ledger_line *l, double before)
 {
 	double more = l->bytes - before;
-	char a[32];
 
-	str_bytes(fabs(more), a, sizeof(a));
 	if (more > 0 && more <= HEADERS_SHARE * before)
-		line_explain(l, LEDGER_EXPLAINED, "%s more: headers of frames, calls and replies",
-			     a);
+		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_HEADERS, more));
 	else if (more > 0)
-		line_explain(l, LEDGER_FLAGGED, "%s more: other traffic of this machine", a);
+		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_TRAFFIC, more));
 	else
-		line_explain(l, LEDGER_FLAGGED,
-			     "%s less: traffic took another path than these interfaces", a);
+		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_OTHER_PATH, -more));
 }
 
 static void why_client(struct ledger_line *l, double returned)
 {
-	char a[32];
+	double more = l->bytes - returned;
 
-	str_bytes(fabs(l->bytes - returned), a, sizeof(a));
-	if (l->bytes > returned)
-		line_explain(l, LEDGER_FLAGGED,
-			     "%s more: other programs read from this file system", a);
+	if (more > 0)
+		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_CLIENT_MORE, more));
 	else
-		line_explain(l, LEDGER_FLAGGED, "%s less than the reads of this program returned",
-			     a);
+		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_CLIENT_LESS, -more));
 }
 
 static void why_fetched(struct ledger_line *l, const struct facts *f, double client)
 {
 	double missing = client - l->bytes;
-	char a[32], b[32];
 
-	str_bytes(fabs(missing), a, sizeof(a));
-	str_bytes(f->cached, b, sizeof(b));
 	if (missing < 0)
-		line_explain(l, LEDGER_EXPLAINED, "read-ahead: %s more", a);
+		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_READ_AHEAD, -missing, false));
 	else if (f->cached_known && missing <= f->cached + fmax(LEAST_BYTES, SHARE * client))
-		line_explain(l, LEDGER_EXPLAINED, "the page cache: it held %s before the epochs",
-			     b);
+		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_CACHE_HELD, f->cached, false));
+	else if (f->cached_known)
+		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_CACHE_LESS, missing, f->cached));
 	else
-		line_explain(l, LEDGER_FLAGGED,
-			     "%s less, but the page cache held %s before the epochs", a,
-			     f->cached_known ? b : "an unknown amount");
+		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_CACHE_UNKNOWN, missing));
 }
 
 /* The nearest known line before `key` among those that it follows from. */
@@ -486,7 +385,6 @@ static void compare_line(struct ledger *l, const struct facts *f, enum ledger_ke
 {
 	struct ledger_line *line = &l->line[key];
 	double before, now = line->bytes;
-	char apart[32];
 
 	line->against = line_before(l, f, key);
 	if (line->against < 0)
@@ -495,9 +393,7 @@ static void compare_line(struct ledger *l, const struct facts *f, enum ledger_ke
 	if (!bytes_differ(before, now))
 		return;
 	if (key > LEDGER_CHARGED && fabs(now - before) <= SHARE * l->line[LEDGER_WANTED].bytes) {
-		line_explain(line, LEDGER_EXPLAINED,
-			     "they differ by %s, less than 1 %% of the sample data of this run",
-			     str_bytes(fabs(now - before), apart, sizeof(apart)));
+		line_explain(line, LEDGER_EXPLAINED, FACT(LEDGER_LITTLE, fabs(now - before)));
 		return;
 	}
 	switch (key) {
@@ -509,10 +405,7 @@ static void compare_line(struct ledger *l, const struct facts *f, enum ledger_ke
 		break;
 	case LEDGER_CALLS:
 		if (line->against == LEDGER_WANTED)
-			line_explain(
-				line, LEDGER_EXPLAINED,
-				"requests were not counted (run.measure=none): headers, indexes "
-				"and data around the samples");
+			line_explain(line, LEDGER_EXPLAINED, FACT(LEDGER_NOT_COUNTED));
 		else
 			why_calls(line, f, before);
 		break;

@@ -10,7 +10,7 @@ static const double AS_SLOW = 0.7;       /* of the last rank's time for a sample
 static const double SLOWER = 2;          /* times what ranks of other hosts take for a sample */
 static const double BY_ITSELF = 1.3;     /* times what others take: slow by its own service */
 static const double COMPUTES = 1.1;      /* times what others compute for */
-static const double BESIDE_QUEUE = 1.8;  /* the same where all share a store that is full */
+static const double BESIDE_QUEUE = 1.8;  /* the same, where all ranks share one saturated store */
 static const double BARRIER_SHARE = 0.4; /* of the loss */
 static const double BUSY_SHARE = 0.7;    /* of the workers' time: data, not the meeting, is short */
 

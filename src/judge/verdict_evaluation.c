@@ -24,7 +24,7 @@ static uint64_t shortest(const struct result *r)
 	return least == UINT64_MAX ? 0 : least;
 }
 
-/* Of all steps but the first of an evaluation, above those of all: what a slow start costs. */
+/* AU points that a slow start costs: AU without the first step, less AU of all steps. */
 static double start_points(const struct result *r, const struct run_metrics *m, double gap)
 {
 	struct window_view w;

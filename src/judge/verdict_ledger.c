@@ -26,14 +26,15 @@ static void judge_ledger(const struct result *r, const struct run_metrics *m, st
 	for (int k = 0; k < LEDGER_LINES; k++) {
 		const struct ledger_line *line = &l->line[k];
 		struct fact f;
-		char title[64];
+		char title[64], why[256];
 
 		if (!line->known || line->state != LEDGER_FLAGGED)
 			continue;
 		snprintf(title, sizeof(title), "%s", ledger_titles[k]);
 		title[0] = (char)toupper((unsigned char)title[0]);
 		f = FACT(LEDGER_DIFFERS, line->bytes, l->line[line->against].bytes);
-		verdict_found(v, VERDICT_WARN, fact_with(fact_with(f, 0, title), 1, line->why));
+		words_of(&line->why, WORDS_SHORT, why, sizeof(why));
+		verdict_found(v, VERDICT_WARN, fact_with(fact_with(f, 0, title), 1, why));
 	}
 }
 

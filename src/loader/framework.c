@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 
-#define LOOK_NS 50000 /* between looks at the processor time and at what may end it */
+#define LOOK_NS 50000 /* between checks of the processor time and of reasons to stop */
 
 #define LEAST_NS 2000 /* not worth its own look at the time */
 

@@ -493,7 +493,7 @@ void workers_epoch_over(struct workers *w)
 		framework_spend(&w->code, COST_END_WORKER, 0, 0, 0);
 }
 
-/* Workers that live on may not have had a task, and still be beginning. */
+/* Persistent workers may have had no task yet, and may still be starting. */
 static void wait_for_begun(struct workers *w)
 {
 	for (uint32_t i = 0; i < w->count && w->threads; i++)

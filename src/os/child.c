@@ -272,7 +272,7 @@ void child_log_reason(const char *log, const char *outcome, const char *kept, ch
 	buf_release(&text);
 }
 
-/* An environment is at most a quarter of the stack. */
+/* Room for an environment: the kernel allows at most a quarter of the stack limit. */
 #define FILE_MAX ((size_t)4 << 20)
 
 static bool read_of(pid_t pid, const char *name, struct buf *out)

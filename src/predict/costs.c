@@ -17,16 +17,16 @@
 #define SIZES 512
 
 static const uint64_t STEPS_LEAST = 4; /* of an epoch, for a model of another run than this one */
-static const double BUSY = 0.1;        /* of the processors, or of a batch: less is not looked at */
-static const double POINT_OFF = 1.4;   /* times the time of a request at a point of a probe, */
-static const double FULL_OFF = 1.12;   /* and where that is all a ceiling's doing */
-static const double FAR_ABOVE = 2;     /* times the readers that reach it */
-static const double PLATEAU = 1.15;    /* times the rate with twice the readers: there is no more */
-static const double TAKEN = 0.5;       /* of the time without a processor, from run to run */
-static const double HIST_OFF = 0.1;    /* of a time: what its histogram may be off */
-static const double NOTABLE = 0.03;    /* of a batch's time: opens that take less just take it */
-static const double FAR = 4;           /* times what is asked for: a ceiling that does not matter */
-static const double AGREED = 1.25;     /* between ceilings that are the same */
+static const double BUSY = 0.1;      /* share of processors or of a batch's time; less is ignored */
+static const double POINT_OFF = 1.4; /* times the time of a request at a point of a probe, */
+static const double FULL_OFF = 1.12; /* and where that is all a ceiling's doing */
+static const double FAR_ABOVE = 2;   /* times the readers that reach it */
+static const double PLATEAU = 1.15;  /* times the rate with twice the readers: there is no more */
+static const double TAKEN = 0.5;     /* of the time without a processor, from run to run */
+static const double HIST_OFF = 0.1;  /* of a time: what its histogram may be off */
+static const double NOTABLE = 0.03;  /* of a batch's time: opens that take less just take it */
+static const double FAR = 4;         /* times what is asked for: a ceiling that does not matter */
+static const double AGREED = 1.25;   /* between ceilings that are the same */
 static const double CALIBRATED_MIN = 0.25, CALIBRATED_MAX = 4; /* of what the parts sum to */
 
 /* Of metadata requests that asked for no bytes, seconds: what their histogram has beyond those that

@@ -1,4 +1,4 @@
-/* A fleet is handed to the model (predict/model.h), which has the loaders' rules and all queues. */
+/* Hands a fleet to the model (predict/model.h), which implements the loaders' rules and queues. */
 #include "predict/fleet.h"
 
 #include <math.h>

@@ -450,7 +450,7 @@ static __attribute__((destructor(101))) void unloaded(void)
 LEAVE(_exit, wrap_leaving(status))
 LEAVE(_Exit, wrap_leaving(status))
 LEAVE(quick_exit, wrap_leaving(status))
-/* functions of atexit(3) come, and then the destructor of this library */
+/* the atexit(3) functions run next, then this library's destructor */
 LEAVE(exit, if (recording()) note(RING_EXIT, now_ns(), N(status & 0xff)))
 
 static void waited(int64_t begin, int64_t pid, int status)

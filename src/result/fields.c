@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/program.h"
 #include "result/fields_view.h"
+#include "result/json_facts.h"
 #include "result/json_basis.h"
 #include "result/json_out.h"
 #include "result/json_result.h"

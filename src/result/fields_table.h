@@ -577,7 +577,10 @@ FIGURE(LEDGER, PERCENT, "percent", NUMBER, "percent",
        100 * x->bytes / r->judged.ledger.line[x->against].bytes, "Bytes of that line's")
 FIGURE(LEDGER, STATE, "state", TEXT, NULL, x->against >= 0, ledger_states[x->state],
        "`agrees`, `explained` or `flagged`: they differ by more than 1 %")
-FIGURE(LEDGER, WHY, "why", TEXT, NULL, x->against >= 0 && x->why[0], x->why, "Why they differ")
+FIGURE(LEDGER, WHY, "why", TEXT, NULL, words_of(&x->why, WORDS_SHORT, a->text, sizeof(a->text))[0],
+       a->text, "Why they differ")
+FIGURE(LEDGER, WHY_FACT, "why_fact", JSON, NULL, x->why.reason != REASON_NONE, json_fact(&x->why),
+       "The same as a reason with its figures")
 
 SECTION(EVALUATION, "Evaluation")
 FIGURE(EVALUATION, STEPS, "steps", COUNT, NULL, true, r->eval_steps, "Steps planned in each")

@@ -83,7 +83,7 @@ struct ledger_line {
 	double bytes;
 	int against;             /* the line it is compared with; -1: none */
 	enum ledger_state state; /* explained or flagged: they differ by more than 1 % */
-	char why[200];           /* the reason, without a full stop */
+	struct fact why;         /* REASON_NONE where they agree */
 };
 
 struct ledger {

@@ -274,9 +274,12 @@ static void put_ledger(struct buf *out, const struct result *r, const struct pai
 		while (out->data[out->len - 1] == ' ')
 			out->len--;
 		buf_puts(out, line->state == LEDGER_FLAGGED ? "  (!)\n" : "\n");
-		if (line->why[0]) {
+		if (line->why.reason != REASON_NONE) {
+			char why[256];
+
 			buf_printf(out, "%*s", WHY_INDENT, "");
-			buf_wrap(out, line->why, WHY_INDENT, WHY_INDENT, COLUMNS);
+			buf_wrap(out, words_of(&line->why, WORDS_SHORT, why, sizeof(why)),
+				 WHY_INDENT, WHY_INDENT, COLUMNS);
 		}
 	}
 	buf_putc(out, '\n');

@@ -45,7 +45,7 @@
 /* What proving, judging and writing allocate. */
 #define RESULTS_LEAST ((size_t)16 << 20)
 #define RESULTS_A_RANK ((size_t)128 << 10)
-/* Of a process that writes the results because process 0 is gone; in the folder of results. */
+/* A file in the folder of results: its process writes them because process 0 is gone. */
 #define TAKEN_OVER ".stoker-taken-over"
 
 /* ---- the folder of results ---- */
@@ -709,7 +709,7 @@ int finish_run(const struct run_plan *p, struct run_shared *shared, const struct
 	struct err why = {0};
 	int failed;
 
-	/* of this process and by its clock: before all is one result */
+	/* this process's trace, by its own clock: before the results are merged */
 	failed = write_trace(p, shared, r, &why);
 	gather_result(p, shared, r, &rc, cause);
 	/* only the speaking process prints the cause later: the others log it */

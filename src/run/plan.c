@@ -297,7 +297,7 @@ static uint64_t own_bytes(const struct run_plan *p, uint64_t rank_bytes)
 		total = u64_sum(total, mem_body_bound(p->d->files[DATASET_TRAIN] +
 							      p->d->files[DATASET_EVAL],
 						      most_bytes(p->d)));
-	/* of checkpoints alone, there is no dataset */
+	/* a run of checkpoints alone has no dataset */
 	for (int kind = 0; p->d && kind < DATASET_KINDS; kind++)
 		total = u64_sum(total,
 				order_list_bytes(order_list_entries(p->w, kind == DATASET_EVAL,

@@ -1,4 +1,4 @@
-/* The commands of a study, which no shell reads, and its batch script. */
+/* A study's commands, which run without a shell, and its batch script. */
 #include <stdlib.h>
 #include <string.h>
 

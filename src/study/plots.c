@@ -22,7 +22,7 @@
 #define CAPPED "vectors heads size screen 0.007,90 nofilled linewidth 1.5"
 #define TITLE "set label 2 at screen 0.5, screen 0.965 center font ',12' noenhanced "
 
-/* Text of a result as gnuplot may have it: within quotes of either kind, enhanced mode off. */
+/* A result's text made safe for gnuplot: inside quotes of either kind, enhanced mode off. */
 static void put_plain(struct buf *out, const char *s)
 {
 	size_t begin = out->len;

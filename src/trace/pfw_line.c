@@ -47,7 +47,7 @@ static void check_escape(struct pfw_line *l, const char *p)
 		}
 }
 
-/* Behind a string that begins at p with a quote; NULL: it is not closed. */
+/* Just past the string whose opening quote is at p; NULL: it is not closed. */
 static const char *string_end(struct pfw_line *l, const char *p)
 {
 	static const char open[] = "a string is not terminated on its line";

@@ -402,7 +402,7 @@ static int by_rank(const void *a, const void *b)
 	return ORDER(x, y);
 }
 
-/* The texts of a folder, sorted by rank; that of `_text` in it if it has none itself. */
+/* The text files of a folder, sorted by rank; if it has none, those of its subfolder `_text`. */
 static char **texts_of(const char *folder, size_t *n)
 {
 	DIR *d = opendir(folder);

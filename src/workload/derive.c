@@ -288,7 +288,7 @@ int workload_derive(struct workload *w, bool back, struct err *e)
 	    (rc = framework_default_costs(w, e)) < 0)
 		return rc;
 	derive_loader(w);
-	/* DLIO compares the text that was given with a member of an enum: it is never on_demand */
+	/* DLIO compares the text with a member of an enum: they never match, so never on_demand */
 	if (w->compat.dlio && workload_is_set(w, "reader.read_type") &&
 	    !(workload_loader(w)->flags & LOADER_ITERATES))
 		w->reader.read_type = READ_MEMORY;

@@ -164,7 +164,7 @@ static int check_recorded_count(const struct workload *w, const char *key, int64
 				  key, n, had);
 }
 
-/* Of one kind of files, of which `n` are wanted. */
+/* Checks one kind of recorded files, of which `n` are wanted. */
 static int check_recorded_part(const struct workload *w, int part, const char *key, int64_t n,
 			       struct err *e)
 {

@@ -173,7 +173,7 @@ def wrong_content(disk, tmp):
     planted("no manifest, random bytes", lambda fs: bare(fs, noise.randbytes), "pass", "dataset.foreign")
     same = noise.randbytes(2 * SIZE)
     planted("no manifest, the same random bytes in all files", lambda fs: bare(fs, lambda n: same[:n]), "fail",
-            "16 files have the content of others")
+            "dataset.copied && files=16")
     def evaluation(fs):
         for p in glob.glob(f"{data}/valid/img_*indexed_binary"):
             fill(p, bytes)
@@ -271,9 +271,9 @@ def holes(disk, tmp):
             subprocess.run(["fallocate", "-l", str(n), p], check=True)
     planted("files with blocks that were never written, by fallocate", reserved, "fail", "dataset.holes && percent=100")
     planted("half of each file punched out", lambda fs: [punch(p, 64 * KIB, 148 * KIB) for p in fs], "fail",
-            f"{FILES} of {FILES} files checked have holes, 49")
+            f"dataset.holes && files={FILES} && of={FILES} && percent=49.")
     planted("4 KiB punched out of 3 of the files", lambda fs: [punch(p, 64 * KIB, 4096) for p in fs[:3]], "fail",
-            "3 of 20 files checked have holes")
+            "dataset.holes && files=3 && of=20")
     shutil.rmtree(data)
 
 

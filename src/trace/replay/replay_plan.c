@@ -243,7 +243,7 @@ static uint32_t slot_of(struct planner *m, const struct job_event *v)
 
 	if (h && h->slot != PLAN_NO_SLOT && m->p->slot[h->slot].file == v->file)
 		return h->slot;
-	/* opened before the log, or by a way that it does not have */
+	/* opened before the log began, or by a call that it does not record */
 	if (m->free_slot_of[v->file] == PLAN_NO_SLOT)
 		m->free_slot_of[v->file] = new_slot(m, v->file, v->thread, NONE);
 	return m->free_slot_of[v->file];
