@@ -145,40 +145,25 @@ void live_summary(const struct run_progress *p, const struct live_figures *f, st
 
 /* ---- JSON ---- */
 
-static void set_number(json_t *o, const char *key, double v)
-{
-	json_object_set_new(o, key, isfinite(v) ? json_real(v) : json_null());
-}
-
-static void set_whole(json_t *o, const char *key, uint64_t v)
-{
-	json_object_set_new(o, key, json_integer((json_int_t)v));
-}
-
-static void set_text(json_t *o, const char *key, const char *v)
-{
-	json_put_text(o, key, v);
-}
-
 static void training_json(json_t *o, const struct run_progress *p, const struct live_figures *f)
 {
-	set_whole(o, "epoch", p->epoch);
-	set_whole(o, "epochs", p->epochs);
-	set_whole(o, "epoch_done", p->epoch_done);
-	set_whole(o, "epoch_total", p->epoch_total);
-	set_whole(o, "eval_done", p->eval_done);
-	set_whole(o, "eval_total", p->eval_total);
-	set_number(o, "au_percent", f->au);
-	set_number(o, "au_recent_percent", f->au_recent);
-	set_number(o, "exposed_wait_percent", f->wait);
-	set_number(o, "exposed_wait_recent_percent", f->wait_recent);
-	set_whole(o, "samples", p->samples);
-	set_number(o, "samples_per_s", f->samples_rate);
-	set_number(o, "samples_recent_per_s", f->samples_recent);
-	set_whole(o, "read_samples", p->read_samples);
-	set_whole(o, "read_bytes", p->read_bytes);
-	set_number(o, "read_samples_recent_per_s", f->read_samples_recent);
-	set_number(o, "read_bytes_recent_per_s", f->read_recent);
+	json_put_int(o, "epoch", p->epoch);
+	json_put_int(o, "epochs", p->epochs);
+	json_put_int(o, "epoch_done", p->epoch_done);
+	json_put_int(o, "epoch_total", p->epoch_total);
+	json_put_int(o, "eval_done", p->eval_done);
+	json_put_int(o, "eval_total", p->eval_total);
+	json_put(o, "au_percent", json_number(f->au));
+	json_put(o, "au_recent_percent", json_number(f->au_recent));
+	json_put(o, "exposed_wait_percent", json_number(f->wait));
+	json_put(o, "exposed_wait_recent_percent", json_number(f->wait_recent));
+	json_put_int(o, "samples", p->samples);
+	json_put(o, "samples_per_s", json_number(f->samples_rate));
+	json_put(o, "samples_recent_per_s", json_number(f->samples_recent));
+	json_put_int(o, "read_samples", p->read_samples);
+	json_put_int(o, "read_bytes", p->read_bytes);
+	json_put(o, "read_samples_recent_per_s", json_number(f->read_samples_recent));
+	json_put(o, "read_bytes_recent_per_s", json_number(f->read_recent));
 }
 
 static void ranks_json(json_t *o, const struct run_progress *p, const struct live_figures *f)
@@ -187,29 +172,28 @@ static void ranks_json(json_t *o, const struct run_progress *p, const struct liv
 		[DEVICE_UNKNOWN] = NULL, [DEVICE_DISK] = "disk", [DEVICE_CALLS] = "read_calls"};
 	json_t *device = json_object(), *slowest = json_null();
 
-	set_whole(o, "checkpoints_written", p->saves);
-	set_number(o, "checkpoints_to_write", NAN);
-	if (!p->saves_by_time)
-		set_whole(o, "checkpoints_to_write", p->saves_total);
-	set_whole(o, "checkpoints_read", p->loads);
-	set_whole(o, "checkpoints_to_read", p->loads_total);
-	set_whole(o, "ranks", p->ranks);
-	set_whole(o, "ranks_here", p->ranks_here);
-	set_whole(o, "first_rank", p->first_rank);
-	set_text(device, "source", source[f->device]);
-	set_text(device, "name", f->device_name[0] ? f->device_name : NULL);
-	set_number(device, "read_bytes_per_s", f->device_read);
-	set_number(device, "write_bytes_per_s", f->device_write);
-	json_object_set_new(o, "device", device);
+	json_put_int(o, "checkpoints_written", p->saves);
+	json_put(o, "checkpoints_to_write",
+		 p->saves_by_time ? json_null() : json_count(p->saves_total));
+	json_put_int(o, "checkpoints_read", p->loads);
+	json_put_int(o, "checkpoints_to_read", p->loads_total);
+	json_put_int(o, "ranks", p->ranks);
+	json_put_int(o, "ranks_here", p->ranks_here);
+	json_put_int(o, "first_rank", p->first_rank);
+	json_put_text(device, "source", source[f->device]);
+	json_put_text(device, "name", f->device_name[0] ? f->device_name : NULL);
+	json_put(device, "read_bytes_per_s", json_number(f->device_read));
+	json_put(device, "write_bytes_per_s", json_number(f->device_write));
+	json_put(o, "device", device);
 	if (f->has_slowest) {
 		slowest = json_object();
-		set_whole(slowest, "rank", f->slow_rank);
-		set_number(slowest, "behind_s", f->slow_behind_s);
-		set_number(slowest, "exposed_wait_percent", f->slow_wait);
-		set_text(slowest, "doing", f->slow_doing);
+		json_put_int(slowest, "rank", f->slow_rank);
+		json_put(slowest, "behind_s", json_number(f->slow_behind_s));
+		json_put(slowest, "exposed_wait_percent", json_number(f->slow_wait));
+		json_put_text(slowest, "doing", f->slow_doing);
 	}
-	json_object_set_new(o, "slowest", slowest);
-	set_number(o, "no_step_for_s", f->standing_s);
+	json_put(o, "slowest", slowest);
+	json_put(o, "no_step_for_s", json_number(f->standing_s));
 }
 
 void live_json(const struct run_progress *p, const struct live_figures *f, const char *status,
@@ -222,28 +206,28 @@ void live_json(const struct run_progress *p, const struct live_figures *f, const
 		[PROGRESS_PROBE] = "steps",      [PROGRESS_FINISH] = "steps"};
 	json_t *o = json_object();
 
-	set_whole(o, "schema", 1);
-	set_text(o, "event", status ? "end" : "progress");
+	json_put_int(o, "schema", 1);
+	json_put_text(o, "event", status ? "end" : "progress");
 	if (status)
-		set_text(o, "status", status);
-	set_number(o, "unix_s", (double)clock_wall_ns() / 1e9);
-	set_number(o, "elapsed_s", (double)p->elapsed_ns / 1e9);
-	set_text(o, "phase", live_phase_words[p->phase]);
-	set_whole(o, "done", p->done);
-	set_whole(o, "total", p->total);
-	set_text(o, "unit", p->ranks && !p->training ? "checkpoints" : unit[p->phase]);
-	set_number(o, "done_percent", 100 * f->part);
-	set_number(o, "left_s", f->left_s);
-	set_text(o, "left_from", isnan(f->left_s) ? NULL : f->left_how);
-	set_whole(o, "bytes", p->bytes);
-	set_number(o, "bytes_per_s", f->bytes_rate);
-	set_number(o, "bytes_recent_per_s", f->bytes_recent);
+		json_put_text(o, "status", status);
+	json_put(o, "unix_s", json_number((double)clock_wall_ns() / 1e9));
+	json_put(o, "elapsed_s", json_number((double)p->elapsed_ns / 1e9));
+	json_put_text(o, "phase", live_phase_words[p->phase]);
+	json_put_int(o, "done", p->done);
+	json_put_int(o, "total", p->total);
+	json_put_text(o, "unit", p->ranks && !p->training ? "checkpoints" : unit[p->phase]);
+	json_put(o, "done_percent", json_number(100 * f->part));
+	json_put(o, "left_s", json_number(f->left_s));
+	json_put_text(o, "left_from", isnan(f->left_s) ? NULL : f->left_how);
+	json_put_int(o, "bytes", p->bytes);
+	json_put(o, "bytes_per_s", json_number(f->bytes_rate));
+	json_put(o, "bytes_recent_per_s", json_number(f->bytes_recent));
 	if (p->training)
 		training_json(o, p, f);
 	if (p->ranks)
 		ranks_json(o, p, f);
 	if (dropped)
-		set_whole(o, "dropped_before", dropped);
+		json_put_int(o, "dropped_before", dropped);
 	json_put_dump(out, o, JSON_COMPACT | JSON_REAL_PRECISION(14), JSON_EXACT);
 	json_decref(o);
 	buf_putc(out, '\n');

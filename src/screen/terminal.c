@@ -7,8 +7,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/str.h"
+#include "base/vector.h"
 #include "os/signals.h"
 
 static const char *environment(const char *name)
@@ -201,11 +201,7 @@ static void add_block(struct terminal *t, struct buf *out, const struct buf *blo
 		const char *stop = memchr(at, '\n', (size_t)(end - at));
 		size_t n = (size_t)((stop ? stop : end) - at);
 
-		if (t->lines == t->capacity) {
-			t->capacity = t->capacity ? 2 * t->capacity : 32;
-			t->length = xrealloc(t->length, t->capacity * sizeof(*t->length));
-		}
-		t->length[t->lines++] = terminal_columns(at, n);
+		VECTOR_PUSH(t->length, t->lines, t->capacity, terminal_columns(at, n));
 		buf_append(out, at, n);
 		buf_puts(out, "\r\n");
 		at += n + 1;
