@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/compare.h"
 #include "base/say.h"
 #include "result/json_out.h"
 
@@ -45,18 +46,21 @@ static void add_bytes(struct curves *c, enum series s, double from, double to, d
 	}
 }
 
+/* What reading a file is. */
+static enum series read_of(const struct profile *a, uint32_t file)
+{
+	if (profile_is_data(a, file))
+		return OF_DATASET;
+	return a->role[file] == FILE_CODE ? OF_PROGRAMS : OF_OTHERS;
+}
+
 /* false: pipes and the like, or no bytes */
 static bool series_of(const struct profile *a, const struct job_event *v, enum series *s)
 {
 	if ((v->kind != JOB_READ && v->kind != JOB_WRITE) || v->file == JOB_NONE ||
 	    v->result <= 0 || a->job->file[v->file].kind != JOB_FILE_REGULAR)
 		return false;
-	if (v->kind == JOB_WRITE)
-		*s = WRITTEN;
-	else if (a->role[v->file] == FILE_DATASET || a->role[v->file] == FILE_EVALUATION)
-		*s = OF_DATASET;
-	else
-		*s = a->role[v->file] == FILE_CODE ? OF_PROGRAMS : OF_OTHERS;
+	*s = v->kind == JOB_WRITE ? WRITTEN : read_of(a, v->file);
 	return true;
 }
 
@@ -125,13 +129,12 @@ static void widen(struct mark *m, const struct visit *v)
 	m->used = true;
 }
 
-static void put_mark(json_t *list, const char *kind, const char *label, size_t number,
-		     const struct mark *m)
+static void put_mark(json_t *list, const char *kind, size_t number, const struct mark *m)
 {
 	json_t *o = json_object();
 	struct buf text = {0};
 
-	buf_say(&text, "%s %zu", label, number);
+	buf_say(&text, "%s %zu", kind, number);
 	json_put_text(o, "kind", kind);
 	json_put_text(o, "label", text.data);
 	json_put_real(o, "from", m->from);
@@ -142,7 +145,7 @@ static void put_mark(json_t *list, const char *kind, const char *label, size_t n
 
 static void put_epochs(json_t *list, const struct profile *a)
 {
-	struct mark *mark = xcalloc((size_t)2 * JOB_MARKS, sizeof(*mark));
+	AUTO_FREE struct mark *mark = xcalloc((size_t)2 * JOB_MARKS, sizeof(*mark));
 
 	for (size_t i = 0; i < a->visits; i++) {
 		const struct visit *v = &a->visit[i];
@@ -153,9 +156,7 @@ static void put_epochs(json_t *list, const struct profile *a)
 	}
 	for (size_t i = 0; i < (size_t)2 * JOB_MARKS; i++)
 		if (mark[i].used)
-			put_mark(list, i % 2 ? "evaluation" : "epoch",
-				 i % 2 ? "evaluation" : "epoch", i / 2 + 1, &mark[i]);
-	free(mark);
+			put_mark(list, i % 2 ? "evaluation" : "epoch", i / 2 + 1, &mark[i]);
 }
 
 /* Writes of checkpoints that follow each other at once are one. */
@@ -175,7 +176,7 @@ static void put_checkpoints(json_t *list, const struct profile *a, double near)
 		from = (double)v->begin_ns / 1e9;
 		to = (double)v->end_ns / 1e9;
 		if (m.used && from > m.to + near) {
-			put_mark(list, "checkpoint", "checkpoint", ++n, &m);
+			put_mark(list, "checkpoint", ++n, &m);
 			m.used = false;
 			if (n >= JOB_MARKS)
 				return;
@@ -185,13 +186,13 @@ static void put_checkpoints(json_t *list, const struct profile *a, double near)
 		m.to = fmax(m.to, to);
 	}
 	if (m.used)
-		put_mark(list, "checkpoint", "checkpoint", ++n, &m);
+		put_mark(list, "checkpoint", ++n, &m);
 }
 
 json_t *job_bytes(const struct profile *a)
 {
 	const unsigned needed = JOB_SEES_REQUESTS | JOB_SEES_TIMES;
-	struct curves *c = xcalloc(1, sizeof(*c));
+	AUTO_FREE struct curves *c = xcalloc(1, sizeof(*c));
 	json_t *o = NULL, *series, *marks;
 	bool requests = (a->job->sees & needed) == needed;
 
@@ -226,29 +227,40 @@ json_t *job_bytes(const struct profile *a)
 		json_put(o, "series", series);
 		json_put(o, "marks", marks);
 	}
-	free(c);
 	return o ? o : json_null();
 }
 
 /* ---- sizes ---- */
 
-static json_t *counts_json(const uint64_t *n, size_t low, size_t high)
-{
-	json_t *list = json_array();
-
-	for (size_t i = low; i < high; i++)
-		json_array_append_new(list, json_count(n[i]));
-	return list;
-}
-
-static void put_series(json_t *list, enum series s, const char *name, json_t *counts)
+/* A histogram: its bars, a label each, and their counts in some series. */
+static json_t *histogram(const char *title, const char *unit, json_t *labels, json_t *series)
 {
 	json_t *o = json_object();
 
+	json_put_text(o, "title", title);
+	json_put_text(o, "unit", unit);
+	json_put(o, "labels", labels);
+	json_put(o, "series", series);
+	return o;
+}
+
+/* A series of bars, unless all are 0. */
+static void put_series(json_t *list, enum series s, const char *name, const uint64_t *n,
+		       size_t bars)
+{
+	json_t *o = json_object(), *counts = json_array();
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < bars; i++) {
+		sum += n[i];
+		json_array_append_new(counts, json_count(n[i]));
+	}
 	json_put_int(o, "kind", s);
 	json_put_text(o, "name", name);
 	json_put(o, "counts", counts);
-	json_array_append_new(list, o);
+	if (sum)
+		json_array_append(list, o);
+	json_decref(o);
 }
 
 static void put_bytes(struct buf *out, double v)
@@ -275,7 +287,7 @@ static json_t *request_sizes(const struct profile *a)
 {
 	static uint64_t n[SERIES][BITS];
 	size_t low = BITS, high = 0;
-	json_t *o, *labels, *list;
+	json_t *labels, *list;
 	enum series s;
 
 	memset(n, 0, sizeof(n));
@@ -288,28 +300,18 @@ static json_t *request_sizes(const struct profile *a)
 		while (bit < BITS - 1 && (INT64_C(1) << bit) < v->result)
 			bit++;
 		n[s][bit]++;
-		low = bit < low ? bit : low;
-		high = bit + 1 > high ? bit + 1 : high;
+		LOWER(low, bit);
+		RAISE(high, bit + 1);
 	}
 	if (low >= high)
 		return NULL;
-	o = json_object();
 	labels = json_array();
 	list = json_array();
 	for (size_t i = low; i < high; i++)
 		label(labels, ldexp(1, (int)i));
 	for (size_t k = 0; k < SERIES; k++)
-		for (size_t i = low; i < high; i++)
-			if (n[k][i]) {
-				put_series(list, (enum series)k, series_names[k],
-					   counts_json(n[k], low, high));
-				break;
-			}
-	json_put_text(o, "title", "Requests by size");
-	json_put_text(o, "unit", "requests up to a size");
-	json_put(o, "labels", labels);
-	json_put(o, "series", list);
-	return o;
+		put_series(list, (enum series)k, series_names[k], &n[k][low], high - low);
+	return histogram("Requests by size", "requests up to a size", labels, list);
 }
 
 /* The same of a log that has only the counts of its own buckets. */
@@ -318,15 +320,12 @@ static json_t *counted_sizes(const struct profile *a)
 	static const char *const upto[JOB_SIZES] = {"100 B", "1 KiB", "10 KiB", "100 KiB",
 						    "1 MiB", "4 MiB", "10 MiB", "100 MiB",
 						    "1 GiB", "more"};
-	uint64_t n[SERIES][JOB_SIZES] = {{0}}, sum[SERIES] = {0};
-	json_t *o, *labels, *list;
+	uint64_t n[SERIES][JOB_SIZES] = {{0}};
+	json_t *labels = json_array(), *list = json_array();
 
 	for (size_t f = 0; f < a->job->files; f++) {
 		const struct job_counts *c = &a->job->file[f].counts;
-		enum series s = a->role[f] == FILE_DATASET || a->role[f] == FILE_EVALUATION
-					? OF_DATASET
-				: a->role[f] == FILE_CODE ? OF_PROGRAMS
-							  : OF_OTHERS;
+		enum series s = read_of(a, (uint32_t)f);
 
 		for (size_t i = 0; i < JOB_SIZES; i++) {
 			if (c->read_size[i] > 0)
@@ -335,40 +334,26 @@ static json_t *counted_sizes(const struct profile *a)
 				n[WRITTEN][i] += (uint64_t)c->write_size[i];
 		}
 	}
-	for (size_t k = 0; k < SERIES; k++)
-		for (size_t i = 0; i < JOB_SIZES; i++)
-			sum[k] += n[k][i];
-	if (!(sum[OF_DATASET] + sum[OF_OTHERS] + sum[OF_PROGRAMS] + sum[WRITTEN]))
-		return NULL;
-	o = json_object();
-	labels = json_array();
-	list = json_array();
 	for (size_t i = 0; i < JOB_SIZES; i++)
 		json_array_append_new(labels, json_text(upto[i]));
 	for (size_t k = 0; k < SERIES; k++)
-		if (sum[k])
-			put_series(list, (enum series)k, series_names[k],
-				   counts_json(n[k], 0, JOB_SIZES));
-	json_put_text(o, "title", "Requests by size");
-	json_put_text(o, "unit", "requests up to a size");
-	json_put(o, "labels", labels);
-	json_put(o, "series", list);
-	return o;
+		put_series(list, (enum series)k, series_names[k], n[k], JOB_SIZES);
+	return histogram("Requests by size", "requests up to a size", labels, list);
 }
 
 static json_t *sample_sizes(const struct profile *a)
 {
 	int64_t least = INT64_MAX, most = 0;
 	uint64_t n[SAMPLE_BINS] = {0};
-	json_t *o, *labels, *list;
+	json_t *labels, *list;
 	size_t bins = SAMPLE_BINS;
 	double width;
 
 	for (size_t i = 0; i < a->samples; i++) {
 		if (a->sample[i].evaluation || a->sample[i].bytes <= 0)
 			continue;
-		least = a->sample[i].bytes < least ? a->sample[i].bytes : least;
-		most = a->sample[i].bytes > most ? a->sample[i].bytes : most;
+		LOWER(least, a->sample[i].bytes);
+		RAISE(most, a->sample[i].bytes);
 	}
 	if (most == 0)
 		return NULL;
@@ -383,17 +368,12 @@ static json_t *sample_sizes(const struct profile *a)
 
 			n[b < bins ? b : bins - 1]++;
 		}
-	o = json_object();
 	labels = json_array();
 	list = json_array();
 	for (size_t i = 0; i < bins; i++)
 		label(labels, (double)least + width * (double)(i + 1));
-	put_series(list, OF_DATASET, "samples", counts_json(n, 0, bins));
-	json_put_text(o, "title", "Samples by bytes read");
-	json_put_text(o, "unit", "samples up to a size");
-	json_put(o, "labels", labels);
-	json_put(o, "series", list);
-	return o;
+	put_series(list, OF_DATASET, "samples", n, bins);
+	return histogram("Samples by bytes read", "samples up to a size", labels, list);
 }
 
 json_t *job_sizes(const struct profile *a)
@@ -403,7 +383,8 @@ json_t *job_sizes(const struct profile *a)
 
 	if (samples)
 		json_array_append_new(list, samples);
-	if (requests)
-		json_array_append_new(list, requests);
+	if (json_array_size(json_object_get(requests, "series")))
+		json_array_append(list, requests);
+	json_decref(requests);
 	return list;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/compare.h"
 #include "base/say.h"
 #include "result/json_out.h"
 
@@ -90,25 +91,21 @@ static int busiest_first(const void *a, const void *b)
 {
 	const struct busy *x = a, *y = b;
 
-	if (x->s != y->s)
-		return x->s > y->s ? -1 : 1;
-	return x->thread < y->thread ? -1 : x->thread > y->thread;
+	return ORDER(y->s, x->s) ?: ORDER(x->thread, y->thread);
 }
 
 static int by_process(const void *a, const void *b)
 {
 	const struct busy *x = a, *y = b;
 
-	if (x->process != y->process)
-		return x->process < y->process ? -1 : 1;
-	return x->thread < y->thread ? -1 : x->thread > y->thread;
+	return ORDER(x->process, y->process) ?: ORDER(x->thread, y->thread);
 }
 
 /* The times of requests of the data count, so that a worker has a row before a shell has. */
 static void choose_lanes(struct lanes *l)
 {
 	const struct job *job = l->a->job;
-	struct busy *busy = xcalloc(job->threads + 1, sizeof(*busy));
+	AUTO_FREE struct busy *busy = xcalloc(job->threads + 1, sizeof(*busy));
 	size_t n = 0, own;
 
 	for (size_t i = 0; i < job->threads; i++)
@@ -144,7 +141,6 @@ static void choose_lanes(struct lanes *l)
 			l->of_thread[busy[i].thread] = (uint32_t)own;
 		l->n = own + 1;
 	}
-	free(busy);
 }
 
 static const char *base_name(const char *command)
@@ -388,8 +384,8 @@ static size_t choose_windows(const struct profile *a, struct window *w)
 
 		if (v->begin_ns == JOB_UNKNOWN || v->end_ns == JOB_UNKNOWN)
 			continue;
-		begin = v->begin_ns < begin ? v->begin_ns : begin;
-		end = v->end_ns > end ? v->end_ns : end;
+		LOWER(begin, v->begin_ns);
+		RAISE(end, v->end_ns);
 		if (saved == JOB_UNKNOWN && v->kind == JOB_WRITE && v->file != JOB_NONE &&
 		    a->role[v->file] == FILE_CHECKPOINT)
 			saved = v->begin_ns;

@@ -64,16 +64,11 @@ static json_t *first_rows(const json_t *list, json_t *data, const char *left_out
 	return out;
 }
 
-static void put_data(const void *arg, struct buf *out)
+static json_t *job_data(const struct profile *a)
 {
-	const struct profile *a = arg;
 	json_t *data = json_object(), *values = json_array(), *said;
 	struct buf text = {0};
-	size_t had = out->len;
 
-	/* base.js looks for these */
-	json_put(data, "runs", json_array());
-	json_put(data, "groups", json_array());
 	profile_json(a, &text);
 	said = json_loads(text.data, 0, NULL);
 	buf_release(&text);
@@ -98,40 +93,20 @@ static void put_data(const void *arg, struct buf *out)
 	json_put(data, "sizes", job_sizes(a));
 	if (a->job->start_s != JOB_UNKNOWN)
 		json_put(data, "start", json_integer(a->job->start_s));
-	json_put_dump(out, data, JSON_COMPACT | JSON_REAL_PRECISION(9), JSON_SHOWN);
-	json_decref(data);
-	if (out->len == had)
-		out_of_memory();
-}
-
-static void put_title(const void *arg, struct buf *out)
-{
-	(void)arg;
-	buf_puts(out, "What the job did");
-}
-
-static void put_style(const void *arg, struct buf *out)
-{
-	(void)arg;
-	buf_puts(out, job_css);
-}
-
-static void put_script(const void *arg, struct buf *out)
-{
-	(void)arg;
-	buf_puts(out, base_js);
-	buf_puts(out, chart_js);
-	buf_puts(out, job_js);
+	return data;
 }
 
 void job_page_render(const struct profile *a, struct buf *out)
 {
-	const struct page_parts parts = {.body = job_html,
-					 .title = put_title,
-					 .style = put_style,
-					 .data = put_data,
-					 .script = put_script,
-					 .arg = a};
+	static const char *const scripts[] = {base_js, chart_js, job_js, NULL};
+	struct buf data = {0};
+	const struct page_parts parts = {.title = "What the job did",
+					 .body = job_html,
+					 .style = job_css,
+					 .data = &data,
+					 .scripts = scripts};
 
+	page_put_data(job_data(a), 9, &data);
 	page_put_frame(&parts, out);
+	buf_release(&data);
 }

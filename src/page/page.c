@@ -17,9 +17,6 @@
 
 /* ---- data that is unpacked when it is needed ---- */
 
-/* Appends `n` bytes, packed as gzip does and in the 64 characters of base64. */
-void pack_put(struct buf *out, const char *bytes, size_t n);
-
 #define LEVEL 6
 
 static void put_base64(struct buf *out, const unsigned char *p, size_t n)
@@ -46,7 +43,8 @@ static void put_base64(struct buf *out, const unsigned char *p, size_t n)
 	}
 }
 
-void pack_put(struct buf *out, const char *bytes, size_t n)
+/* Appends `n` bytes, packed as gzip does and in the 64 characters of base64. */
+static void pack_put(struct buf *out, const char *bytes, size_t n)
 {
 	struct libdeflate_compressor *c = libdeflate_alloc_compressor(LEVEL);
 	size_t room = c ? libdeflate_gzip_compress_bound(c, n) : 0;
@@ -151,8 +149,10 @@ static char *compact(json_t *data)
 	return buf_take(&text);
 }
 
-void page_runs_begin(struct page_runs *p, size_t n)
+void page_runs_begin(void *arg, size_t n)
 {
+	struct page_runs *p = arg;
+
 	*p = (struct page_runs){.n = n,
 				.run = xcalloc(n + 1, sizeof(*p->run)),
 				.host = xcalloc(n + 1, sizeof(*p->host)),
@@ -161,8 +161,9 @@ void page_runs_begin(struct page_runs *p, size_t n)
 		p->rest = xcalloc(n + 1, sizeof(*p->rest));
 }
 
-void page_runs_look(struct page_runs *p, size_t i, const struct run_record *r)
+void page_runs_look(void *arg, size_t i, struct run_record *r)
 {
+	struct page_runs *p = arg;
 	json_t *run = run_data(r, p->brief);
 
 	if (p->rest)
@@ -171,8 +172,9 @@ void page_runs_look(struct page_runs *p, size_t i, const struct run_record *r)
 	p->host[i] = compact(host_of(r));
 }
 
-void page_runs_take(struct page_runs *p, size_t i, const struct run_record *r)
+void page_runs_take(void *arg, size_t i, struct run_record *r)
 {
+	struct page_runs *p = arg;
 	size_t known = p->hosts.n;
 
 	if (texts_add(&p->hosts, r->hostname) == known)
@@ -310,58 +312,27 @@ static void put_packed(struct buf *out, const struct buf *data, const struct run
 	buf_release(&block);
 }
 
-static void put_script(struct buf *out, bool packed)
-{
-	const char *const parts[] = {base_js, chart_js, summary_js, page_js, timeline_js};
-
-	if (packed)
-		buf_puts(out, "function stokerPage() {\n");
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		buf_puts(out, parts[i]);
-	if (packed)
-		buf_puts(out, "}\n");
-	if (packed)
-		buf_puts(out, packed_js);
-}
-
-struct report {
-	const char *title;
-	const struct buf *data;
-	bool packed;
-};
-
-static void put_title(const void *arg, struct buf *out)
-{
-	const struct report *r = arg;
-
-	buf_put_markup(out, r->title ? r->title : "Storage for accelerators");
-}
-
-static void put_json(const void *arg, struct buf *out)
-{
-	const struct report *r = arg;
-
-	buf_puts(out, r->data->data);
-}
-
-static void put_scripts(const void *arg, struct buf *out)
-{
-	const struct report *r = arg;
-
-	put_script(out, r->packed);
-}
+static const char *const plain_scripts[] = {base_js, chart_js,    summary_js,
+					    page_js, timeline_js, NULL};
+static const char *const packed_scripts[] = {"function stokerPage() {\n",
+					     base_js,
+					     chart_js,
+					     summary_js,
+					     page_js,
+					     timeline_js,
+					     "}\n",
+					     packed_js,
+					     NULL};
 
 void page_render(const struct run_groups *g, const struct key_findings *k,
 		 const struct page_runs *runs, const struct page_trace *trace, const char *title,
 		 struct buf *out)
 {
 	struct buf data = {0}, packed = {0};
-	const struct report report = {title, &data, runs->rest != NULL};
-	const struct page_parts parts = {.body = page_html,
-					 .title = put_title,
-					 .data = put_json,
-					 .script = put_scripts,
-					 .arg = &report};
+	const struct page_parts parts = {.title = title ? title : "Storage for accelerators",
+					 .body = page_html,
+					 .data = &data,
+					 .scripts = runs->rest ? packed_scripts : plain_scripts};
 
 	put_data(&data, g, k, runs, trace, title);
 	if (runs->rest) {
@@ -400,19 +371,19 @@ static void put_palette(struct buf *out)
 static void put_part(const struct page_parts *p, const char *name, size_t n, struct buf *out)
 {
 	if (is(name, n, "TITLE")) {
-		p->title(p->arg, out);
+		buf_put_markup(out, p->title);
 	} else if (is(name, n, "PALETTE")) {
 		put_palette(out);
 	} else if (is(name, n, "STYLE")) {
 		buf_puts(out, page_css);
-		if (p->style)
-			p->style(p->arg, out);
+		buf_puts(out, p->style ? p->style : "");
 	} else if (is(name, n, "BODY")) {
 		put_text(p, p->body, out);
 	} else if (is(name, n, "DATA")) {
-		p->data(p->arg, out);
+		buf_append(out, p->data->data, p->data->len);
 	} else if (is(name, n, "SCRIPT")) {
-		p->script(p->arg, out);
+		for (const char *const *script = p->scripts; *script; script++)
+			buf_puts(out, *script);
 	}
 }
 
@@ -437,45 +408,28 @@ void page_put_frame(const struct page_parts *p, struct buf *out)
 	put_text(p, frame_html, out);
 }
 
-/* ---- the page of a plan ---- */
-
-/* A page of a plan has no runs, which base.js looks for. */
-static void put_plan_data(const void *plan, struct buf *out)
+void page_put_data(json_t *data, unsigned digits, struct buf *out)
 {
-	json_t *data = json_copy((json_t *)(uintptr_t)plan);
-	size_t had = out->len;
-
 	json_put(data, "runs", json_array());
 	json_put(data, "groups", json_array());
-	json_put_dump(out, data, JSON_COMPACT | JSON_REAL_PRECISION(7), JSON_SHOWN);
+	json_put_dump(out, data, JSON_COMPACT | JSON_REAL_PRECISION(digits), JSON_SHOWN);
 	json_decref(data);
-	if (out->len == had)
+	if (out->len == 0)
 		out_of_memory();
 }
 
-static void put_plan_title(const void *plan, struct buf *out)
-{
-	const char *workload = json_string_value(json_object_get(plan, "workload"));
-
-	buf_puts(out, "Storage for ");
-	buf_put_markup(out, workload ? workload : "accelerators");
-}
-
-static void put_plan_script(const void *plan, struct buf *out)
-{
-	(void)plan;
-	buf_puts(out, base_js);
-	buf_puts(out, chart_js);
-	buf_puts(out, plan_js);
-}
+/* ---- the page of a plan ---- */
 
 void plan_page_render(const json_t *plan, struct buf *out)
 {
-	const struct page_parts parts = {.body = plan_html,
-					 .title = put_plan_title,
-					 .data = put_plan_data,
-					 .script = put_plan_script,
-					 .arg = plan};
+	static const char *const scripts[] = {base_js, chart_js, plan_js, NULL};
+	const char *workload = json_string_value(json_object_get(plan, "workload"));
+	AUTO_FREE char *title = xasprintf("Storage for %s", workload ? workload : "accelerators");
+	struct buf data = {0};
+	const struct page_parts parts = {
+		.title = title, .body = plan_html, .data = &data, .scripts = scripts};
 
+	page_put_data(json_copy((json_t *)(uintptr_t)plan), 7, &data);
 	page_put_frame(&parts, out);
+	buf_release(&data);
 }

@@ -29,11 +29,10 @@ struct page_runs {
 	char **rest;
 };
 #define PAGE_PLAIN_RUNS 1000
-void page_runs_begin(struct page_runs *p, size_t n);
-/* In any thread, once for each `i`. */
-void page_runs_look(struct page_runs *p, size_t i, const struct run_record *r);
-/* In the order of the runs. */
-void page_runs_take(struct page_runs *p, size_t i, const struct run_record *r);
+/* The functions of a struct record_visit whose arg is a struct page_runs. */
+void page_runs_begin(void *arg, size_t n);
+void page_runs_look(void *arg, size_t i, struct run_record *r);
+void page_runs_take(void *arg, size_t i, struct run_record *r);
 void page_runs_release(struct page_runs *p);
 
 /* Appends the whole page. `title` is text, not HTML; NULL: made from the runs. `runs` and `trace`
@@ -48,17 +47,18 @@ extern const char frame_html[];
 
 /* What a page puts into the frame. */
 struct page_parts {
-	const char *body; /* HTML inside of <main> */
-	/* Each appends its part; title as HTML. style: beside page.css; NULL: none. */
-	void (*title)(const void *arg, struct buf *out);
-	void (*style)(const void *arg, struct buf *out);
-	void (*data)(const void *arg, struct buf *out);
-	void (*script)(const void *arg, struct buf *out);
-	const void *arg;
+	const char *title; /* text */
+	const char *body;  /* HTML inside of <main> */
+	const char *style; /* beside page.css; NULL: none */
+	const struct buf *data;
+	const char *const *scripts; /* NULL-terminated, in their order */
 };
 
 /* Appends the whole page. */
 void page_put_frame(const struct page_parts *p, struct buf *out);
+/* Writes `data`, which is released, with so many digits: the data of a page without runs, which
+ * base.js looks for. */
+void page_put_data(json_t *data, unsigned digits, struct buf *out);
 
 /* ---- the page of a plan ---- */
 

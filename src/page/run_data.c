@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/compare.h"
 #include "base/str.h"
 #include "readback/record.h"
 #include "readback/record_measures.h"
@@ -27,8 +28,6 @@ struct timeline {
 };
 #define TIMELINE_BINS 240
 
-void timeline_release(struct timeline *t);
-
 static double last_end(const struct run_record *r)
 {
 	double end = 0;
@@ -38,10 +37,8 @@ static double last_end(const struct run_record *r)
 			const struct record_epoch *ep = &r->rank[k].epoch[i];
 
 			for (size_t b = 0; b < ep->blocks; b++)
-				if (ep->block[b].begin_s + ep->block[b].wall_s > end)
-					end = ep->block[b].begin_s + ep->block[b].wall_s;
-			if (ep->end_s > end)
-				end = ep->end_s;
+				RAISE(end, ep->block[b].begin_s + ep->block[b].wall_s);
+			RAISE(end, ep->end_s);
 		}
 	return end;
 }
@@ -110,7 +107,7 @@ static bool timeline_build(struct timeline *t, const struct run_record *r)
 	return true;
 }
 
-void timeline_release(struct timeline *t)
+static void timeline_release(struct timeline *t)
 {
 	free(t->busy);
 	free(t->rate);
@@ -126,6 +123,14 @@ void timeline_release(struct timeline *t)
 static double rounded(double v, double steps)
 {
 	return isfinite(v) ? floor(v * steps + 0.5) / steps : v;
+}
+
+/* A list or an object that may have nothing in it. */
+static void put_filled(json_t *o, const char *key, json_t *v, size_t n)
+{
+	if (n)
+		json_object_set(o, key, v);
+	json_decref(v);
 }
 
 /* ---- over time ---- */
@@ -277,21 +282,9 @@ static void put_remedy(json_t *o, const struct run_record *r)
 
 	for (size_t i = 0; i < json_array_size(changes) && i < CHANGES_MAX; i++)
 		json_array_append_new(list, what_if_told(json_array_get(changes, i)));
-	if (json_array_size(list))
-		json_put(o, "what_if", list);
-	else
-		json_decref(list);
+	put_filled(o, "what_if", list, json_array_size(list));
 	if (remedy)
 		json_put_text(o, "remedy", remedy);
-}
-
-/* What the framework's own code would take from AU, or has taken. */
-static void put_costs(json_t *o, const struct run_record *r)
-{
-	const char *text = r->facts.costs_text;
-
-	if (text[0])
-		json_put_text(o, "costs", text);
 }
 
 /* ---- where the time went ---- */
@@ -565,10 +558,7 @@ static void put_shown(json_t *o, const struct run_record *r)
 		shown_name(i, name);
 		json_put_real(shown, name, record_shown(r, i));
 	}
-	if (json_object_size(shown))
-		json_put(o, "shown", shown);
-	else
-		json_decref(shown);
+	put_filled(o, "shown", shown, json_object_size(shown));
 }
 
 static void put_phases(json_t *o, const struct run_record *r)
@@ -616,7 +606,9 @@ json_t *run_data(const struct run_record *r, bool brief)
 	put_need(o, r);
 	put_limit(o, r);
 	put_remedy(o, r);
-	put_costs(o, r);
+	/* what the framework's own code would take from AU, or has taken */
+	if (r->facts.costs_text[0])
+		json_put_text(o, "costs", r->facts.costs_text);
 	put_time(o, r);
 	put_epochs(o, r);
 	put_passed(o, r);
@@ -661,7 +653,7 @@ static struct sample_stat payload_of(const struct run_groups *g, const struct ru
 	const struct record_facts *one = &g->record[x->record[0]].facts;
 	bool by_epoch = measured_runs(x) == 1;
 	size_t n = 0, most = by_epoch ? one->epochs : measured_runs(x);
-	double *v = xcalloc(most + 1, sizeof(*v));
+	AUTO_FREE double *v = xcalloc(most + 1, sizeof(*v));
 	struct sample_stat s;
 
 	if (by_epoch && !one->lists_epochs) {
@@ -678,7 +670,6 @@ static struct sample_stat payload_of(const struct run_groups *g, const struct ru
 	s = sample_stat_of(v, n);
 	if (n < SPREAD_VALUES)
 		s.stdev = NAN;
-	free(v);
 	return s;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/compare.h"
 #include "page/trace_read.h"
 #include "result/json_out.h"
 
@@ -16,26 +17,19 @@ static json_t *count_or_absent(uint64_t v)
 }
 
 /* Lanes that have a span, by rank and thread; place[] is where each is then. */
-struct used_lane {
-	const struct view_lane *lane;
-};
 struct lanes {
 	const struct trace_view *v;
 	size_t *place;
-	struct used_lane *used;
+	const struct view_lane **used;
 	size_t n;
 };
 
 static int by_rank(const void *a, const void *b)
 {
-	const struct view_lane *x = ((const struct used_lane *)a)->lane;
-	const struct view_lane *y = ((const struct used_lane *)b)->lane;
+	const struct view_lane *x = *(const struct view_lane *const *)a;
+	const struct view_lane *y = *(const struct view_lane *const *)b;
 
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
+	return ORDER(x->rank, y->rank) ?: ORDER(x->pid, y->pid) ?: ORDER(x->tid, y->tid);
 }
 
 static void find_lanes(struct lanes *l, const struct trace_view *v)
@@ -48,10 +42,10 @@ static void find_lanes(struct lanes *l, const struct trace_view *v)
 			l->place[v->window[i].span[k].lane] = 1;
 	for (size_t i = 0; i < v->lanes; i++)
 		if (l->place[i])
-			l->used[l->n++].lane = &v->lane[i];
+			l->used[l->n++] = &v->lane[i];
 	qsort(l->used, l->n, sizeof(*l->used), by_rank);
 	for (size_t i = 0; i < l->n; i++)
-		l->place[l->used[i].lane - v->lane] = i;
+		l->place[l->used[i] - v->lane] = i;
 }
 
 static json_t *lanes_json(const struct lanes *l)
@@ -61,8 +55,8 @@ static json_t *lanes_json(const struct lanes *l)
 	for (size_t i = 0; i < l->n; i++) {
 		json_t *o = json_object();
 
-		json_put_int(o, "rank", l->used[i].lane->rank);
-		json_put_text(o, "name", l->used[i].lane->name);
+		json_put_int(o, "rank", l->used[i]->rank);
+		json_put_text(o, "name", l->used[i]->name);
 		json_array_append_new(out, o);
 	}
 	return out;

@@ -8,15 +8,106 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/compare.h"
 #include "base/file.h"
+#include "base/heap.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "page/trace_read.h"
-
-static enum view_kind view_kind_of(const char *cat, const char *name, bool metadata);
 
 #define LANES_MAX 4096u
 #define PATHS_BYTES (1u << 20) /* of all names together */
 #define FIRST_STEPS 3u
+
+/* ---- names of spans as the kinds of a legend ---- */
+
+const char *const view_kind_names[VIEW_KINDS] = {
+	[VIEW_COMPUTE] = "compute",     [VIEW_WAIT] = "wait",
+	[VIEW_BARRIER] = "barrier",     [VIEW_CHECKPOINT] = "checkpoint",
+	[VIEW_STEP] = "step",           [VIEW_BATCH] = "batch",
+	[VIEW_ITEM] = "item",           [VIEW_SAMPLE] = "sample",
+	[VIEW_DECODE] = "decode",       [VIEW_PREPROCESS] = "preprocess",
+	[VIEW_FRAMEWORK] = "framework", [VIEW_TRANSPORT] = "transport",
+	[VIEW_OPEN] = "open, close",    [VIEW_METADATA] = "metadata",
+	[VIEW_READ] = "read",           [VIEW_WRITE] = "write",
+	[VIEW_OTHER] = "other",
+};
+
+static const struct {
+	const char *cat, *name;
+	enum view_kind kind;
+} kinds[] = {
+	{"rank", "run", VIEW_NOT},
+	{"rank", "epoch", VIEW_NOT},
+	{"rank", "train", VIEW_NOT},
+	{"rank", "evaluate", VIEW_NOT},
+	{"rank", "wait", VIEW_WAIT},
+	{"rank", "step", VIEW_STEP},
+	{"rank", "compute", VIEW_COMPUTE},
+	{"rank", "barrier", VIEW_BARRIER},
+	{"rank", "checkpoint", VIEW_CHECKPOINT},
+	{"rank", "restore", VIEW_CHECKPOINT},
+	{"reader", "sample", VIEW_SAMPLE},
+	{"reader", "decode", VIEW_DECODE},
+	{"reader", "preprocess", VIEW_PREPROCESS},
+	{"reader", "item", VIEW_ITEM},
+	{"reader", "batch", VIEW_BATCH},
+	{"reader", "framework", VIEW_FRAMEWORK},
+	{"reader", "transport", VIEW_TRANSPORT},
+	{"reader", "unpack", VIEW_TRANSPORT},
+	{"reader", "pin", VIEW_TRANSPORT},
+	{"mapped", "touch", VIEW_READ},
+	/* DFTracer's */
+	{"ai_root", NULL, VIEW_NOT},
+	{"pipeline", NULL, VIEW_NOT},
+	{"dftracer", NULL, VIEW_NOT},
+	{"dataloader", "fetch.iter", VIEW_WAIT},
+	{"dataloader", "fetch.block", VIEW_STEP},
+	{"compute", NULL, VIEW_COMPUTE},
+	{"comm", NULL, VIEW_BARRIER},
+	{"checkpoint", NULL, VIEW_CHECKPOINT},
+	{"data", "preprocess", VIEW_PREPROCESS},
+	{"data", "item", VIEW_ITEM},
+	{"stoker", "batch", VIEW_BATCH},
+	{"stoker", "decode", VIEW_DECODE},
+	{"stoker", "framework", VIEW_FRAMEWORK},
+	{"stoker", "transport", VIEW_TRANSPORT},
+	{"stoker", "unpack", VIEW_TRANSPORT},
+	{"stoker", "pin", VIEW_TRANSPORT},
+};
+
+static enum view_kind request_kind(const char *name, bool metadata)
+{
+	static const struct {
+		const char *prefix;
+		enum view_kind kind;
+	} requests[] = {
+		{"open", VIEW_OPEN},   {"creat", VIEW_OPEN},   {"close", VIEW_OPEN},
+		{"fopen", VIEW_OPEN},  {"fclose", VIEW_OPEN},  {"read", VIEW_READ},
+		{"pread", VIEW_READ},  {"fread", VIEW_READ},   {"touch", VIEW_READ},
+		{"write", VIEW_WRITE}, {"pwrite", VIEW_WRITE}, {"fwrite", VIEW_WRITE},
+	};
+
+	if (metadata && !str_starts(name, "open") && !str_starts(name, "close"))
+		return VIEW_METADATA;
+	for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++)
+		if (str_starts(name, requests[i].prefix))
+			return requests[i].kind;
+	return VIEW_METADATA;
+}
+
+static enum view_kind view_kind_of(const char *cat, const char *name, bool metadata)
+{
+	if (strcmp(cat, "POSIX") == 0 || strcmp(cat, "STDIO") == 0 || strcmp(cat, "store") == 0)
+		return request_kind(name, metadata);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (strcmp(cat, kinds[i].cat) == 0 &&
+		    (!kinds[i].name || strcmp(name, kinds[i].name) == 0))
+			return kinds[i].kind;
+	if (strcmp(cat, "reader") == 0 && str_ends(name, ".read_index"))
+		return VIEW_SAMPLE;
+	return VIEW_OTHER;
+}
 
 /* ---- files ---- */
 
@@ -63,22 +154,10 @@ static uint64_t span_weight(const struct view_span *s)
 	return first + (uint64_t)s->dur_ns;
 }
 
-static void heap_sink(struct view_span *heap, size_t n, size_t i)
+static bool lighter(const void *a, const void *b, const void *of)
 {
-	for (;;) {
-		size_t least = i, child = 2 * i + 1;
-		struct view_span t;
-
-		for (size_t k = child; k < n && k < child + 2; k++)
-			if (span_weight(&heap[k]) < span_weight(&heap[least]))
-				least = k;
-		if (least == i)
-			return;
-		t = heap[i];
-		heap[i] = heap[least];
-		heap[least] = t;
-		i = least;
-	}
+	(void)of;
+	return span_weight(a) < span_weight(b);
 }
 
 /* Counts a span of the window, and keeps it if it is among the longest; those of ranks go before
@@ -92,31 +171,20 @@ static void view_keep(struct view_window *win, const struct view_span *s)
 	if (win->spans < TRACE_VIEW_SPANS) {
 		win->span[win->spans++] = *s;
 		if (win->spans == TRACE_VIEW_SPANS)
-			for (size_t i = TRACE_VIEW_SPANS / 2; i-- > 0;)
-				heap_sink(win->span, win->spans, i);
+			heap_make(win->span, win->spans, sizeof(*s), lighter, NULL);
 	} else if (span_weight(s) > span_weight(&win->span[0])) {
 		win->span[0] = *s;
-		heap_sink(win->span, win->spans, 0);
+		heap_sink(win->span, win->spans, sizeof(*s), 0, lighter, NULL);
 	}
 }
 
+/* By lane, by beginning, of those that begin together the longest first. */
 static int by_time(const void *a, const void *b)
 {
 	const struct view_span *x = a, *y = b;
 
-	if (x->lane != y->lane)
-		return x->lane < y->lane ? -1 : 1;
-	if (x->begin_ns != y->begin_ns)
-		return x->begin_ns < y->begin_ns ? -1 : 1;
-	if (x->dur_ns != y->dur_ns)
-		return x->dur_ns > y->dur_ns ? -1 : 1;
-	return x->kind < y->kind ? -1 : x->kind > y->kind;
-}
-
-/* By lane, by beginning, of those that begin together the longest first. No more is kept then. */
-static void view_sort(struct view_window *win)
-{
-	qsort(win->span, win->spans, sizeof(*win->span), by_time);
+	return ORDER(x->lane, y->lane) ?: ORDER(x->begin_ns, y->begin_ns)
+	       ?: ORDER(y->dur_ns, x->dur_ns) ?: ORDER(x->kind, y->kind);
 }
 
 /* The number of a span's name. */
@@ -138,7 +206,7 @@ static int by_key(const void *a, const void *b)
 {
 	const struct view_path *x = a, *y = b;
 
-	return x->key < y->key ? -1 : x->key > y->key;
+	return ORDER(x->key, y->key);
 }
 
 int64_t trace_view_file(const struct trace_view *v, uint64_t key)
@@ -190,7 +258,8 @@ struct view_builder {
 	const struct str_list *files;
 	const struct trace_choice *choice;
 	struct proc *proc;
-	size_t procs, last_proc, last_lane;
+	size_t procs;
+	struct map proc_at, lane_at; /* by their numbers */
 	bool ours;
 	/* what the first pass learns */
 	bool has_steps, has_slow;
@@ -230,8 +299,7 @@ static int scan_items(struct view_builder *w, item_fn fn, struct err *e)
 			more = fn(w, &item);
 		}
 		/* each file of a run has the number of the whole run */
-		if (r.dropped > w->v->dropped)
-			w->v->dropped = r.dropped;
+		RAISE(w->v->dropped, r.dropped);
 		if (rc == 0 && r.cut)
 			add_note(w->v, w->files->v[i], r.in.line + 1);
 		trace_items_close(&r);
@@ -245,42 +313,31 @@ static int scan_items(struct view_builder *w, item_fn fn, struct err *e)
 
 static struct proc *proc_of(struct view_builder *w, uint64_t pid)
 {
-	struct proc *p;
+	uint32_t at = map_get(&w->proc_at, (int64_t)pid);
 
-	if (w->last_proc < w->procs && w->proc[w->last_proc].pid == pid)
-		return &w->proc[w->last_proc];
-	for (size_t i = 0; i < w->procs; i++)
-		if (w->proc[i].pid == pid) {
-			w->last_proc = i;
-			return &w->proc[i];
-		}
-	if (w->procs == LANES_MAX)
+	if (at == MAP_NONE && w->procs == LANES_MAX)
 		return NULL;
-	p = &w->proc[w->procs];
-	*p = (struct proc){.pid = pid, .rank = (uint32_t)w->procs};
-	w->last_proc = w->procs++;
-	return p;
+	if (at == MAP_NONE) {
+		at = (uint32_t)w->procs++;
+		w->proc[at] = (struct proc){.pid = pid, .rank = at};
+		map_put(&w->proc_at, (int64_t)pid, at);
+	}
+	return &w->proc[at];
 }
 
 static struct view_lane *lane_of(struct view_builder *w, uint64_t pid, uint64_t tid)
 {
 	struct trace_view *v = w->v;
-	struct view_lane *l;
+	uint32_t at = map_get2(&w->lane_at, (int64_t)pid, (int64_t)tid);
 
-	if (w->last_lane < v->lanes && v->lane[w->last_lane].pid == pid &&
-	    v->lane[w->last_lane].tid == tid)
-		return &v->lane[w->last_lane];
-	for (size_t i = 0; i < v->lanes; i++)
-		if (v->lane[i].pid == pid && v->lane[i].tid == tid) {
-			w->last_lane = i;
-			return &v->lane[i];
-		}
-	if (v->lanes == LANES_MAX)
+	if (at == MAP_NONE && v->lanes == LANES_MAX)
 		return NULL;
-	l = &v->lane[v->lanes];
-	*l = (struct view_lane){.pid = pid, .tid = tid};
-	w->last_lane = v->lanes++;
-	return l;
+	if (at == MAP_NONE) {
+		at = (uint32_t)v->lanes++;
+		v->lane[at] = (struct view_lane){.pid = pid, .tid = tid};
+		map_put2(&w->lane_at, (int64_t)pid, (int64_t)tid, at);
+	}
+	return &v->lane[at];
 }
 
 static void name_process(struct view_builder *w, const struct trace_item *item)
@@ -391,8 +448,7 @@ static bool pass_survey(struct view_builder *w, const struct trace_item *item)
 		return true;
 	if (w->end_ns == 0 || item->begin_ns < w->begin_ns)
 		w->begin_ns = item->begin_ns;
-	if (item->end_ns > w->end_ns)
-		w->end_ns = item->end_ns;
+	RAISE(w->end_ns, item->end_ns);
 	if (ends_step(p, item, &s))
 		note_step(w, p, &s);
 	return true;
@@ -400,9 +456,9 @@ static bool pass_survey(struct view_builder *w, const struct trace_item *item)
 
 static int compare_ranks(const void *a, const void *b)
 {
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const uint32_t *x = a, *y = b;
 
-	return x < y ? -1 : x > y;
+	return ORDER(*x, *y);
 }
 
 static int choose_ranks(struct view_builder *w, struct err *e)
@@ -491,10 +547,8 @@ static bool pass_place(struct view_builder *w, const struct trace_item *item)
 			continue;
 		if (win->end_ns == 0 || s.begin_ns < win->begin_ns)
 			win->begin_ns = s.begin_ns;
-		if (s.step > w->last_found[i])
-			w->last_found[i] = s.step;
-		if (s.end_ns > win->end_ns)
-			win->end_ns = s.end_ns;
+		RAISE(w->last_found[i], s.step);
+		RAISE(win->end_ns, s.end_ns);
 	}
 	return true;
 }
@@ -544,8 +598,7 @@ static void follow_sample(struct view_builder *w, struct view_lane *l,
 	}
 	if (l->sample_end && request) {
 		add_decode(w, l, item->begin_ns);
-		if (item->end_ns > l->cursor)
-			l->cursor = item->end_ns;
+		RAISE(l->cursor, item->end_ns);
 	}
 	if (kind == VIEW_SAMPLE) {
 		l->sample_end = item->end_ns;
@@ -639,7 +692,7 @@ static int build_view(struct view_builder *w, struct err *e)
 		if (v->lane[i].sample_end)
 			add_decode(w, &v->lane[i], v->lane[i].sample_end);
 	for (size_t i = 0; i < v->windows; i++)
-		view_sort(&v->window[i]);
+		qsort(v->window[i].span, v->window[i].spans, sizeof(struct view_span), by_time);
 	view_list_paths(v);
 	if (rc == 0 && v->paths)
 		rc = scan_items(w, pass_name_files, e);
@@ -662,6 +715,8 @@ int trace_view_build(struct trace_view *v, const struct str_list *files,
 	w.proc = xcalloc(LANES_MAX, sizeof(*w.proc));
 	rc = build_view(&w, e);
 	free(w.proc);
+	map_release(&w.proc_at);
+	map_release(&w.lane_at);
 	return rc;
 }
 
@@ -674,94 +729,4 @@ void trace_view_release(struct trace_view *v)
 	free(v->path);
 	free(v->lane);
 	*v = (struct trace_view){0};
-}
-
-/* ---- names of spans as the kinds of a legend ---- */
-
-const char *const view_kind_names[VIEW_KINDS] = {
-	[VIEW_COMPUTE] = "compute",     [VIEW_WAIT] = "wait",
-	[VIEW_BARRIER] = "barrier",     [VIEW_CHECKPOINT] = "checkpoint",
-	[VIEW_STEP] = "step",           [VIEW_BATCH] = "batch",
-	[VIEW_ITEM] = "item",           [VIEW_SAMPLE] = "sample",
-	[VIEW_DECODE] = "decode",       [VIEW_PREPROCESS] = "preprocess",
-	[VIEW_FRAMEWORK] = "framework", [VIEW_TRANSPORT] = "transport",
-	[VIEW_OPEN] = "open, close",    [VIEW_METADATA] = "metadata",
-	[VIEW_READ] = "read",           [VIEW_WRITE] = "write",
-	[VIEW_OTHER] = "other",
-};
-
-static const struct {
-	const char *cat, *name;
-	enum view_kind kind;
-} kinds[] = {
-	{"rank", "run", VIEW_NOT},
-	{"rank", "epoch", VIEW_NOT},
-	{"rank", "train", VIEW_NOT},
-	{"rank", "evaluate", VIEW_NOT},
-	{"rank", "wait", VIEW_WAIT},
-	{"rank", "step", VIEW_STEP},
-	{"rank", "compute", VIEW_COMPUTE},
-	{"rank", "barrier", VIEW_BARRIER},
-	{"rank", "checkpoint", VIEW_CHECKPOINT},
-	{"rank", "restore", VIEW_CHECKPOINT},
-	{"reader", "sample", VIEW_SAMPLE},
-	{"reader", "decode", VIEW_DECODE},
-	{"reader", "preprocess", VIEW_PREPROCESS},
-	{"reader", "item", VIEW_ITEM},
-	{"reader", "batch", VIEW_BATCH},
-	{"reader", "framework", VIEW_FRAMEWORK},
-	{"reader", "transport", VIEW_TRANSPORT},
-	{"reader", "unpack", VIEW_TRANSPORT},
-	{"reader", "pin", VIEW_TRANSPORT},
-	{"mapped", "touch", VIEW_READ},
-	/* DFTracer's */
-	{"ai_root", NULL, VIEW_NOT},
-	{"pipeline", NULL, VIEW_NOT},
-	{"dftracer", NULL, VIEW_NOT},
-	{"dataloader", "fetch.iter", VIEW_WAIT},
-	{"dataloader", "fetch.block", VIEW_STEP},
-	{"compute", NULL, VIEW_COMPUTE},
-	{"comm", NULL, VIEW_BARRIER},
-	{"checkpoint", NULL, VIEW_CHECKPOINT},
-	{"data", "preprocess", VIEW_PREPROCESS},
-	{"data", "item", VIEW_ITEM},
-	{"stoker", "batch", VIEW_BATCH},
-	{"stoker", "decode", VIEW_DECODE},
-	{"stoker", "framework", VIEW_FRAMEWORK},
-	{"stoker", "transport", VIEW_TRANSPORT},
-	{"stoker", "unpack", VIEW_TRANSPORT},
-	{"stoker", "pin", VIEW_TRANSPORT},
-};
-
-static enum view_kind request_kind(const char *name, bool metadata)
-{
-	static const struct {
-		const char *prefix;
-		enum view_kind kind;
-	} requests[] = {
-		{"open", VIEW_OPEN},   {"creat", VIEW_OPEN},   {"close", VIEW_OPEN},
-		{"fopen", VIEW_OPEN},  {"fclose", VIEW_OPEN},  {"read", VIEW_READ},
-		{"pread", VIEW_READ},  {"fread", VIEW_READ},   {"touch", VIEW_READ},
-		{"write", VIEW_WRITE}, {"pwrite", VIEW_WRITE}, {"fwrite", VIEW_WRITE},
-	};
-
-	if (metadata && !str_starts(name, "open") && !str_starts(name, "close"))
-		return VIEW_METADATA;
-	for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++)
-		if (str_starts(name, requests[i].prefix))
-			return requests[i].kind;
-	return VIEW_METADATA;
-}
-
-static enum view_kind view_kind_of(const char *cat, const char *name, bool metadata)
-{
-	if (strcmp(cat, "POSIX") == 0 || strcmp(cat, "STDIO") == 0 || strcmp(cat, "store") == 0)
-		return request_kind(name, metadata);
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (strcmp(cat, kinds[i].cat) == 0 &&
-		    (!kinds[i].name || strcmp(name, kinds[i].name) == 0))
-			return kinds[i].kind;
-	if (strcmp(cat, "reader") == 0 && str_ends(name, ".read_index"))
-		return VIEW_SAMPLE;
-	return VIEW_OTHER;
 }
