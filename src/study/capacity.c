@@ -11,9 +11,11 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/compare.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "base/transfer.h"
+#include "base/vector.h"
 #include "conf/override.h"
 #include "judge/verdict.h"
 #include "readback/figures.h"
@@ -233,12 +235,11 @@ static size_t knee_runs(const struct capacity *c, struct knee_run *out)
 
 static void know(struct capacity *c)
 {
-	struct knee_run *run = xcalloc(c->runs + 1, sizeof(*run));
+	AUTO_FREE struct knee_run *run = xcalloc(c->runs + 1, sizeof(*run));
 	size_t n = knee_runs(c, run);
 
 	knee_release(&c->knee);
 	knee_find(run, n, c->o->target, &c->knee);
-	free(run);
 }
 
 /* The same number gave another AU before, beyond chance: credit of a burst is used up, another
@@ -374,7 +375,7 @@ static uint32_t largest(const struct capacity *c)
 	uint32_t most = 0;
 
 	for (size_t i = 0; i < c->runs; i++)
-		most = c->run[i].accelerators > most ? c->run[i].accelerators : most;
+		RAISE(most, c->run[i].accelerators);
 	return most;
 }
 
@@ -432,7 +433,7 @@ static int next_row(void *arg, struct runner_row *row, struct err *e)
 	struct capacity *c = s->c;
 
 	for (;;) {
-		struct knee_run *run = xcalloc(c->runs + 1, sizeof(*run));
+		AUTO_FREE struct knee_run *run = xcalloc(c->runs + 1, sizeof(*run));
 		size_t n = knee_runs(c, run);
 		struct search_bounds bounds = {c->o->target, s->most,
 					       spread_processes(c->o->host, c->o->hosts)};
@@ -440,7 +441,6 @@ static int next_row(void *arg, struct runner_row *row, struct err *e)
 		struct err why = {0};
 		uint32_t most = 0;
 
-		free(run);
 		if (next.done)
 			return 0;
 		if (plan_row(s, &next, row, &most, &why) == 0)
@@ -490,8 +490,7 @@ static int take_row(void *arg, const struct runner_row *row, struct err *e)
 		return err_wrap(e, "%u accelerator%s", run.accelerators,
 				run.accelerators == 1 ? "" : "s");
 	run.seconds = row->seconds;
-	c->run = xrealloc(c->run, (c->runs + 1) * sizeof(*c->run));
-	c->run[c->runs++] = run;
+	VECTOR_PUSH(c->run, c->runs, c->room, run);
 	c->seconds += isfinite(run.seconds) ? run.seconds : 0;
 	look_for_change(c);
 	know(c);
@@ -536,7 +535,6 @@ int capacity_find(struct capacity *c, const struct workload *w, const struct cap
 		c->need_samples = need.samples;
 		c->need_bytes = need.bytes;
 		snprintf(c->data, sizeof(c->data), "%s", s.samples.folder);
-		c->made_data = s.samples.kind == SAMPLES_OWN;
 		rc = search_folder_open(&s.folder, o, "accelerators", e);
 	}
 	if (rc == 0)
@@ -611,7 +609,7 @@ void spread_put(const struct spread_host *host, size_t hosts, uint32_t accelerat
 {
 	uint32_t all = spread_processes(host, hosts), each = all ? accelerators / all : 0,
 		 common = 0;
-	uint32_t *share = xcalloc(hosts, sizeof(*share));
+	AUTO_FREE uint32_t *share = xcalloc(hosts, sizeof(*share));
 	struct buf list = {0};
 
 	assert(all > 0 && accelerators > 0);
@@ -629,5 +627,4 @@ void spread_put(const struct spread_host *host, size_t hosts, uint32_t accelerat
 	str_list_add(command, buf_take(&list));
 	str_list_add(command, xstrdup("-n"));
 	str_list_add(command, xasprintf("%u", accelerators));
-	free(share);
 }

@@ -60,7 +60,6 @@ struct capacity_run {
 	double client_busy, run_busy;
 	double cached_share; /* of the bytes, from the page cache */
 	double seconds;      /* wall time of the process */
-	char storage[16];    /* measured.storage */
 	enum cause cause;    /* limit */
 	char text[1024];     /* the same in sentences */
 	char failed[64];     /* a verdict that fails, other than the length of the run; "" */
@@ -87,7 +86,7 @@ typedef void (*capacity_event_fn)(void *arg, const struct capacity_event *event)
 struct capacity {
 	const struct capacity_options *o;
 	struct capacity_run *run; /* in the order in which they were made */
-	size_t runs;
+	size_t runs, room;
 	struct knee knee; /* of those that are not outdated */
 	bool complete;
 	bool changed; /* the storage changed; AU of one number before and after */
@@ -97,8 +96,7 @@ struct capacity {
 					    ...; "" */
 	double need_samples, need_bytes; /* of one accelerator at 100 %; NaN */
 	char data[1024];                 /* where the samples are */
-	bool made_data;
-	double seconds; /* of all runs */
+	double seconds;                  /* of all runs */
 	capacity_event_fn tell;
 	void *arg;
 };
@@ -199,8 +197,7 @@ struct samples {
 struct samples_plan {
 	uint64_t steps; /* of a rank, all epochs; as many as can be had, at most `want` */
 	uint64_t epochs;
-	uint64_t measured; /* of them, without those that each epoch's start leaves out */
-	bool all;          /* more cannot be had */
+	bool all; /* more cannot be had */
 };
 
 /* ERR_USAGE when the workload cannot be searched: it does not train, or computes in no time. */

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/vector.h"
 #include "conf/override.h"
 #include "workload/foreign.h"
 #include "workload/key.h"
@@ -241,11 +242,10 @@ static int take_row(struct design *d, size_t index, const int column[COLUMNS], s
 	}
 	for (int i = 0; i < COLUMNS; i++)
 		text[i] = column[i] >= 0 && (size_t)column[i] < f.n ? f.v[column[i]].text : "";
-	d->row = xrealloc(d->row, (d->rows + 1) * sizeof(*d->row));
-	r = &d->row[d->rows++];
-	*r = (struct design_row){.line = index + 1,
-				 .model = xstrdup(text[MODEL]),
-				 .typed = xstrdup(text[OVERRIDES])};
+	r = VECTOR_ADD(d->row, d->rows, d->room);
+	r->line = index + 1;
+	r->model = xstrdup(text[MODEL]);
+	r->typed = xstrdup(text[OVERRIDES]);
 	rc = take_state(d, r, text[RUN], e);
 	if (rc == 0)
 		take_values(d, r, text);

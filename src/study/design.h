@@ -33,7 +33,7 @@ struct design_row {
 struct design {
 	char *path;
 	struct design_row *row;
-	size_t rows;
+	size_t rows, room;
 	struct str_list lines;  /* of the file as they are, with their line ends */
 	size_t header;          /* index of the line that names the columns */
 	int column_run;         /* its place, -1: the file has none and gets it when saved */

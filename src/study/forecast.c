@@ -11,10 +11,12 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/compare.h"
 #include "base/file.h"
 #include "os/file_system.h"
 #include "base/say.h"
 #include "base/str.h"
+#include "base/vector.h"
 #include "os/sysinfo.h"
 
 /* ---- items ---- */
@@ -42,21 +44,20 @@ __attribute__((format(printf, 4, 5))) static void add_item(struct forecast *f,
 	va_end(ap);
 	item = find_item(f, kind, text);
 	if (!item) {
-		f->item = xrealloc(f->item, (f->items + 1) * sizeof(*f->item));
-		item = &f->item[f->items++];
-		*item = (struct forecast_item){.kind = kind, .text = xstrdup(text)};
+		item = VECTOR_ADD(f->item, f->items, f->item_room);
+		item->kind = kind;
+		item->text = xstrdup(text);
 	}
 	if (line == 0 || (item->lines && item->line[item->lines - 1] == line))
 		return;
-	item->line = xrealloc(item->line, (item->lines + 1) * sizeof(*item->line));
-	item->line[item->lines++] = line;
+	VECTOR_PUSH(item->line, item->lines, item->room, line);
 }
 
 static int by_line(const void *a, const void *b)
 {
 	const size_t *x = a, *y = b;
 
-	return *x < *y ? -1 : *x > *y;
+	return ORDER(*x, *y);
 }
 
 static int by_kind(const void *a, const void *b)
@@ -64,9 +65,7 @@ static int by_kind(const void *a, const void *b)
 	const struct forecast_item *x = a, *y = b;
 	size_t i = x->lines ? x->line[0] : 0, k = y->lines ? y->line[0] : 0;
 
-	if (x->kind != y->kind)
-		return x->kind < y->kind ? -1 : 1;
-	return i < k ? -1 : i > k;
+	return ORDER(x->kind, y->kind) ?: ORDER(i, k);
 }
 
 /* ---- disks ---- */
@@ -90,10 +89,9 @@ static struct forecast_place *place_of(struct forecast *f, const char *path)
 	for (size_t i = 0; i < f->places; i++)
 		if (f->place[i].device == (uint64_t)st.st_dev)
 			return &f->place[i];
-	f->place = xrealloc(f->place, (f->places + 1) * sizeof(*f->place));
-	place = &f->place[f->places++];
-	*place =
-		(struct forecast_place){.device = (uint64_t)st.st_dev, .path = path_absolute(path)};
+	place = VECTOR_ADD(f->place, f->places, f->place_room);
+	place->device = (uint64_t)st.st_dev;
+	place->path = path_absolute(path);
 	place->free_bytes = nearest ? free_bytes(nearest) : INFINITY;
 	snprintf(place->file_system, sizeof(place->file_system), "%s",
 		 file_system_of_path(path, &fs) ? fs.name : "unknown file system");
@@ -106,8 +104,7 @@ static void check_space(struct forecast *f, size_t line, struct forecast_place *
 	double need = place->kept_bytes + data + checkpoints;
 	char all[32], have[32], saved[32], what[64] = "";
 
-	if (need > place->most_bytes)
-		place->most_bytes = need;
+	RAISE(place->most_bytes, need);
 	if (need <= place->free_bytes)
 		return;
 	str_bytes(need, all, sizeof(all));
@@ -256,8 +253,7 @@ static void foresee_memory(const struct study_plan *p, struct forecast *f,
 		return;
 	if (x->memory_why.code)
 		add_item(f, FORECAST_FAILS, line, "%s", x->memory_why.text);
-	if ((double)x->foreseen.memory_bytes > f->memory_bytes)
-		f->memory_bytes = (double)x->foreseen.memory_bytes;
+	RAISE(f->memory_bytes, (double)x->foreseen.memory_bytes);
 }
 
 static void foresee_row(const struct study_plan *p, struct forecast *f, const struct experiment *x)
@@ -414,8 +410,7 @@ void forecast_text(const struct forecast *f, enum forecast_kind last, size_t mos
 			any = true;
 			buf_puts(out, "  ");
 			put_lines(f, &f->item[i], out);
-			buf_say(out, "%s", f->item[i].text);
-			buf_putc(out, '\n');
+			buf_say(out, "%s\n", f->item[i].text);
 			put++;
 		}
 	}

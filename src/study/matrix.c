@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/compare.h"
 #include "base/file.h"
 #include "base/say.h"
 #include "base/str.h"
+#include "base/vector.h"
 
 #define COLUMNS_SHOWN 64
 #define CELL_WIDTH 7
@@ -25,16 +27,16 @@ struct line {
 
 struct matrix {
 	int64_t processes[COLUMNS_SHOWN];
-	size_t columns, lines;
+	size_t columns, lines, room;
 	struct line *line;
-	unsigned done, failed, pending;
+	struct cell all;
 };
 
 static int by_number(const void *a, const void *b)
 {
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	const int64_t *x = a, *y = b;
 
-	return x < y ? -1 : x > y;
+	return ORDER(*x, *y);
 }
 
 static char *factors_of(const struct design_row *r)
@@ -70,18 +72,28 @@ static size_t column_of(struct matrix *m, int64_t processes)
 static struct line *line_of(struct matrix *m, const struct design_row *r)
 {
 	AUTO_FREE char *factors = factors_of(r);
-	struct line *l;
 
 	for (size_t i = 0; i < m->lines; i++)
 		if (strcmp(m->line[i].model, r->model) == 0 &&
 		    strcmp(m->line[i].factors, factors) == 0)
 			return &m->line[i];
-	m->line = xrealloc(m->line, (m->lines + 1) * sizeof(*m->line));
-	l = &m->line[m->lines++];
-	*l = (struct line){.model = r->model,
-			   .factors = xstrdup(factors),
-			   .cell = xcalloc(COLUMNS_SHOWN, sizeof(struct cell))};
-	return l;
+	VECTOR_PUSH(m->line, m->lines, m->room,
+		    {.model = r->model,
+		     .factors = xstrdup(factors),
+		     .cell = xcalloc(COLUMNS_SHOWN, sizeof(struct cell))});
+	return &m->line[m->lines - 1];
+}
+
+static void count(struct cell *c, enum run_state state)
+{
+	c->done += state == RUN_DONE;
+	c->failed += state == RUN_BAD;
+	c->pending += state == RUN_PENDING;
+}
+
+static unsigned cell_runs(const struct cell *c)
+{
+	return c->done + c->failed + c->pending;
 }
 
 static void matrix_build(struct matrix *m, const struct study_plan *p,
@@ -100,12 +112,8 @@ static void matrix_build(struct matrix *m, const struct study_plan *p,
 		struct cell unseen = {0};
 		struct cell *cell = c == SIZE_MAX ? &unseen : &l->cell[c];
 
-		cell->done += status[i].state == RUN_DONE;
-		cell->failed += status[i].state == RUN_BAD;
-		cell->pending += status[i].state == RUN_PENDING;
-		m->done += status[i].state == RUN_DONE;
-		m->failed += status[i].state == RUN_BAD;
-		m->pending += status[i].state == RUN_PENDING;
+		count(cell, status[i].state);
+		count(&m->all, status[i].state);
 	}
 }
 
@@ -121,7 +129,7 @@ static void matrix_release(struct matrix *m)
 /* "done", "2/5", "F" ... in at most 8 characters. */
 static void cell_text(const struct cell *c, char out[16])
 {
-	unsigned all = c->done + c->failed + c->pending;
+	unsigned all = cell_runs(c);
 
 	if (all == 0)
 		snprintf(out, 16, "%s", "");
@@ -211,10 +219,8 @@ void study_matrix_text(const struct study_plan *p, const struct row_status *stat
 
 	matrix_build(&m, p, status);
 	for (size_t i = 0; i < m.lines; i++) {
-		size_t n = strlen(m.line[i].model), f = strlen(m.line[i].factors);
-
-		model = n > model ? n : model;
-		factors = f > factors ? f : factors;
+		RAISE(model, strlen(m.line[i].model));
+		RAISE(factors, strlen(m.line[i].factors));
 	}
 	width = width < 60 ? 60 : width;
 	mw = least(model, (size_t)width / 3);
@@ -234,8 +240,8 @@ void study_matrix_text(const struct study_plan *p, const struct row_status *stat
 		for (size_t i = 0; i < m.lines; i++)
 			put_line(&m.line[i], mw, fw, first, end, color, out);
 	}
-	buf_say(out, "\n%u runs: %u done (Y), %u failed (F), %u pending (N)\n",
-		m.done + m.failed + m.pending, m.done, m.failed, m.pending);
+	buf_say(out, "\n%u runs: %u done (Y), %u failed (F), %u pending (N)\n", cell_runs(&m.all),
+		m.all.done, m.all.failed, m.all.pending);
 	put_reasons(p, status, out);
 	matrix_release(&m);
 }
@@ -255,8 +261,8 @@ void study_matrix_svg(const struct study_plan *p, const struct row_status *statu
 		"<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n"
 		"<text x=\"12\" y=\"26\" font-size=\"16\">%u runs: %u done, %u failed, %u "
 		"pending</text>\n",
-		width, height, width, height, m.done + m.failed + m.pending, m.done, m.failed,
-		m.pending);
+		width, height, width, height, cell_runs(&m.all), m.all.done, m.all.failed,
+		m.all.pending);
 	for (size_t c = 0; c < m.columns; c++)
 		buf_say(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%lld</text>\n",
 			left + cell_w * (int)c + cell_w / 2, top - 10, (long long)m.processes[c]);

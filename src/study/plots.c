@@ -10,10 +10,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "os/child.h"
+#include "base/compare.h"
 #include "base/file.h"
 #include "base/folder_lock.h"
 #include "base/say.h"
+#include "base/vector.h"
+#include "os/child.h"
 #include "readback/configuration.h"
 #include "readback/groups.h"
 
@@ -166,29 +168,18 @@ static void put_notes(struct buf *out, bool bars, bool hollow)
 struct measure {
 	const char *name, *title, *axis;
 	bool percent;
-	struct sample_stat (*of)(const struct run_group *x);
+	size_t offset; /* of its struct sample_stat in the group */
 };
 
-static struct sample_stat whole_au(const struct run_group *x)
-{
-	return x->whole_au;
-}
-
-static struct sample_stat dlio_au(const struct run_group *x)
-{
-	return x->au;
-}
-
-static struct sample_stat whole_rate(const struct run_group *x)
-{
-	return x->whole_rate;
-}
+#define OF(member) offsetof(struct run_group, member)
 
 static const struct measure measures[] = {
-	{"whole_au", "Whole-run AU (compute time / wall time)", "whole-run AU (%)", true, whole_au},
+	{"whole_au", "Whole-run AU (compute time / wall time)", "whole-run AU (%)", true,
+	 OF(whole_au)},
 	{"au", "AU by the definition of DLIO, without excluded steps",
-	 "AU by DLIO''s definition (%)", true, dlio_au},
-	{"throughput", "Throughput of the whole run", "throughput (samples/s)", false, whole_rate},
+	 "AU by DLIO''s definition (%)", true, OF(au)},
+	{"throughput", "Throughput of the whole run", "throughput (samples/s)", false,
+	 OF(whole_rate)},
 };
 
 struct series {
@@ -204,7 +195,7 @@ struct lines {
 	const struct measure *m;
 	struct buf data, commands;
 	struct series *v;
-	size_t n;
+	size_t n, room;
 	uint32_t least, most; /* processes */
 	struct buf tics;
 };
@@ -217,12 +208,12 @@ static void add_point(struct lines *l, const struct run_group *x, const struct s
 	if (!k || strcmp(k->model, x->model) != 0) {
 		size_t place = palette_place(l->g, x->model);
 
-		l->v = xrealloc(l->v, (l->n + 1) * sizeof(*l->v));
-		k = &l->v[l->n++];
-		*k = (struct series){.model = x->model,
-				     .color = palette_color_of(place),
-				     .mark = filled_mark(palette_mark_of(place)),
-				     .target = x->target};
+		VECTOR_PUSH(l->v, l->n, l->room,
+			    {.model = x->model,
+			     .color = palette_color_of(place),
+			     .mark = filled_mark(palette_mark_of(place)),
+			     .target = x->target});
+		k = &l->v[l->n - 1];
 		if (l->n > 1)
 			buf_puts(&l->data, "\n\n");
 		put_label(&l->data, x->model);
@@ -239,7 +230,7 @@ static void add_point(struct lines *l, const struct run_group *x, const struct s
 	put_value(&l->data, s->stdev);
 	buf_putc(&l->data, '\n');
 	l->least = l->least && l->least < x->ranks ? l->least : x->ranks;
-	l->most = l->most > x->ranks ? l->most : x->ranks;
+	RAISE(l->most, x->ranks);
 	buf_puts(&l->tics, tic);
 }
 
@@ -283,7 +274,7 @@ static void draw_series(struct lines *l, const char *file, size_t i, bool *first
 static bool one_target(const struct lines *l)
 {
 	for (size_t i = 0; i < l->n; i++)
-		if (!(l->v[i].target >= l->v[0].target && l->v[i].target <= l->v[0].target))
+		if (!(l->v[i].target == l->v[0].target))
 			return false;
 	return true;
 }
@@ -345,10 +336,11 @@ static int over_processes(const struct run_groups *g, const char *folder, const 
 	int rc = 0;
 
 	for (size_t i = 0; i < g->groups; i++) {
-		struct sample_stat s = m->of(&g->group[i]);
+		const struct run_group *x = &g->group[i];
+		const struct sample_stat *s = (const void *)((const char *)x + m->offset);
 
-		if (!g->group[i].factors[0] && s.n)
-			add_point(&l, &g->group[i], &s);
+		if (!x->factors[0] && s->n)
+			add_point(&l, x, s);
 	}
 	if (l.n) {
 		put_axes(&l);
@@ -440,7 +432,7 @@ static void draw_bars(const struct bar *v, size_t n, const struct run_groups *g,
 	for (size_t i = 0; i < n; i++) {
 		const struct run_group *x = v[i].group;
 
-		longest = strlen(v[i].label) > longest ? strlen(v[i].label) : longest;
+		RAISE(longest, strlen(v[i].label));
 		sound = sound || (!x->unsound && x->whole_au.n);
 		hollow = hollow || (x->unsound && x->whole_au.n);
 		bars = bars || (x->whole_au.n && isfinite(x->whole_au.stdev));

@@ -72,7 +72,7 @@ static int take_code(const char *path)
 static int start(struct child *c, const struct str_list *command, const char *log, const char *code,
 		 struct err *e)
 {
-	const char **argv = xcalloc(command->n + 1, sizeof(*argv));
+	AUTO_FREE const char **argv = xcalloc(command->n + 1, sizeof(*argv));
 	int rc;
 
 	for (size_t i = 0; i < command->n; i++)
@@ -81,7 +81,6 @@ static int start(struct child *c, const struct str_list *command, const char *lo
 	setenv(ERR_CODE_FILE, code, 1);
 	rc = child_start(c, argv, log, e);
 	unsetenv(ERR_CODE_FILE);
-	free(argv);
 	return rc;
 }
 
@@ -129,6 +128,18 @@ int runner_child(const struct str_list *command, const struct runner_child *o, d
 	if (stop_is_set(o->stop))
 		return err_set(e, ERR_CANCELED, "interrupted");
 	return fail(&c, o, outcome, rc, e);
+}
+
+int runner_help(struct str_list *command, struct runner_child *o, struct err *e)
+{
+	double seconds;
+	int rc;
+
+	o->kept = o->log;
+	unlink(o->log);
+	rc = runner_child(command, o, &seconds, e);
+	str_list_release(command);
+	return rc;
 }
 
 /* ---- a row ---- */

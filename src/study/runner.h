@@ -52,6 +52,10 @@ struct runner_child {
 int runner_child(const struct str_list *command, const struct runner_child *o, double *seconds,
 		 struct err *e);
 
+/* The same of a command beside the runs, which it releases: its log, `kept` there, is begun anew.
+ */
+int runner_help(struct str_list *command, struct runner_child *o, struct err *e);
+
 /* ---- a design ---- */
 
 enum row_end { ROW_FOUND, ROW_DONE, ROW_FAILED };

@@ -1,18 +1,15 @@
 #include "study/capacity.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/compare.h"
 #include "base/file.h"
-#include "os/file_system.h"
 #include "os/sysinfo.h"
-#include "base/transfer.h"
 #include "conf/override.h"
 #include "dataset/dataset.h"
 #include "dataset/manifest.h"
@@ -20,7 +17,7 @@
 #include "readback/result_folder.h"
 #include "result/json_out.h"
 #include "run/foresee.h"
-#include "workload/key.h"
+#include "study/study.h"
 
 #define MARK_NAME "stoker_capacity.json"
 #define MANIFEST_MOST (1u << 20)
@@ -33,30 +30,6 @@ static bool has_files(const struct workload *w)
 {
 	return workload_base_store(w)->flags & STORE_HAS_FILES &&
 	       !(workload_format(w)->flags & FORMAT_NO_IO);
-}
-
-/* 1: it is, or is not there. */
-static int folder_is_empty(const char *path, struct err *e)
-{
-	DIR *d = WITH_MEMORY(opendir(path));
-	struct dirent *entry;
-	int more, empty = 1;
-
-	if (!d)
-		return errno == ENOENT ? 1 : err_sys(e, errno, "cannot read '%s'", path);
-	while (empty && (more = folder_next(d, &entry)) > 0)
-		empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-	closedir(d);
-	return empty;
-}
-
-/* As run --repeat begins its runs (cli/repeat.c). */
-static bool can_evict(const struct workload *w)
-{
-	struct file_system fs;
-
-	return has_files(w) && !(workload_base_store(w)->flags & STORE_IS_UNCACHED) &&
-	       !(file_system_of_path(w->dataset.data_folder, &fs) && fs.memory);
 }
 
 /* Somebody has generated another dataset where a search had left its mark. */
@@ -97,6 +70,7 @@ static bool find_own(struct samples *s)
 static int find_kind(struct samples *s, const struct workload *w, struct err *e)
 {
 	AUTO_FREE char *train = path_join(s->folder, dataset_kind_folder[DATASET_TRAIN]);
+	bool any;
 	int rc;
 
 	s->kind = has_files(w) ? SAMPLES_OWN : SAMPLES_RUN;
@@ -106,9 +80,11 @@ static int find_kind(struct samples *s, const struct workload *w, struct err *e)
 		s->kind = SAMPLES_GIVEN;
 		return 0;
 	}
-	rc = folder_is_empty(s->folder, e);
-	if (rc != 0)
-		return rc < 0 ? rc : 0;
+	rc = study_folder_holds(s->folder, &any);
+	if (rc < 0)
+		return err_sys(e, -rc, "cannot read '%s'", s->folder);
+	if (!any)
+		return 0;
 	return err_set(e, ERR_USAGE,
 		       "capacity: '%s' has files, but no training data ('%s'): name the folder of "
 		       "a dataset (--data), or a new or empty one (dataset.data_folder), where "
@@ -144,8 +120,7 @@ int samples_init(struct samples *s, const struct workload *w, struct err *e)
 	s->per_file = d.samples_per_file;
 	s->batch = (uint64_t)w->reader.batch_size;
 	s->file_bytes = dataset_mean_file_bytes(&d, DATASET_TRAIN, NULL);
-	s->evicts = can_evict(w) && !workload_is_set(w, "storage.page_cache") &&
-		    w->storage.page_cache == PAGE_CACHE_KEEP;
+	s->evicts = study_begins_cold(w);
 	s->given = (double)dataset_samples(&d, DATASET_TRAIN);
 	dataset_release(&d);
 	return find_kind(s, w, e);
@@ -316,7 +291,6 @@ static void plan_epochs(const struct samples *s, uint64_t of_epoch, uint64_t mea
 
 	*plan = (struct samples_plan){.epochs = epochs < EPOCHS_MOST ? epochs : EPOCHS_MOST,
 				      .all = epochs > EPOCHS_MOST};
-	plan->measured = plan->epochs > 1 ? plan->epochs * of_one : measured;
 	plan->steps = plan->epochs > 1 ? plan->epochs * of_epoch : out + measured;
 }
 
@@ -369,16 +343,11 @@ static int generate(const struct samples *s, const struct capacity *c, struct er
 			       .event = {.kind = CAPACITY_GENERATE,
 					 .bytes = (double)s->files * s->file_bytes,
 					 .expected_s = NAN}};
-	const struct runner_child child = {.log = log,
-					   .kept = log,
-					   .limit_s = GENERATE_S,
-					   .stop = c->o->stop,
-					   .tick = tick,
-					   .arg = &g};
+	struct runner_child child = {
+		.log = log, .limit_s = GENERATE_S, .stop = c->o->stop, .tick = tick, .arg = &g};
 	char *one[] = {(char *)(uintptr_t) "-n", (char *)(uintptr_t) "1"};
 	const struct str_list places = {.v = one, .n = 2};
 	struct str_list keys = {0}, command = {0};
-	double seconds;
 	int rc;
 
 	if (c->tell)
@@ -387,10 +356,8 @@ static int generate(const struct samples *s, const struct capacity *c, struct er
 	override_put(&keys, "dataset.num_files_train", "%llu", (unsigned long long)s->files);
 	override_put(&keys, "dataset.num_files_eval", "0");
 	runner_command(&c->o->base, "generate", &places, &keys, &command);
-	unlink(log);
-	rc = runner_child(&command, &child, &seconds, e);
+	rc = runner_help(&command, &child, e);
 	str_list_release(&keys);
-	str_list_release(&command);
 	if (rc < 0 && rc != ERR_CANCELED)
 		err_wrap(e, "generating %llu files", (unsigned long long)s->files);
 	return rc;
@@ -418,18 +385,13 @@ int samples_make(struct samples *s, const struct capacity *c, struct err *e)
 	return rc;
 }
 
-static uint64_t u64_least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* More than the first ones double, so that generation takes at most as long again. */
 static void plan_files(struct samples *s, uint32_t accelerators, uint64_t steps)
 {
 	uint64_t most = most_files(s), want = files_for(s, accelerators, steps);
 
 	if (s->kind == SAMPLES_RUN) {
-		s->files = u64_least(want, most);
+		s->files = want < most ? want : most;
 		return;
 	}
 	if (accelerators < ACCELERATORS_FIRST)
@@ -438,8 +400,8 @@ static void plan_files(struct samples *s, uint32_t accelerators, uint64_t steps)
 		return;
 	if (s->files && want < 2 * s->files)
 		want = 2 * s->files;
-	want = u64_least(want, most);
-	s->files = want > s->files ? want : s->files;
+	LOWER(want, most);
+	RAISE(s->files, want);
 }
 
 static void put_keys(const struct samples *s, struct str_list *keys)

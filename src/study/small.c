@@ -10,8 +10,10 @@
 #include "base/alloc.h"
 #include "base/say.h"
 #include "base/str.h"
+#include "conf/override.h"
 #include "dataset/dataset.h"
 #include "study/scaling.h"
+#include "workload/key.h"
 
 /* Rounds of making the files more until every row has its steps. */
 #define ROUNDS_MAX 8
@@ -228,7 +230,7 @@ static void limit_model(const struct full *a, struct shrink *s)
 
 static void put_number(struct str_list *out, const char *key, double value)
 {
-	str_list_add(out, xasprintf("++workload.%s=%.0f", key, value));
+	override_put(out, key, "%.0f", value);
 }
 
 static void put_dims(const struct workload *w, double factor, struct str_list *out)
@@ -240,7 +242,7 @@ static void put_dims(const struct workload *w, double factor, struct str_list *o
 
 		buf_printf(&text, "%s%.0f", i ? "," : "", i ? v : fmax(1, floor(v * factor)));
 	}
-	str_list_add(out, xasprintf("++workload.dataset.record_dims=[%s]", text.data));
+	override_put(out, "dataset.record_dims", "[%s]", text.data);
 	buf_release(&text);
 }
 
@@ -390,15 +392,20 @@ static void put_range(struct buf *out, const double range[2], char *(*text)(doub
 		buf_printf(out, "%s to %s", a, b);
 }
 
+/* "files 3 to 5 (40)": now, and in brackets in full size. */
+static void put_change(struct buf *out, const char *what, const double now[2], const double full[2],
+		       const char *unit, char *(*text)(double, char *, size_t))
+{
+	buf_puts(out, what);
+	put_range(out, now, text);
+	buf_printf(out, "%s (", unit);
+	put_range(out, full, text);
+	buf_putc(out, ')');
+}
+
 static char *as_count(double v, char *out, size_t n)
 {
 	snprintf(out, n, "%.0f", v);
-	return out;
-}
-
-static char *as_bytes(double v, char *out, size_t n)
-{
-	str_bytes(v, out, n);
 	return out;
 }
 
@@ -441,33 +448,17 @@ static void put_text(const char *model, const struct shrink *s, struct buf *out)
 
 	buf_say(out, "  %s:", model);
 	if (s->files_to[1] > 0) {
-		buf_puts(out, " files ");
-		put_range(out, s->files_to, as_count);
-		buf_puts(out, " (");
-		put_range(out, s->files_from, as_count);
-		buf_puts(out, ")");
-		if (s->per_file_to[1] < s->per_file_from[1]) {
-			buf_puts(out, " of ");
-			put_range(out, s->per_file_to, as_count);
-			buf_puts(out, " samples (");
-			put_range(out, s->per_file_from, as_count);
-			buf_puts(out, ")");
-		}
+		put_change(out, " files ", s->files_to, s->files_from, "", as_count);
+		if (s->per_file_to[1] < s->per_file_from[1])
+			put_change(out, " of ", s->per_file_to, s->per_file_from, " samples",
+				   as_count);
 		if (s->size < 1) {
 			scaled(s->bytes, s->size, now);
-			buf_puts(out, ", samples of ");
-			put_range(out, now, as_bytes);
-			buf_puts(out, " (");
-			put_range(out, s->bytes, as_bytes);
-			buf_puts(out, ")");
+			put_change(out, ", samples of ", now, s->bytes, "", str_bytes);
 		}
 		if (s->time < 1 && s->compute[1] > 0) {
 			scaled(s->compute, s->time, now);
-			buf_puts(out, ", computation ");
-			put_range(out, now, as_seconds);
-			buf_puts(out, " (");
-			put_range(out, s->compute, as_seconds);
-			buf_puts(out, ")");
+			put_change(out, ", computation ", now, s->compute, "", as_seconds);
 		}
 		if (s->epochs[1] > SMALL_EPOCHS)
 			buf_printf(out, ", %d epochs (%.0f)", SMALL_EPOCHS, s->epochs[1]);
@@ -513,8 +504,8 @@ static void shrink_model(struct study_plan *p, const char *model, struct member 
 
 void study_shrink(struct study_plan *p)
 {
-	struct member *m = xcalloc(p->experiments + 1, sizeof(*m));
-	bool *taken = xcalloc(p->experiments + 1, sizeof(*taken));
+	AUTO_FREE struct member *m = xcalloc(p->experiments + 1, sizeof(*m));
+	AUTO_FREE bool *taken = xcalloc(p->experiments + 1, sizeof(*taken));
 
 	for (size_t i = 0; i < p->experiments; i++) {
 		const char *model = p->experiment[i].model;
@@ -537,20 +528,15 @@ void study_shrink(struct study_plan *p)
 		for (size_t k = 0; k < n; k++)
 			full_release(&m[k].full);
 	}
-	free(taken);
-	free(m);
 }
 
 /* ---- one run ---- */
 
 static void put_conditions(const struct workload *w, struct str_list *out)
 {
-	char why[160];
-
 	if (!w->workflow.generate_data)
 		str_list_add(out, xstrdup("++workload.workflow.generate_data=True"));
-	if (study_source_of(w, "storage.page_cache") == ORIGIN_DEFAULT &&
-	    !study_cannot_evict(w, w->dataset.data_folder, why, sizeof(why)))
+	if (study_begins_cold(w))
 		str_list_add(out, xstrdup("++workload.storage.page_cache=cold_epochs"));
 }
 

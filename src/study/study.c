@@ -79,19 +79,15 @@ static int generate_dataset(void *arg, struct runner_row *row, struct err *e)
 	const struct experiment *x = &r->p->experiment[row->index];
 	const struct study_dataset *d = x->dataset == SIZE_MAX ? NULL : &r->p->dataset[x->dataset];
 	AUTO_FREE char *log = d ? xasprintf("%s/%s.generate.log", r->o->results, d->name) : NULL;
-	const struct runner_child child = {
-		.log = log, .kept = log, .stop = r->o->stop, .tick = tick, .arg = r};
+	struct runner_child child = {.log = log, .stop = r->o->stop, .tick = tick, .arg = r};
 	struct str_list command = {0};
-	double seconds;
 	int rc;
 
 	if (!d || d->there || r->generated[x->dataset])
 		return 0;
 	tell_event(r, STUDY_GENERATE, row->index, 0);
 	study_generate_command(r->p, d, &command);
-	unlink(log);
-	rc = runner_child(&command, &child, &seconds, e);
-	str_list_release(&command);
+	rc = runner_help(&command, &child, e);
 	r->generated[x->dataset] = rc == 0;
 	return rc;
 }
@@ -298,19 +294,16 @@ static size_t smallest_pending(const struct running *r)
 static int try_launcher(struct running *r, struct err *e)
 {
 	AUTO_FREE char *log = path_join(r->o->results, "launcher.log");
-	const struct runner_child child = {.log = log, .kept = log, .stop = r->o->stop};
+	struct runner_child child = {.log = log, .stop = r->o->stop};
 	struct str_list command = {0};
 	size_t i = smallest_pending(r);
-	double seconds;
 	int rc;
 
 	if (i < SIZE_MAX)
 		study_trial_command(r->p, &r->p->experiment[i], &command);
 	if (command.n == 0)
 		return 0;
-	unlink(log);
-	rc = runner_child(&command, &child, &seconds, e);
-	str_list_release(&command);
+	rc = runner_help(&command, &child, e);
 	if (rc == 0)
 		unlink(log);
 	if (rc == 0 || rc == ERR_CANCELED)

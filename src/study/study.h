@@ -92,9 +92,9 @@ struct study_plan {
 	const struct study_options *options; /* borrowed */
 	struct design design;
 	struct experiment *experiment; /* in the order they will run, done ones too */
-	size_t experiments;
+	size_t experiments, experiment_room;
 	struct study_dataset *dataset;
-	size_t datasets;
+	size_t datasets, dataset_room;
 	struct buf shrunk; /* with options->small: what was changed, a line for each model */
 };
 
@@ -107,11 +107,13 @@ int study_load(const struct study_plan *p, const struct experiment *x,
 int study_load_values(const struct study_plan *p, const struct experiment *x, struct workload *w,
 		      struct err *e);
 
-/* Who set a key of the workload: enum origin_source. */
-int study_source_of(const struct workload *w, const char *key);
-
 /* Whether evicting the files in `folder` means nothing, and why. */
 bool study_cannot_evict(const struct workload *w, const char *folder, char *why, size_t size);
+/* Whether repetitions and searches evict its dataset before each epoch: it can be, and nobody says
+ * anything else of the page cache. */
+bool study_begins_cold(const struct workload *w);
+/* Whether there is anything in a folder, which need not be there. Negative: -errno. */
+int study_folder_holds(const char *folder, bool *any);
 
 /* Whether the run is still to be made: its row is pending, or failed and to be tried again. */
 bool study_is_pending(const struct study_plan *p, const struct experiment *x);
@@ -185,7 +187,7 @@ struct forecast_item {
 	enum forecast_kind kind;
 	char *text;   /* a sentence without its full stop */
 	size_t *line; /* of the design, ascending; of none: it is the study's */
-	size_t lines;
+	size_t lines, room;
 };
 
 /* A file system on which a study keeps datasets or checkpoints. */
@@ -200,9 +202,9 @@ struct forecast_place {
 
 struct forecast {
 	struct forecast_item *item; /* by kind, then by line */
-	size_t items;
+	size_t items, item_room;
 	struct forecast_place *place;
-	size_t places;
+	size_t places, place_room;
 	size_t pending;      /* rows */
 	double memory_bytes; /* the largest bound of a run */
 	double available_bytes;

@@ -10,17 +10,21 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/compare.h"
 #include "base/file.h"
-#include "os/file_system.h"
+#include "base/map.h"
 #include "base/rng.h"
 #include "base/str.h"
 #include "base/transfer.h"
+#include "base/vector.h"
 #include "conf/node.h"
 #include "conf/override.h"
 #include "dataset/dataset.h"
 #include "dataset/manifest.h"
+#include "os/file_system.h"
 #include "study/scaling.h"
 #include "study/small.h"
+#include "workload/key.h"
 #include "workload/workload.h"
 
 const char *const study_launcher_names[] = {"local", "mpirun", "srun", NULL};
@@ -61,14 +65,6 @@ int study_load_values(const struct study_plan *p, const struct experiment *x, st
 	return rc;
 }
 
-int study_source_of(const struct workload *w, const char *key)
-{
-	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
-
-	assert(row);
-	return (int)w->origin[row - workload_rows].source;
-}
-
 bool study_cannot_evict(const struct workload *w, const char *folder, char *why, size_t size)
 {
 	const struct store_facts *store = workload_base_store(w);
@@ -88,6 +84,13 @@ bool study_cannot_evict(const struct workload *w, const char *folder, char *why,
 	return true;
 }
 
+bool study_begins_cold(const struct workload *w)
+{
+	return !workload_is_set(w, "storage.page_cache") &&
+	       w->storage.page_cache == PAGE_CACHE_KEEP &&
+	       !study_cannot_evict(w, w->dataset.data_folder, NULL, 0);
+}
+
 bool study_is_pending(const struct study_plan *p, const struct experiment *x)
 {
 	enum design_state state = p->design.row[x->row].state;
@@ -97,17 +100,11 @@ bool study_is_pending(const struct study_plan *p, const struct experiment *x)
 
 /* ---- names ---- */
 
-/* FNV-1a (Fowler, Noll, Vo), 64 bit. */
+/* With its end, so that texts do not run into each other. */
 static uint64_t hash_text(uint64_t h, const char *text)
 {
-	for (const char *p = text;; p++) {
-		h = (h ^ (unsigned char)*p) * 0x100000001b3ull;
-		if (!*p)
-			return h;
-	}
+	return fnv1a(h, text, strlen(text) + 1);
 }
-
-#define HASH_START 0xcbf29ce484222325ull
 
 void study_folder_name(const char *text, char *out, size_t out_size)
 {
@@ -130,7 +127,7 @@ void study_folder_name(const char *text, char *out, size_t out_size)
 	}
 	out[n] = '\0';
 	if (changed || n == 0)
-		snprintf(out + n, 18, "-%08" PRIx64, hash_text(HASH_START, text) & 0xffffffff);
+		snprintf(out + n, 18, "-%08" PRIx64, hash_text(FNV_START, text) & 0xffffffff);
 }
 
 /* "batch_size_14" from "++workload.reader.batch_size=14". */
@@ -209,7 +206,7 @@ static uint64_t config_of(const struct workload *w)
 	uint64_t h;
 
 	yaml_emit(n ? n : w->tree, &text);
-	h = hash_text(HASH_START, text.data ? text.data : "");
+	h = hash_text(FNV_START, text.data ? text.data : "");
 	buf_release(&text);
 	return h;
 }
@@ -223,7 +220,7 @@ static uint64_t key_of(const struct study_plan *p, const struct experiment *x,
 	AUTO_FREE char *scratch = path_absolute(o->scratch);
 	AUTO_FREE char *text = xasprintf("%lld %u %s %016" PRIx64, (long long)x->processes,
 					 x->repeat, study_launcher_names[o->launcher], x->config);
-	uint64_t h = hash_text(hash_text(HASH_START, x->model), text);
+	uint64_t h = hash_text(hash_text(FNV_START, x->model), text);
 
 	h = hash_text(h, scratch);
 	h = hash_list(h, overrides);
@@ -257,7 +254,7 @@ static bool sets_key(const struct str_list *overrides, const char *model, const 
 static const char *setter_of(const struct study_plan *p, const struct experiment *x,
 			     const struct workload *w, const char *key)
 {
-	if (study_source_of(w, key) == ORIGIN_FILE)
+	if (workload_set_in(w, key) == ORIGIN_FILE)
 		return "the workload";
 	return sets_key(&p->design.row[x->row].overrides, x->model, key) ? "the design"
 									 : "the command line";
@@ -273,7 +270,7 @@ static void treat_page_cache(const struct study_plan *p, struct experiment *x,
 	struct study_cache *c = &x->cache;
 
 	c->value = w->storage.page_cache;
-	if (study_source_of(w, "storage.page_cache") != ORIGIN_DEFAULT) {
+	if (workload_set_in(w, "storage.page_cache") != ORIGIN_DEFAULT) {
 		snprintf(c->why, sizeof(c->why), "%s", setter_of(p, x, w, "storage.page_cache"));
 		return;
 	}
@@ -292,37 +289,34 @@ static void treat_page_cache(const struct study_plan *p, struct experiment *x,
 static uint64_t key_before(const struct study_plan *p, struct experiment *x)
 {
 	static char was[] = "++workload.storage.page_cache=cold";
-	size_t last = x->overrides.n - 1;
-	char *now;
+	char **last, *now;
 	uint64_t key;
 
 	if (!x->cache.by_study)
 		return 0;
-	now = x->overrides.v[last];
-	x->overrides.v[last] = was;
+	last = &x->overrides.v[x->overrides.n - 1];
+	now = *last;
+	*last = was;
 	key = key_of(p, x, &x->overrides);
-	x->overrides.v[last] = now;
+	*last = now;
 	return key;
 }
 
 /* ---- datasets ---- */
 
-/* A folder that cannot be listed is none without files. */
-static int has_entries(const char *folder, bool *any, struct err *e)
+int study_folder_holds(const char *folder, bool *any)
 {
-	DIR *dir = folder_open(folder);
+	DIR *dir = WITH_MEMORY(folder_open(folder));
 	struct dirent *one;
 	int more = 0;
 
 	*any = false;
-	if (!dir && errno == ENOENT)
-		return 0;
 	if (!dir)
-		return err_sys(e, errno, "dataset.data_folder: cannot list '%s'", folder);
+		return errno == ENOENT ? 0 : -errno;
 	while (!*any && (more = folder_next(dir, &one)) > 0)
 		*any = strcmp(one->d_name, ".") != 0 && strcmp(one->d_name, "..") != 0;
 	closedir(dir);
-	return more < 0 ? err_sys(e, -more, "dataset.data_folder: cannot list '%s'", folder) : 0;
+	return more < 0 ? more : 0;
 }
 
 /* What the user's own folder holds: nothing, so that the dataset is generated there; or files,
@@ -337,8 +331,8 @@ static int look_at_given(struct study_dataset *s, const struct dataset *d, const
 	int rc = store_create(&store, w->storage.store, node_path(w->tree, "workload.storage"), e);
 
 	io.store = store;
-	if (rc == 0)
-		rc = has_entries(s->folder, &s->there, e);
+	if (rc == 0 && (rc = study_folder_holds(s->folder, &s->there)) < 0)
+		err_sys(e, -rc, "dataset.data_folder: cannot list '%s'", s->folder);
 	if (rc == 0 && s->there && manifest_read(&io, s->folder, &m, NULL) == 0 && m.found) {
 		switch (manifest_compare(&m, d, w->workflow.evaluation, &why)) {
 		case MANIFEST_OTHER:
@@ -382,7 +376,7 @@ static int share_dataset(struct study_plan *p, size_t index, const struct datase
 
 	snprintf(text, sizeof(text), "%016" PRIx64 " %" PRIu64 " %" PRIu64, d->config_hash,
 		 d->files[DATASET_TRAIN], d->files[DATASET_EVAL]);
-	key = hash_text(HASH_START, text);
+	key = hash_text(FNV_START, text);
 	s = find_dataset(p, x, key, given);
 	if (s && s->key != key)
 		return err_set(e, ERR_USAGE,
@@ -392,8 +386,7 @@ static int share_dataset(struct study_plan *p, size_t index, const struct datase
 			       given, p->design.row[p->experiment[s->experiment].row].line,
 			       p->design.row[x->row].line);
 	if (!s) {
-		p->dataset = xrealloc(p->dataset, (p->datasets + 1) * sizeof(*p->dataset));
-		s = &p->dataset[p->datasets++];
+		s = VECTOR_ADD(p->dataset, p->datasets, p->dataset_room);
 		*s = (struct study_dataset){
 			.model = xstrdup(x->model),
 			.key = key,
@@ -418,7 +411,7 @@ static int find_data(struct study_plan *p, size_t index, const struct dataset *d
 	struct experiment *x = &p->experiment[index];
 	const struct workload *w = d->workload;
 	unsigned store = workload_base_store(w)->flags;
-	bool given = study_source_of(w, "dataset.data_folder") == ORIGIN_OVERRIDE;
+	bool given = workload_set_in(w, "dataset.data_folder") == ORIGIN_OVERRIDE;
 	AUTO_FREE char *folder = path_absolute(given ? d->folder : p->options->scratch);
 
 	x->files = d->files[DATASET_TRAIN];
@@ -426,7 +419,7 @@ static int find_data(struct study_plan *p, size_t index, const struct dataset *d
 	x->generates = store & STORE_IS_VOLATILE;
 	if (store & (STORE_IS_VOLATILE | STORE_KEEPS_NOTHING))
 		return 0;
-	if (!given && study_source_of(w, "dataset.data_folder") == ORIGIN_FILE)
+	if (!given && workload_set_in(w, "dataset.data_folder") == ORIGIN_FILE)
 		x->unused_folder = path_absolute(d->folder);
 	return share_dataset(p, index, d, given ? folder : NULL, e);
 }
@@ -439,7 +432,7 @@ static void find_checkpoints(const struct study_plan *p, struct experiment *x,
 	x->checkpoints = w->workflow.checkpoint;
 	if (!x->checkpoints)
 		return;
-	x->own_folder = study_source_of(w, "checkpoint.checkpoint_folder") == ORIGIN_OVERRIDE;
+	x->own_folder = workload_set_in(w, "checkpoint.checkpoint_folder") == ORIGIN_OVERRIDE;
 	x->checkpoint_folder =
 		path_absolute(x->own_folder ? w->checkpoint.checkpoint_folder : scratch);
 }
@@ -580,7 +573,7 @@ static void inspect_experiment(struct study_plan *p, size_t index)
 		rc = load_for_run(p, x, &w, &x->why);
 	override_place_set("command line");
 	if (rc == 0) {
-		x->target_set = study_source_of(&w, "metric.au") != ORIGIN_DEFAULT;
+		x->target_set = workload_set_in(&w, "metric.au") != ORIGIN_DEFAULT;
 		str_list_copy(&x->warnings, &w.warnings);
 		find_checkpoints(p, x, &w);
 	}
@@ -627,16 +620,12 @@ static int by_dataset(const void *a, const void *b)
 {
 	const struct experiment *x = a, *y = b;
 
-	if (x->dataset != y->dataset)
-		return x->dataset < y->dataset ? -1 : 1;
-	if (x->row != y->row)
-		return x->row < y->row ? -1 : 1;
-	return x->repeat < y->repeat ? -1 : x->repeat > y->repeat;
+	return ORDER(x->dataset, y->dataset) ?: ORDER(x->row, y->row) ?: ORDER(x->repeat, y->repeat);
 }
 
 static void group_models(struct study_plan *p)
 {
-	size_t *place = xcalloc(p->datasets + 1, sizeof(*place));
+	AUTO_FREE size_t *place = xcalloc(p->datasets + 1, sizeof(*place));
 	size_t n = 0;
 	struct study_dataset *sorted = xcalloc(p->datasets + 1, sizeof(*sorted));
 
@@ -656,7 +645,7 @@ static void group_models(struct study_plan *p)
 			p->experiment[i].dataset = place[p->experiment[i].dataset];
 	free(p->dataset);
 	p->dataset = sorted;
-	free(place);
+	p->dataset_room = p->datasets + 1;
 }
 
 /* Any order of the runs of one dataset: what drifts with time is then no factor's. */
@@ -774,11 +763,9 @@ static void list_experiments(struct study_plan *p)
 							  : 1;
 
 		for (int64_t k = 1; k <= repeat; k++) {
-			struct experiment *x;
+			struct experiment *x =
+				VECTOR_ADD(p->experiment, p->experiments, p->experiment_room);
 
-			p->experiment = xrealloc(p->experiment,
-						 (p->experiments + 1) * sizeof(*p->experiment));
-			x = &p->experiment[p->experiments++];
 			*x = (struct experiment){.row = i,
 						 .repeat = (uint32_t)k,
 						 .model = row->model,
@@ -795,7 +782,7 @@ static void list_experiments(struct study_plan *p)
 /* The states of shrunk runs are in their folders: the design's are those of the runs in full. */
 static int take_small_states(struct study_plan *p, struct err *e)
 {
-	struct row_status *s = xcalloc(p->experiments + 1, sizeof(*s));
+	AUTO_FREE struct row_status *s = xcalloc(p->experiments + 1, sizeof(*s));
 	int rc = study_status(p, s, e);
 
 	for (size_t i = 0; i < p->design.rows && rc == 0; i++) {
@@ -810,7 +797,6 @@ static int take_small_states(struct study_plan *p, struct err *e)
 		if (failed || done)
 			design_set_state(&p->design, i, failed ? DESIGN_FAILED : DESIGN_DONE);
 	}
-	free(s);
 	return rc;
 }
 

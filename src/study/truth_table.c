@@ -223,10 +223,8 @@ static int warm_up(struct table_maker *m, struct err *e)
 {
 	AUTO_FREE char *folder = path_join(m->o->folder, "warm-up");
 	AUTO_FREE char *log = path_join(folder, "run.log");
-	const struct runner_child child = {
-		.log = log, .kept = log, .limit_s = ROW_S, .stop = m->o->stop};
+	struct runner_child child = {.log = log, .limit_s = ROW_S, .stop = m->o->stop};
 	struct str_list command = {0};
-	double seconds;
 	int rc = remove_tree(folder, e);
 
 	if (rc == 0)
@@ -237,9 +235,8 @@ static int warm_up(struct table_maker *m, struct err *e)
 	put_generates(m, m->own_folder, &command);
 	str_list_add(&command, xstrdup("-o"));
 	str_list_add(&command, xstrdup(folder));
-	rc = runner_child(&command, &child, &seconds, e);
+	rc = runner_help(&command, &child, e);
 	m->generated = m->generated || rc == 0;
-	str_list_release(&command);
 	remove_tree(folder, NULL);
 	return rc == -ETIMEDOUT ? 0 : rc;
 }
