@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/str.h"
+
 enum family { COUNT, SIZE, RATE, TIME, FRACTION };
 
 #define UNIT_TEXT_MAX 32
@@ -349,4 +351,17 @@ const char *quantity_example(const char *unit)
 		break;
 	}
 	return "";
+}
+
+bool quantity_number(const char *text, const char *unit, double *out)
+{
+	char why[QUANTITY_WHY_MAX];
+	long double v = 0;
+
+	if (str_to_f64(text, out))
+		return true;
+	if (!unit || quantity_read(text, unit, &v, why) != 1)
+		return false;
+	*out = (double)v;
+	return true;
 }

@@ -17,5 +17,7 @@
  * something behind it. -1: it is, but not one for `unit`; `why` begins with what to write instead.
  */
 int quantity_read(const char *text, const char *unit, long double *out, char why[QUANTITY_WHY_MAX]);
+/* Whether `text` is a number, with such a unit or (unit NULL: only) without. */
+bool quantity_number(const char *text, const char *unit, double *out);
 /* What a sentence adds when no number was found: ", such as 64KiB or 40KB", or "" for counts. */
 const char *quantity_example(const char *unit);

@@ -865,6 +865,26 @@ double dataset_sample_file_bytes(const struct dataset *d, enum dataset_kind kind
 	return bytes / samples;
 }
 
+double dataset_bytes_of_sample(const struct workload *w, enum dataset_kind kind,
+			       enum dataset_sizes *how)
+{
+	double bytes = w->dataset.record_length_bytes;
+	struct err why = {0};
+	struct dataset d;
+	int rc = dataset_init_typical(&d, w, &why);
+
+	*how = SIZES_LIKELY;
+	if (rc == -ENOMEM)
+		out_of_memory();
+	if (rc == 0) {
+		bytes = dataset_sample_file_bytes(&d, kind, how);
+		if (d.format->is.flags & FORMAT_NO_IO)
+			bytes = 0;
+		dataset_release(&d);
+	}
+	return bytes;
+}
+
 double dataset_file_share(const struct dataset *d, enum dataset_kind kind)
 {
 	double samples;

@@ -98,6 +98,10 @@ enum dataset_sizes {
  * companion files, divided by their samples. NAN when SIZES_UNKNOWN. `how` may be NULL. */
 double dataset_sample_file_bytes(const struct dataset *d, enum dataset_kind kind,
 				 enum dataset_sizes *how);
+/* The same of the dataset that a workload would have; as the workload says it where its format is
+ * not in this version (*how is SIZES_LIKELY), 0 where nothing is read. */
+double dataset_bytes_of_sample(const struct workload *w, enum dataset_kind kind,
+			       enum dataset_sizes *how);
 /* Mean size of the used files of a kind, without companion files; NAN when there are none. */
 double dataset_mean_file_bytes(const struct dataset *d, enum dataset_kind kind,
 			       enum dataset_sizes *how);

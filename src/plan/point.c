@@ -32,32 +32,14 @@ static void split_name(struct duty *d, const struct workload *w)
 		snprintf(d->accelerator, sizeof(d->accelerator), "%s", last + 1);
 }
 
-static double file_bytes_of_sample(const struct workload *w)
-{
-	enum dataset_sizes how = SIZES_LIKELY;
-	double bytes = w->dataset.record_length_bytes;
-	struct err why = {0};
-	struct dataset d;
-	int rc = dataset_init_typical(&d, w, &why);
-
-	if (rc == -ENOMEM)
-		out_of_memory();
-	if (rc == 0) {
-		bytes = dataset_sample_file_bytes(&d, DATASET_TRAIN, &how);
-		if (d.format->is.flags & FORMAT_NO_IO)
-			bytes = 0;
-		dataset_release(&d);
-	}
-	return bytes;
-}
-
 /* Of a loaded workload. ERR_USAGE when it reads no samples or its computation takes no time. */
 static int duty_of_workload(struct duty *d, const struct workload *w, const char *name,
 			    struct err *e)
 {
+	enum dataset_sizes how;
 	struct need n;
 
-	*d = (struct duty){.sample_bytes = file_bytes_of_sample(w),
+	*d = (struct duty){.sample_bytes = dataset_bytes_of_sample(w, DATASET_TRAIN, &how),
 			   .file_samples = (double)w->dataset.num_samples_per_file};
 	snprintf(d->name, sizeof(d->name), "%s", name);
 	need_find(w, NEED_TRAINING, d->sample_bytes, &n);
@@ -204,19 +186,12 @@ static int read_number(enum key k, const char *from, const char *text, double *o
 {
 	size_t n = strlen(text);
 	AUTO_FREE char *bare = xstrdup(text);
-	char why[QUANTITY_WHY_MAX];
-	long double unit = 0;
 	bool percent = k == AU || k == SPREAD || k == TARGET;
-	bool is;
 
 	if (percent && n && bare[n - 1] == '%')
 		bare[n - 1] = '\0';
-	is = str_to_f64(bare, out);
-	if (!is && ranges[k].unit && quantity_read(bare, ranges[k].unit, &unit, why) == 1) {
-		is = true;
-		*out = (double)unit;
-	}
-	if (is && isfinite(*out) && *out >= ranges[k].least && *out <= ranges[k].most &&
+	if (quantity_number(bare, ranges[k].unit, out) && isfinite(*out) &&
+	    *out >= ranges[k].least && *out <= ranges[k].most &&
 	    (!ranges[k].whole || *out == floor(*out)))
 		return 0;
 	return err_set(e, ERR_USAGE, "%s: %s=%.60s: give %s", from, point_keys[k], text,

@@ -2,11 +2,13 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/compare.h"
 #include "base/say.h"
 #include "base/str.h"
 #include "workload/need.h"
@@ -20,7 +22,7 @@ static int by_value(const void *a, const void *b)
 {
 	const double *x = a, *y = b;
 
-	return (*x > *y) - (*x < *y);
+	return ORDER(*x, *y);
 }
 
 static double quantile(const double *sorted, size_t n, double p)
@@ -206,13 +208,24 @@ static enum sizing_reason find_reason(struct sets *s, const struct point_fit *f,
 	return best;
 }
 
-static double rate_most(const struct point_fit *f)
+/* Bytes/s of the fastest. */
+static double rate_most(const struct point *p, size_t n)
 {
 	double most = 0;
 
-	for (size_t i = 0; i < f->points; i++)
-		most = fmax(most, f->point[i].samples_per_s * f->point[i].of.sample_bytes);
+	for (size_t i = 0; i < n; i++)
+		most = fmax(most, p[i].samples_per_s * p[i].of.sample_bytes);
 	return most;
+}
+
+static void put(char out[SIZING_TEXT], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void put(char out[SIZING_TEXT], const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(out, SIZING_TEXT, fmt, ap);
+	va_end(ap);
 }
 
 static void say_reason(struct sizing_row *r, const struct point_fit *f, enum sizing_reason why)
@@ -220,92 +233,84 @@ static void say_reason(struct sizing_row *r, const struct point_fit *f, enum siz
 	double a_host = r->accelerators / r->hosts;
 	char rate[32], size[32];
 
-	need_rate_text(rate_most(f), rate, sizeof(rate));
+	need_rate_text(rate_most(f->point, f->points), rate, sizeof(rate));
 	str_bytes(f->plan.sample_bytes, size, sizeof(size));
 	switch (why) {
 	case REASON_RANK:
-		snprintf(
-			r->assumption, sizeof(r->assumption),
-			"that the readers of an accelerator can ask for %.4g samples/s: the points "
-			"did not need as many",
-			duty_need(&f->plan));
-		snprintf(r->next, sizeof(r->next), "a run of '%.60s' on the same system",
-			 f->plan.name);
+		put(r->assumption,
+		    "that the readers of an accelerator can ask for %.4g samples/s: the points "
+		    "did not need as many",
+		    duty_need(&f->plan));
+		put(r->next, "a run of '%.60s' on the same system", f->plan.name);
 		break;
 	case REASON_HOST:
-		snprintf(r->assumption, sizeof(r->assumption),
-			 "that a host gets more than was measured: the points have at most %.4g "
-			 "accelerators on a host, and this plan has %.4g",
-			 f->a_host_most, a_host);
-		snprintf(r->next, sizeof(r->next),
-			 "a run with %.0f accelerators on one host: it shows what a host can get",
-			 ceil(a_host));
+		put(r->assumption,
+		    "that a host gets more than was measured: the points have at most %.4g "
+		    "accelerators on a host, and this plan has %.4g",
+		    f->a_host_most, a_host);
+		put(r->next,
+		    "a run with %.0f accelerators on one host: it shows what a host can get",
+		    ceil(a_host));
 		break;
 	case REASON_STORAGE:
-		snprintf(
-			r->assumption, sizeof(r->assumption),
-			"that the storage gives more than %s, the most that was measured: no point "
-			"shows its limit",
-			rate);
-		snprintf(
-			r->next, sizeof(r->next),
-			"a run on %.0f hosts with %.4g on each: whether all get what one got shows "
-			"what the storage gives",
-			f->hosts_most < 2 ? 2 : fmin(r->hosts, 2 * f->hosts_most),
-			fmax(1, fmin(a_host, f->a_host_most)));
+		put(r->assumption,
+		    "that the storage gives more than %s, the most that was measured: no point "
+		    "shows its limit",
+		    rate);
+		put(r->next,
+		    "a run on %.0f hosts with %.4g on each: whether all get what one got shows "
+		    "what the storage gives",
+		    f->hosts_most < 2 ? 2 : fmin(r->hosts, 2 * f->hosts_most),
+		    fmax(1, fmin(a_host, f->a_host_most)));
 		break;
 	case REASON_EITHER:
-		snprintf(r->assumption, sizeof(r->assumption),
-			 "whether the hosts or the storage limited the rate to %s: all points "
-			 "have %.0f host%s",
-			 rate, f->hosts_most, f->hosts_most == 1 ? "" : "s");
-		snprintf(r->next, sizeof(r->next),
-			 "the same accelerators on %.0f hosts: a higher rate means that it was the "
-			 "hosts",
-			 2 * f->hosts_most);
+		put(r->assumption,
+		    "whether the hosts or the storage limited the rate to %s: all points "
+		    "have %.0f host%s",
+		    rate, f->hosts_most, f->hosts_most == 1 ? "" : "s");
+		put(r->next,
+		    "the same accelerators on %.0f hosts: a higher rate means that it was the "
+		    "hosts",
+		    2 * f->hosts_most);
 		break;
 	case REASON_SHAPE:
-		snprintf(
-			r->assumption, sizeof(r->assumption),
-			"how the wait for the slowest accelerator grows from %.0f to %.0f of them: "
-			"points have no distribution of waits, a tail between exponential (ln N) "
-			"and a Pareto of index 2 (the root of N) is assumed",
-			f->largest, r->accelerators);
-		snprintf(
-			r->next, sizeof(r->next),
-			"a run of this program on that system (--from): it records each wait; or a "
-			"point with about %.0f accelerators",
-			fmax(f->largest + 1, ceil(sqrt(f->largest * r->accelerators))));
+		put(r->assumption,
+		    "how the wait for the slowest accelerator grows from %.0f to %.0f of them: "
+		    "points have no distribution of waits, a tail between exponential (ln N) "
+		    "and a Pareto of index 2 (the root of N) is assumed",
+		    f->largest, r->accelerators);
+		put(r->next,
+		    "a run of this program on that system (--from): it records each wait; or a "
+		    "point with about %.0f accelerators",
+		    fmax(f->largest + 1, ceil(sqrt(f->largest * r->accelerators))));
 		break;
 	case REASON_SIZE:
-		snprintf(r->assumption, sizeof(r->assumption),
-			 "what part of the cost of a sample goes with its bytes: no point has "
-			 "samples of %s",
-			 size);
-		snprintf(r->next, sizeof(r->next),
-			 "a run on the same system with samples of %s; with two sizes, the cost of "
-			 "a sample and of a byte are known",
-			 size);
+		put(r->assumption,
+		    "what part of the cost of a sample goes with its bytes: no point has "
+		    "samples of %s",
+		    size);
+		put(r->next,
+		    "a run on the same system with samples of %s; with two sizes, the cost of "
+		    "a sample and of a byte are known",
+		    size);
 		break;
 	case REASON_OTHER:
-		snprintf(r->assumption, sizeof(r->assumption),
-			 "that the system gives as many bytes/s to this accelerator as to the "
-			 "points': published pairs differ by a fifth, a few by half");
-		snprintf(r->next, sizeof(r->next), "a run of '%.60s' on the same system",
-			 f->plan.name);
+		put(r->assumption,
+		    "that the system gives as many bytes/s to this accelerator as to the "
+		    "points': published pairs differ by a fifth, a few by half");
+		put(r->next, "a run of '%.60s' on the same system", f->plan.name);
 		break;
 	case REASON_GAP:
-		snprintf(r->assumption, sizeof(r->assumption),
-			 "what AU leaves out, such as the start of an epoch, is as long as in the "
-			 "points");
-		snprintf(r->next, sizeof(r->next), "%s",
-			 isnan(f->point[0].au) ? "the AU of the points (au=)"
-					       : "a run with as many steps in an epoch");
+		put(r->assumption,
+		    "what AU leaves out, such as the start of an epoch, is as long as in the "
+		    "points");
+		put(r->next, "%s",
+		    isnan(f->point[0].au) ? "the AU of the points (au=)"
+					  : "a run with as many steps in an epoch");
 		break;
 	case REASON_POINTS:
 	case REASON_RUN:
-		snprintf(r->assumption, sizeof(r->assumption),
-			 "none: what was measured, and how exactly");
+		put(r->assumption, "none: what was measured, and how exactly");
 		break;
 	}
 }
@@ -352,10 +357,8 @@ static const struct point *nearest(const struct point *p, size_t n, double accel
 static void find_baselines(struct sizing_row *r, const struct sizing *s)
 {
 	const struct point *p = nearest(s->point, s->points, r->accelerators);
-	double most = 0;
+	double most = rate_most(s->point, s->points);
 
-	for (size_t i = 0; i < s->points; i++)
-		most = fmax(most, s->point[i].samples_per_s * s->point[i].of.sample_bytes);
 	if (s->grows)
 		most *= r->hosts / p->hosts;
 	r->linear_share = fmin(1, point_share(p));

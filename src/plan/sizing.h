@@ -15,6 +15,7 @@
 /* The same of the accelerators of a run that is simulated: 1,024 from one are tested. */
 #define SIZING_SIMULATED_FAR 1024
 #define SIZING_ROWS_MAX 64
+#define SIZING_TEXT 300
 
 /* Low and high: 5 and 95 % of the sets of parameters that agree with the points (a simulation: 2.5
  * and 97.5 %). */
@@ -49,11 +50,11 @@ struct sizing_row {
 	/* Not bounded: no measurement has seen the end of what limits this one. `low` is what was
 	 * measured, and `mid` and `high` hold where nothing more is in the way. */
 	bool bounded;
-	enum sizing_answer passes; /* AU reaches the target */
-	enum sizing_answer enough; /* so does the share by rate */
-	char limit[80];            /* "waits for the slowest accelerator" */
-	char assumption[300];      /* that decides most; "" */
-	char next[300];            /* the measurement that would settle most; "" */
+	enum sizing_answer passes;    /* AU reaches the target */
+	enum sizing_answer enough;    /* so does the share by rate */
+	char limit[80];               /* "waits for the slowest accelerator" */
+	char assumption[SIZING_TEXT]; /* that decides most; "" */
+	char next[SIZING_TEXT];       /* the measurement that would settle most; "" */
 	/* What simpler rules say, share by rate: as in the nearest point; the same, and no more
 	 * bytes/s than any point had. */
 	double linear_share, cap_share;

@@ -11,11 +11,12 @@
 
 #define INDENT 22
 
-/* "  name        text", wrapped. */
-static void put_line(struct buf *out, size_t columns, const char *name, const struct buf *text)
+/* "  name        text", wrapped; releases the text. */
+static void put_line(struct buf *out, size_t columns, const char *name, struct buf *text)
 {
 	buf_say(out, "  %-*s", INDENT - 2, name);
 	buf_wrap(out, text->data ? text->data : "", INDENT, INDENT, columns);
+	buf_release(text);
 }
 
 static void put_said(struct buf *out, size_t columns, const char *name, const char *fmt, ...)
@@ -29,7 +30,6 @@ static void put_said(struct buf *out, size_t columns, const char *name, const ch
 	buf_vsay(&text, fmt, ap);
 	va_end(ap);
 	put_line(out, columns, name, &text);
-	buf_release(&text);
 }
 
 /* "1,234,567", "12.3" */
@@ -85,14 +85,12 @@ static void put_answers(const struct sizing *s, const struct sizing_row *r, size
 	if (s->plan.target > 0)
 		buf_say(&text, "; target %.4g %%", 100 * s->plan.target);
 	put_line(out, columns, "does it pass?", &text);
-	buf_reset(&text);
 	if (s->plan.target > 0)
 		buf_say(&text, "%s: ", words[r->enough]);
 	buf_puts(&text, "by samples/s they compute ");
 	put_share(&text, &r->share, r->bounded);
 	buf_puts(&text, r->bounded ? " of the time" : "");
 	put_line(out, columns, "is it enough?", &text);
-	buf_release(&text);
 }
 
 static void put_need(const struct sizing *s, const struct sizing_row *r, size_t columns,
@@ -114,7 +112,6 @@ static void put_need(const struct sizing *s, const struct sizing_row *r, size_t 
 	if (!isfinite(r->need_requests))
 		buf_puts(&text, "; requests/s are not known without a result (--from)");
 	put_line(out, columns, "storage needed", &text);
-	buf_release(&text);
 }
 
 static void put_rate(const struct sizing *s, const struct sizing_row *r, size_t columns,
@@ -136,7 +133,6 @@ static void put_rate(const struct sizing *s, const struct sizing_row *r, size_t 
 			need_rate_text(r->samples_per_s.low * s->plan.sample_bytes, bytes,
 				       sizeof(bytes)));
 	put_line(out, columns, "storage gives", &text);
-	buf_release(&text);
 }
 
 static void put_most(const struct sizing *s, size_t columns, struct buf *out)
@@ -166,7 +162,6 @@ static void put_most(const struct sizing *s, size_t columns, struct buf *out)
 	if (m->n.high >= 1)
 		buf_say(&text, " on %s host%s", hosts, s->row[0].hosts == 1 ? "" : "s");
 	put_line(out, columns, "most that pass", &text);
-	buf_release(&text);
 }
 
 static void put_first(const struct sizing *s, size_t columns, struct buf *out)
