@@ -22,6 +22,7 @@ struct command {
 		     * others leave at once */
 	/* argv[0] is the command's last word. Returns the exit status. */
 	int (*carry_out)(const struct command *c, int argc, char **argv);
+	void (*list)(void); /* what the carry_out of lists prints (cmd_show.c) */
 };
 
 extern const struct command *const command_table[]; /* NULL-terminated, written by the build */
@@ -32,6 +33,9 @@ int command_main(const struct command *c, int argc, char **argv);
 /* The examples of the program as a whole. */
 extern const char *const program_examples[2];
 
+struct buf;
+/* Prints composed text on stdout, at once, and releases it. */
+void cli_print(struct buf *text);
 /* Prints "stoker: <sentence>" on stderr and returns the exit status that the code stands for. */
 struct err;
 /* Ends the process, in which threads hang that use what the command was given: what was printed is

@@ -23,19 +23,23 @@ static int print_findings(const struct audit *a, const struct result_args *args,
 	} else {
 		audit_text(a, terminal_has_colour(STDOUT_FILENO), args->verbose, &text);
 	}
-	if (text.data && rc == 0)
-		say_text(stdout, &text);
-	fflush(stdout);
-	buf_release(&text);
+	if (rc < 0)
+		buf_reset(&text);
+	cli_print(&text);
 	return rc;
 }
 
-static int audit(const struct result_args *args, struct err *e)
+static int audit(void *of, struct err *e)
 {
+	const struct result_args *args = of;
 	struct records all;
 	struct audit a;
-	int rc = audit_read(&a, &all, args->folder, args->folders, !args->quick, NULL, e);
+	int rc;
 
+	if (args->folder.n == 0)
+		return err_set(e, ERR_USAGE, "'audit' needs the folder of at least one result");
+	rc = audit_read(&a, &all, (const char *const *)args->folder.v, args->folder.n, !args->quick,
+			NULL, e);
 	if (rc == 0) {
 		result_tell_running(&all);
 		rc = print_findings(&a, args, e);
@@ -51,16 +55,9 @@ static int audit(const struct result_args *args, struct err *e)
 
 static int audit_main(const struct command *c, int argc, char **argv)
 {
-	struct result_args a;
-	struct err e = {0};
-	int rc = result_args_parse(&a, c, argc, argv, &e);
+	struct result_args a = {.tolerance = -1};
 
-	if (rc == 0 && a.folders == 0)
-		rc = err_set(&e, ERR_USAGE, "'audit' needs the folder of at least one result");
-	if (rc == 0)
-		rc = audit(&a, &e);
-	free(a.folder);
-	return rc < 0 ? cli_fail(&e) : 0;
+	return flags_carry_out(c, &a, argc, argv, flags_list_operand, audit);
 }
 
 #define FLAG_ARGS struct result_args

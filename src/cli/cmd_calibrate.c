@@ -26,8 +26,9 @@
 enum { REPORT_MAX_BYTES = 4 << 20, LOG_MAX_BYTES = 16 << 20 };
 
 struct calibrate_args {
-	const char *output, *python, *only, *name; /* NULL: not given */
-	double time_limit;                         /* s; 0: not given */
+	const char *output, *python;
+	const char *only, *name; /* NULL: not given */
+	double time_limit;       /* s */
 	bool quiet;
 };
 
@@ -324,7 +325,7 @@ static int write_profile(struct calibration *c, const struct file_out *out, stru
 	put_text(c->doc, "date", date);
 	put_text(c->doc, "source",
 		 "stoker calibrate " STOKER_VERSION ": processor time; of hand_over with the "
-						    "answers of other processes; elapsed time of "
+		 "answers of other processes; elapsed time of "
 		 "workers");
 	node_set(c->doc, "laws", c->laws);
 	c->laws = NULL;
@@ -354,8 +355,9 @@ static int write_profile(struct calibration *c, const struct file_out *out, stru
 	return rc;
 }
 
-static int calibrate(const struct calibrate_args *a, struct err *e)
+static int calibrate(void *args, struct err *e)
 {
+	const struct calibrate_args *a = args;
 	const char *tmp = getenv("TMPDIR");
 	struct calibration c = {
 		.args = a,
@@ -406,21 +408,9 @@ static int calibrate(const struct calibrate_args *a, struct err *e)
 
 static int calibrate_main(const struct command *c, int argc, char **argv)
 {
-	struct calibrate_args a = {0};
-	struct err e = {0};
-	int rc = flags_parse(c, &a, argc, argv, flags_no_operand, &e);
+	struct calibrate_args a = {.output = "costs.yaml", .python = "python3", .time_limit = 600};
 
-	if (rc == 1)
-		return 0;
-	if (!a.output)
-		a.output = "costs.yaml";
-	if (!a.python)
-		a.python = "python3";
-	if (!(a.time_limit > 0))
-		a.time_limit = 600;
-	if (rc == 0)
-		rc = calibrate(&a, &e);
-	return rc < 0 ? cli_fail(&e) : 0;
+	return flags_carry_out(c, &a, argc, argv, flags_no_operand, calibrate);
 }
 
 #define FLAG_ARGS struct calibrate_args

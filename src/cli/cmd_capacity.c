@@ -129,36 +129,19 @@ static int write_page(const struct capacity_options *o, struct err *e)
 	AUTO_FREE char *title = xasprintf("Capacity: %s", o->name);
 	const char *const argv[] = {o->base.program, "report", "-o", page,
 				    "--title",       title,    "--", o->folder};
-	const struct runner_child limits = {
-		.log = log, .kept = log, .limit_s = PAGE_WAIT_S, .stop = &stop};
+	struct runner_child child = {.log = log, .limit_s = PAGE_WAIT_S, .stop = &stop};
 	struct str_list command = {0};
-	double seconds;
 	int rc;
 
 	for (size_t i = 0; i < sizeof(argv) / sizeof(argv[0]); i++)
 		str_list_add(&command, xstrdup(argv[i]));
-	unlink(log);
-	rc = runner_child(&command, &limits, &seconds, e);
-	str_list_release(&command);
+	rc = runner_help(&command, &child, e);
 	if (rc == 0)
 		unlink(log);
 	return rc == 0 ? 0 : err_wrap(e, "the page was not written");
 }
 
 /* ---- the command ---- */
-
-/* `answer` is of --json, and released; else `text` is what is printed. */
-static void print_answer(json_t *answer, struct buf *text)
-{
-	if (answer) {
-		json_put_dump(text, answer, JSON_INDENT(4), JSON_EXACT);
-		json_decref(answer);
-		buf_putc(text, '\n');
-	}
-	say_text(stdout, text);
-	fflush(stdout);
-	buf_release(text);
-}
 
 static int check_target(const struct workload *w, struct capacity_options *o, struct err *e)
 {
@@ -171,72 +154,71 @@ static int check_target(const struct workload *w, struct capacity_options *o, st
 		       "target with --au");
 }
 
-static void say_interrupted(const struct capacity_options *o, struct err *e)
+static int search_accelerators(const struct capacity_args *a, const struct workload *w,
+			       struct capacity_options *o, struct view *view, struct err *e)
 {
-	err_set(e, ERR_CANCELED,
-		"the search was interrupted; the same command with -o '%.600s' continues it",
-		o->folder);
-}
-
-static int find(const struct capacity_args *a, const struct workload *w, struct capacity_options *o,
-		struct err *e)
-{
-	struct view view = {.quiet = a->run.quiet, .terminal = terminal_can_draw(STDERR_FILENO)};
 	struct err unwritten = {0};
 	struct capacity c = {0};
 	struct buf text = {0};
-	int rc = signals_start(&stop, e), page = 0;
+	int rc, page = 0;
 
-	if (rc < 0)
-		return rc;
-	view.c = &c;
-	terminal_init(&view.screen, STDERR_FILENO);
-	rc = capacity_find(&c, w, o, show_event, &view, e);
-	terminal_line(&view.screen, NULL);
+	view->c = &c;
+	rc = capacity_find(&c, w, o, show_event, view, e);
+	terminal_line(&view->screen, NULL);
 	if (c.complete && rc == 0)
 		page = write_page(o, &unwritten);
-	if (c.runs && !a->json) {
+	if (c.runs && a->json)
+		json_put_document(&text, capacity_json(&c));
+	else if (c.runs)
 		capacity_text(&c, &text);
-		if (c.complete)
-			buf_say(&text, "\n  page: %s/%s\n", o->folder, PAGE_NAME);
-	}
-	if (c.runs)
-		print_answer(a->json ? capacity_json(&c) : NULL, &text);
-	if (rc == ERR_CANCELED)
-		say_interrupted(o, e);
+	if (c.runs && !a->json && c.complete)
+		buf_say(&text, "\n  page: %s/%s\n", o->folder, PAGE_NAME);
+	cli_print(&text);
 	if (rc == 0 && page < 0) {
 		rc = page;
 		*e = unwritten;
 	}
-	terminal_release(&view.screen);
 	capacity_release(&c);
 	return rc;
 }
 
 /* --checkpoint */
-static int find_writers(const struct capacity_args *a, const struct workload *w,
-			const struct capacity_options *o, struct err *e)
+static int search_writers(const struct capacity_args *a, const struct workload *w,
+			  const struct capacity_options *o, struct view *view, struct err *e)
 {
-	struct capacity none = {.o = o};
-	struct view view = {
-		.quiet = a->run.quiet, .terminal = terminal_can_draw(STDERR_FILENO), .c = &none};
+	const struct capacity none = {.o = o};
 	struct buf text = {0};
 	struct writers x;
+	int rc;
+
+	view->c = &none;
+	rc = writers_find(&x, w, o, show_event, view, e);
+	terminal_line(&view->screen, NULL);
+	if (x.points && a->json)
+		json_put_document(&text, writers_json(&x, o));
+	else if (x.points)
+		writers_text(&x, o, &text);
+	cli_print(&text);
+	return rc;
+}
+
+static int search(const struct capacity_args *a, const struct workload *w,
+		  struct capacity_options *o, struct err *e)
+{
+	struct view view = {.quiet = a->run.quiet, .terminal = terminal_can_draw(STDERR_FILENO)};
 	int rc = signals_start(&stop, e);
 
 	if (rc < 0)
 		return rc;
 	terminal_init(&view.screen, STDERR_FILENO);
-	rc = writers_find(&x, w, o, show_event, &view, e);
-	terminal_line(&view.screen, NULL);
-	if (x.points && !a->json)
-		writers_text(&x, o, &text);
-	if (x.points)
-		print_answer(a->json ? writers_json(&x, o) : NULL, &text);
-	if (rc == ERR_CANCELED)
-		say_interrupted(o, e);
+	rc = a->checkpoint ? search_writers(a, w, o, &view, e)
+			   : search_accelerators(a, w, o, &view, e);
 	terminal_release(&view.screen);
-	return rc;
+	return rc != ERR_CANCELED ? rc
+				  : err_set(e, rc,
+					    "the search was interrupted; the same command with -o "
+					    "'%.600s' continues it",
+					    o->folder);
 }
 
 /* The words of 'run --hosts' but for the list itself. */
@@ -312,7 +294,7 @@ static int capacity(struct capacity_args *a, struct err *e)
 			own[o.base.override_count++] = target;
 		}
 		o.folder = a->run.folder ? a->run.folder : w.run_dir;
-		rc = a->checkpoint ? find_writers(a, &w, &o, e) : find(a, &w, &o, e);
+		rc = search(a, &w, &o, e);
 	}
 	workload_release(&w);
 	free(own);

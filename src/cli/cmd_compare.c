@@ -124,17 +124,13 @@ static void print_comparison(const struct comparison *c, const struct checked *c
 
 		if (checked)
 			json_put(root, "check", checked_json(checked));
-		json_put_dump(&text, root, JSON_INDENT(4), JSON_EXACT);
-		json_decref(root);
-		buf_putc(&text, '\n');
+		json_put_document(&text, root);
 	} else {
 		comparison_text(c, &text);
 		if (checked && checked->outcome == COMPARE_PASSES)
 			buf_say(&text, "\nCheck passed: %s.\n", checked->why.data);
 	}
-	say_text(stdout, &text);
-	fflush(stdout);
-	buf_release(&text);
+	cli_print(&text);
 }
 
 static int compare_and_check(const struct comparison *c, const struct result_args *a, struct err *e)
@@ -148,20 +144,28 @@ static int compare_and_check(const struct comparison *c, const struct result_arg
 	if (checked.outcome != COMPARE_PASSES)
 		rc = err_set(e, ERR_TARGET,
 			     "check: '%.100s' against '%.100s': %.600s: exit status 3",
-			     a->folder[1], a->folder[0], checked.why.data);
+			     a->folder.v[1], a->folder.v[0], checked.why.data);
 	buf_release(&checked.why);
 	return rc;
 }
 
-static int compare(const struct result_args *a, struct err *e)
+static int compare(void *args, struct err *e)
 {
+	const struct result_args *a = args;
 	struct records first = {0}, second = {0};
 	struct comparison c = {0};
 	struct texts texts = {0};
-	int rc = load_side(&first, a->folder[0], &texts, e);
+	int rc;
 
+	if (a->folder.n != 2)
+		return err_set(e, ERR_USAGE, "'compare' needs two folders of results, not %zu",
+			       a->folder.n);
+	if (a->tolerance >= 0 && !a->check)
+		return err_set(e, ERR_USAGE,
+			       "--tolerance says how much worse --check accepts: add --check");
+	rc = load_side(&first, a->folder.v[0], &texts, e);
 	if (rc == 0)
-		rc = load_side(&second, a->folder[1], &texts, e);
+		rc = load_side(&second, a->folder.v[1], &texts, e);
 	if (rc == 0) {
 		compare_records(&c, first.v, first.n, second.v, second.n);
 		if (a->check)
@@ -181,20 +185,9 @@ static int compare(const struct result_args *a, struct err *e)
 
 static int compare_main(const struct command *c, int argc, char **argv)
 {
-	struct result_args a;
-	struct err e = {0};
-	int rc = result_args_parse(&a, c, argc, argv, &e);
+	struct result_args a = {.tolerance = -1};
 
-	if (rc == 0 && a.folders != 2)
-		rc = err_set(&e, ERR_USAGE, "'compare' needs two folders of results, not %zu",
-			     a.folders);
-	if (rc == 0 && a.tolerance >= 0 && !a.check)
-		rc = err_set(&e, ERR_USAGE,
-			     "--tolerance says how much worse --check accepts: add --check");
-	if (rc == 0)
-		rc = compare(&a, &e);
-	free(a.folder);
-	return rc < 0 ? cli_fail(&e) : 0;
+	return flags_carry_out(c, &a, argc, argv, flags_list_operand, compare);
 }
 
 #define FLAG_ARGS struct result_args

@@ -1,41 +1,35 @@
 /* stoker explain: what a real job did, from its log. */
-#include <stddef.h>
+#include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/file_out.h"
 #include "base/say.h"
+#include "base/vector.h"
 #include "cli/cli.h"
-#include "cli/explain_fidelity.h"
 #include "cli/flags.h"
 #include "page/job_page.h"
 #include "readback/record.h"
+#include "result/fields.h"
 #include "trace/confirm.h"
 #include "trace/darshan/darshan_log.h"
 #include "trace/profile/profile.h"
+#include "trace/replay/fidelity.h"
 #include "trace/trace_reader.h"
 #include "trace/workload/workload_of.h"
 
 struct explain_args {
+	struct str_list log; /* first: the operands */
 	bool json, verbose, counters;
 	struct str_list fidelity;
 	const char *output, *confirm;
-	const char **log; /* of argc entries; the texts are borrowed from argv */
-	size_t logs;
 };
 
-static int take_log(void *args, const char *word, struct err *e)
-{
-	struct explain_args *x = args;
-
-	(void)e;
-	x->log[x->logs++] = word;
-	return 0;
-}
-
-static int print_profile(const struct profile *a, const struct explain_args *x)
+static void print_profile(const struct profile *a, const struct explain_args *x)
 {
 	struct buf text = {0};
 
@@ -43,10 +37,7 @@ static int print_profile(const struct profile *a, const struct explain_args *x)
 		profile_json(a, &text);
 	else
 		profile_print(a, x->verbose, &text);
-	say_text(stdout, &text);
-	fflush(stdout);
-	buf_release(&text);
-	return 0;
+	cli_print(&text);
 }
 
 static bool ends_in(const char *s, const char *end)
@@ -90,8 +81,8 @@ static int print_counters(const struct explain_args *x, struct err *e)
 {
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < x->logs; i++)
-		rc = darshan_print(x->log[i], put_text, stdout, e);
+	for (size_t i = 0; rc == 0 && i < x->log.n; i++)
+		rc = darshan_print(x->log.v[i], put_text, stdout, e);
 	fflush(stdout);
 	return rc;
 }
@@ -118,22 +109,156 @@ static int confirm_run(const struct job *job, const struct explain_args *x, stru
 	if (rc < 0)
 		return rc;
 	confirm_print(&c, &text);
-	say_text(stdout, &text);
-	fflush(stdout);
-	buf_release(&text);
+	cli_print(&text);
 	return c.differ ? err_set(e, ERR_TARGET, "the requests differ") : 0;
 }
 
-static int explain(const struct explain_args *x, struct err *e)
+/* ---- how near the run of a workload came to the job ---- */
+
+#define OUTPUT_MAX (UINT64_C(256) << 20)
+
+struct steps {
+	double *s;
+	size_t n, room;
+	double wall_s; /* of training; NAN */
+};
+
+static json_t *read_json(const char *folder, const char *name, struct err *e)
+{
+	AUTO_FREE char *path = path_join(folder, name);
+	struct buf text = {0};
+	json_error_t why;
+	json_t *root;
+
+	if (file_read(path, OUTPUT_MAX, &text, e) < 0)
+		return NULL;
+	root = json_loadb(text.data ? text.data : "", text.len, 0, &why);
+	buf_release(&text);
+	if (!root)
+		err_set(e, ERR_DATA, "%s: line %d: %s", path, why.line, why.text);
+	return root;
+}
+
+/* From having one batch to having the next: the rest of this step, whose time has that of loading
+ * in it, and the wait for the next. */
+static void take_block(const json_t *load, const json_t *proc, struct steps *out)
+{
+	for (size_t i = 0; i + 1 < json_array_size(proc); i++) {
+		const json_t *p = json_array_get(proc, i), *l = json_array_get(load, i),
+			     *next = json_array_get(load, i + 1);
+
+		if (json_is_number(p) && json_is_number(l) && json_is_number(next))
+			VECTOR_PUSH(out->s, out->n, out->room,
+				    json_number_value(p) - json_number_value(l) +
+					    json_number_value(next));
+	}
+}
+
+static void take_output(const json_t *root, struct steps *out)
+{
+	const char *epoch, *block;
+	json_t *e, *proc;
+
+	json_object_foreach((json_t *)(uintptr_t)root, epoch, e)
+	{
+		json_t *procs = json_object_get(e, "proc"), *loads = json_object_get(e, "load");
+
+		json_object_foreach(procs, block, proc) if (strncmp(block, "block", 5) == 0)
+			take_block(json_object_get(loads, block), proc, out);
+	}
+}
+
+static int take_results(const char *folder, struct steps *out, struct err *e)
+{
+	json_t *result = read_json(folder, "result.json", e);
+	const struct part *training = part(part_whole(result), F_RUN_TRAINING);
+	int rc = 0;
+
+	if (!result)
+		return e->code;
+	out->wall_s = figure(part(training, F_TRAINING_DECOMPOSITION), F_DECOMPOSITION_WALL);
+	/* a run without an epoch has none */
+	if (isnan(out->wall_s))
+		out->wall_s = 0;
+	json_decref(result);
+	for (int rank = 0; rc == 0; rank++) {
+		AUTO_FREE char *name = xasprintf("%d_output.json", rank);
+		AUTO_FREE char *path = path_join(folder, name);
+		json_t *root;
+
+		if (file_there(path, NULL) <= 0)
+			break;
+		root = read_json(folder, name, e);
+		if (!root)
+			rc = e->code;
+		else
+			take_output(root, out);
+		json_decref(root);
+	}
+	return rc;
+}
+
+static bool has_results(const char *path)
+{
+	AUTO_FREE char *result = path_join(path, "result.json");
+
+	return file_there(result, NULL) > 0;
+}
+
+/* The run of a workload compared with the job that the workload was made of. Of a run there is a
+ * log (of 'stoker record' or another that explain reads), which gives its requests; a folder of
+ * results, which gives its steps and its time; or both, in any order. */
+static int compare_run(const struct job *log, const struct str_list *runs, bool json, struct err *e)
+{
+	const char **logs = xcalloc(runs->n + 1, sizeof(*logs));
+	struct steps steps = {.wall_s = NAN};
+	struct buf text = {0};
+	struct fidelity f;
+	struct job run;
+	size_t n = 0;
+	int rc = 0;
+
+	job_init(&run);
+	for (size_t i = 0; i < runs->n && rc == 0; i++) {
+		if (has_results(runs->v[i]))
+			rc = take_results(runs->v[i], &steps, e);
+		else
+			logs[n++] = runs->v[i];
+	}
+	if (rc == 0 && n)
+		rc = job_read(&run, logs, n, e);
+	if (rc == 0) {
+		fidelity_of(log, &run, false, true, &f);
+		if (!n)
+			fidelity_forget_requests(&f);
+		if (steps.n)
+			fidelity_set_steps(&f, log, steps.s, steps.n);
+		if (!isnan(steps.wall_s))
+			f.wall_s.run = steps.wall_s;
+		if (json)
+			fidelity_json(&f, &text);
+		else
+			fidelity_print(&f, &text);
+		cli_print(&text);
+	}
+	job_release(&run);
+	free(steps.s);
+	free(logs);
+	return rc;
+}
+
+/* ---- */
+
+static int explain_job(const struct explain_args *x, struct err *e)
 {
 	struct job job;
 	struct profile a;
 	int rc;
 
 	job_init(&job);
-	rc = job_read(&job, x->log, x->logs, e);
+	rc = job_read(&job, (const char *const *)x->log.v, x->log.n, e);
 	if (rc == 0 && x->fidelity.n) {
-		rc = explain_fidelity(&job, &x->fidelity, x->json, e);
+		rc = compare_run(&job, &x->fidelity, x->json, e);
 	} else if (rc == 0 && x->confirm) {
 		rc = confirm_run(&job, x, e);
 	} else if (rc == 0) {
@@ -141,7 +266,7 @@ static int explain(const struct explain_args *x, struct err *e)
 		if (x->output)
 			rc = write_output(&a, x->output, e);
 		if (rc == 0)
-			rc = print_profile(&a, x);
+			print_profile(&a, x);
 		profile_release(&a);
 	}
 	job_release(&job);
@@ -184,30 +309,32 @@ static int name_outputs(const char *path, struct err *e)
 	return rc < 0 || ends_in(path, ".html") ? rc : named_output_add(recorded, e);
 }
 
-static int explain_main(const struct command *c, int argc, char **argv)
+static int explain(void *args, struct err *e)
 {
-	struct explain_args x = {.log = xcalloc((size_t)argc + 1, sizeof(*x.log))};
-	struct err e = {0};
-	int rc = flags_parse(c, &x, argc, argv, take_log, &e);
+	const struct explain_args *x = args;
+	int rc = x->log.n ? 0 : err_set(e, ERR_USAGE, "'explain' needs the log of a job");
 
-	if (rc == 0 && x.logs == 0)
-		rc = err_set(&e, ERR_USAGE, "'explain' needs the log of a job");
-	if (rc == 0 && x.output && !ends_in(x.output, ".html") && !ends_in(x.output, ".yaml") &&
-	    !ends_in(x.output, ".yml"))
+	if (rc == 0 && x->output && !ends_in(x->output, ".html") && !ends_in(x->output, ".yaml") &&
+	    !ends_in(x->output, ".yml"))
 		rc = err_set(
-			&e, ERR_USAGE,
+			e, ERR_USAGE,
 			"-o %s: the name must end in .yaml, which writes a workload, or .html, "
 			"which writes a page",
-			x.output);
+			x->output);
 	if (rc == 0)
-		rc = check_together(&x, &e);
-	if (rc == 0 && x.output)
-		rc = name_outputs(x.output, &e);
-	if (rc == 0)
-		rc = x.counters ? print_counters(&x, &e) : explain(&x, &e);
-	str_list_release(&x.fidelity);
-	free(x.log);
-	return rc < 0 ? cli_fail(&e) : 0;
+		rc = check_together(x, e);
+	if (rc == 0 && x->output)
+		rc = name_outputs(x->output, e);
+	if (rc < 0)
+		return rc;
+	return x->counters ? print_counters(x, e) : explain_job(x, e);
+}
+
+static int explain_main(const struct command *c, int argc, char **argv)
+{
+	struct explain_args x = {0};
+
+	return flags_carry_out(c, &x, argc, argv, flags_list_operand, explain);
 }
 
 #define FLAG_ARGS struct explain_args

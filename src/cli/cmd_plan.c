@@ -28,7 +28,8 @@
 #define POINTS_MAX 256
 
 struct plan_args {
-	struct str_list from, point;
+	struct str_list from; /* first: also the operands */
+	struct str_list point;
 	const char *accelerators, *model, *json, *page;
 	int64_t hosts;
 	double target;
@@ -70,17 +71,21 @@ static int parse_accelerators(const char *text, double *n, size_t *count, struct
 
 /* ---- what is known ---- */
 
+/* A result that was named. */
+struct known_result {
+	struct point point;
+	struct err why; /* code 0: it is a point */
+	/* Bytes/s of its checkpoints, each the mean of the run; NAN: it wrote, or read, none. */
+	double write, read;
+	struct str_list failed; /* its checks that failed */
+};
+
 struct known {
 	struct point *point; /* heap */
 	size_t points;
-	/* of results, by their place in the list */
-	struct point *result;
-	struct sizing_run *run; /* of each */
-	struct err *why;        /* code 0: it is a point */
-	/* Bytes/s of its checkpoints, each the mean of the run; NAN: it wrote, or read, none. */
-	double *write, *read;
+	struct known_result *result;
+	struct sizing_run *run; /* of each result */
 	size_t results;
-	struct str_list *failed; /* of each: its checks that failed */
 	struct str_list notes;
 };
 
@@ -91,10 +96,6 @@ static void begin_results(void *arg, size_t n)
 	k->results = n;
 	k->result = xcalloc(n + 1, sizeof(*k->result));
 	k->run = xcalloc(n + 1, sizeof(*k->run));
-	k->why = xcalloc(n + 1, sizeof(*k->why));
-	k->failed = xcalloc(n + 1, sizeof(*k->failed));
-	k->write = xcalloc(n + 1, sizeof(*k->write));
-	k->read = xcalloc(n + 1, sizeof(*k->read));
 }
 
 static double above_zero(double rate)
@@ -105,51 +106,47 @@ static double above_zero(double rate)
 static void look_at_result(void *arg, size_t i, struct run_record *r)
 {
 	struct known *k = arg;
+	struct known_result *x = &k->result[i];
 	struct run_figures f;
 
-	k->write[i] = k->read[i] = NAN;
+	x->write = x->read = NAN;
 	if (r->broken) {
-		err_set(&k->why[i], ERR_DATA, "%s", r->broken);
+		err_set(&x->why, ERR_DATA, "%s", r->broken);
 		return;
 	}
 	audit_alone(r);
-	for (size_t n = 0; n < r->alone.failed.n; n++)
-		str_list_add(&k->failed[i], xstrdup(r->alone.failed.v[n]));
+	str_list_copy(&x->failed, &r->alone.failed);
 	audit_basis(r, &k->run[i].basis);
-	k->run[i].point = &k->result[i];
+	k->run[i].point = &x->point;
 	figures_find(&f, r);
-	k->write[i] = above_zero(f.write_rate);
-	k->read[i] = above_zero(f.read_rate);
+	x->write = above_zero(f.write_rate);
+	x->read = above_zero(f.read_rate);
 	if (r->damage.n)
-		err_set(&k->why[i], ERR_DATA, "%s", r->damage.v[0]);
+		err_set(&x->why, ERR_DATA, "%s", r->damage.v[0]);
 	else
-		point_of_record(&k->result[i], r, &k->why[i]);
+		point_of_record(&x->point, r, &x->why);
 }
 
 static void known_release(struct known *k)
 {
 	for (size_t i = 0; i < k->results; i++)
-		str_list_release(&k->failed[i]);
-	free(k->failed);
-	free(k->write);
-	free(k->read);
-	free(k->why);
+		str_list_release(&k->result[i].failed);
 	free(k->run);
 	free(k->result);
 	free(k->point);
 	str_list_release(&k->notes);
 }
 
-static int refuse_failed(const struct known *k, size_t i, struct err *e)
+static int refuse_failed(const struct known_result *x, struct err *e)
 {
 	struct buf names = {0};
 
-	for (size_t n = 0; n < k->failed[i].n; n++)
-		buf_say(&names, "%s%s", n ? ", " : "", k->failed[i].v[n]);
+	for (size_t n = 0; n < x->failed.n; n++)
+		buf_say(&names, "%s%s", n ? ", " : "", x->failed.v[n]);
 	err_set(e, ERR_DATA,
 		"'%s' has failed checks (%s), so a plan from it would be wrong: measure again "
 		"('stoker audit' says what to do), or accept it with --despite-verdicts",
-		k->result[i].from, names.data);
+		x->point.from, names.data);
 	buf_release(&names);
 	return e->code;
 }
@@ -186,30 +183,32 @@ static int take_results(const struct plan_args *a, struct known *k, struct err *
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < k->results; i++) {
-		if (k->why[i].code && isfinite(k->write[i]) && wants_checkpoint(a))
+		const struct known_result *x = &k->result[i];
+
+		if (x->why.code && isfinite(x->write) && wants_checkpoint(a))
 			continue; /* of a run that made checkpoints alone */
-		if (k->why[i].code) {
-			*e = k->why[i];
+		if (x->why.code) {
+			*e = x->why;
 			return e->code;
 		}
-		if (k->failed[i].n && !a->despite)
-			return refuse_failed(k, i, e);
-		if (k->failed[i].n)
+		if (x->failed.n && !a->despite)
+			return refuse_failed(x, e);
+		if (x->failed.n)
 			str_list_add(&k->notes,
 				     xasprintf("'%s' has failed checks, which were to be ignored",
-					       k->result[i].from));
+					       x->point.from));
 		if (k->points == POINTS_MAX)
 			return err_set(e, ERR_USAGE, "more than %d results and points", POINTS_MAX);
-		rc = k->points ? refuse_mixed(&k->point[0], &k->result[i], e) : 0;
+		rc = k->points ? refuse_mixed(&k->point[0], &x->point, e) : 0;
 		if (rc == 0)
-			rc = point_check(&k->result[i], e);
-		k->point[k->points++] = k->result[i];
+			rc = point_check(&x->point, e);
+		k->point[k->points++] = x->point;
 	}
-	if (rc == 0 && k->results && k->result[0].store[0])
+	if (rc == 0 && k->results && k->result[0].point.store[0])
 		str_list_add(&k->notes,
 			     xasprintf("measured with the store '%s' of this program, which is no "
 				       "storage system",
-				       k->result[0].store));
+				       k->result[0].point.store));
 	return rc;
 }
 
@@ -217,13 +216,9 @@ static int load_results(const struct plan_args *a, struct known *k, struct err *
 {
 	const struct record_visit visit = {
 		.arg = k, .begin = begin_results, .look = look_at_result};
-	const char **path = xcalloc(a->from.n + 1, sizeof(*path));
 	struct records all = {0};
-	int rc;
+	int rc = records_visit(&all, (const char *const *)a->from.v, a->from.n, &visit, e);
 
-	for (size_t i = 0; i < a->from.n; i++)
-		path[i] = a->from.v[i];
-	rc = records_visit(&all, path, a->from.n, &visit, e);
 	if (rc == 0 && all.unread.n)
 		rc = err_set(e, ERR_DATA, "%s", all.unread.v[0]);
 	if (rc == 0) {
@@ -231,7 +226,6 @@ static int load_results(const struct plan_args *a, struct known *k, struct err *
 		rc = take_results(a, k, e);
 	}
 	records_release(&all);
-	free(path);
 	return rc;
 }
 
@@ -285,32 +279,38 @@ static int load_known(const struct plan_args *a, struct known *k, struct duty *p
 
 /* ---- checkpoints ---- */
 
-static int read_unit(const char *option, const char *text, const char *unit, double *out,
-		     struct err *e)
-{
-	char why[QUANTITY_WHY_MAX];
-	long double v = 0;
-	bool is;
+struct typed {
+	const char *option, *text, *unit; /* text NULL: not given */
+	double *value;
+};
 
-	if (!text)
+static int read_typed(const struct typed *t, struct err *e)
+{
+	if (!t->text)
 		return 0;
-	is = str_to_f64(text, out);
-	if (!is && quantity_read(text, unit, &v, why) == 1) {
-		is = true;
-		*out = (double)v;
-	}
-	if (is && isfinite(*out) && *out >= 1e-9 && *out <= 1e18)
+	if (quantity_number(t->text, t->unit, t->value) && isfinite(*t->value) &&
+	    *t->value >= 1e-9 && *t->value <= 1e18)
 		return 0;
 	return err_set(e, ERR_USAGE, "%s: '%.40s' is not a number of %s above 0 (1e-9 to 1e18)%s",
-		       option, text, strcmp(unit, "s") == 0 ? "seconds" : unit,
-		       quantity_example(unit));
+		       t->option, t->text, strcmp(t->unit, "s") == 0 ? "seconds" : t->unit,
+		       quantity_example(t->unit));
 }
 
 static int read_checkpoint(const struct plan_args *a, struct goodput_input *in, struct err *e)
 {
-	int rc;
+	const struct typed typed[] = {
+		{"--checkpoint", a->checkpoint, "bytes", &in->bytes},
+		{"--write-rate", a->write_rate, "bytes/s", &in->write_rate},
+		{"--read-rate", a->read_rate, "bytes/s", &in->read_rate},
+		{"--interval", a->interval, "s", &in->interval_s},
+		{"--pause", a->pause, "s", &in->pause_s},
+		{"--restart", a->restart, "s", &in->restart_s},
+		{"--local-rate", a->local_rate, "bytes/s", &in->local_rate},
+	};
+	int rc = 0;
 
-	*in = (struct goodput_input){.write_rate = NAN,
+	*in = (struct goodput_input){.bytes = a->parameters * GOODPUT_PARAMETER_BYTES,
+				     .write_rate = NAN,
 				     .read_rate = NAN,
 				     .pause_s = NAN,
 				     .interval_s = NAN,
@@ -320,21 +320,8 @@ static int read_checkpoint(const struct plan_args *a, struct goodput_input *in, 
 					     (isnan(a->mtbf) ? GOODPUT_MTBF_HOURS : a->mtbf) * 3600,
 				     .local_rate = NAN,
 				     .local_share = a->local_share / 100};
-	rc = read_unit("--checkpoint", a->checkpoint, "bytes", &in->bytes, e);
-	if (!a->checkpoint)
-		in->bytes = a->parameters * GOODPUT_PARAMETER_BYTES;
-	if (rc == 0)
-		rc = read_unit("--write-rate", a->write_rate, "bytes/s", &in->write_rate, e);
-	if (rc == 0)
-		rc = read_unit("--read-rate", a->read_rate, "bytes/s", &in->read_rate, e);
-	if (rc == 0)
-		rc = read_unit("--interval", a->interval, "s", &in->interval_s, e);
-	if (rc == 0)
-		rc = read_unit("--pause", a->pause, "s", &in->pause_s, e);
-	if (rc == 0)
-		rc = read_unit("--restart", a->restart, "s", &in->restart_s, e);
-	if (rc == 0)
-		rc = read_unit("--local-rate", a->local_rate, "bytes/s", &in->local_rate, e);
+	for (size_t i = 0; rc == 0 && i < sizeof(typed) / sizeof(typed[0]); i++)
+		rc = read_typed(&typed[i], e);
 	return rc;
 }
 
@@ -367,33 +354,30 @@ static int check_checkpoint(const struct plan_args *a, struct err *e)
 	return 0;
 }
 
-/* The highest of the results. */
-static size_t fastest(const double *rate, size_t n)
-{
-	size_t best = n;
-
-	for (size_t i = 0; i < n; i++)
-		if (isfinite(rate[i]) && (best == n || rate[i] > rate[best]))
-			best = i;
-	return best;
-}
-
-/* Rates that were not given: as measured. */
+/* Rates that were not given: the highest of the results. */
 static void take_rates(const struct plan_args *a, struct known *k, struct goodput_input *in)
 {
-	size_t write = fastest(k->write, k->results), read = fastest(k->read, k->results);
+	const struct known_result *fastest = NULL;
+	double read = NAN;
 	char rate[48];
 
-	if (!a->write_rate && write < k->results) {
-		in->write_rate = k->write[write];
+	for (size_t i = 0; i < k->results; i++) {
+		const struct known_result *x = &k->result[i];
+
+		if (isfinite(x->write) && (!fastest || x->write > fastest->write))
+			fastest = x;
+		read = fmax(read, isfinite(x->read) ? x->read : NAN);
+	}
+	if (!a->write_rate && fastest) {
+		in->write_rate = fastest->write;
 		str_list_add(&k->notes,
 			     xasprintf("checkpoints are written at %s, the highest rate of the "
 				       "results ('%.300s'); --write-rate sets another",
 				       need_rate_text(in->write_rate, rate, sizeof(rate)),
-				       k->result[write].from));
+				       fastest->point.from));
 	}
-	if (!a->read_rate && !a->write_rate && read < k->results)
-		in->read_rate = k->read[read];
+	if (!a->read_rate && !a->write_rate && isfinite(read))
+		in->read_rate = read;
 }
 
 static int find_checkpoint(const struct plan_args *a, struct known *k, struct sizing *s,
@@ -420,14 +404,9 @@ static int find_checkpoint(const struct plan_args *a, struct known *k, struct si
 static int write_json(const struct sizing *s, const char *path, struct err *e)
 {
 	struct buf text = {0};
-	json_t *root = sizing_json(s);
 	int rc;
 
-	json_put_dump(&text, root, JSON_INDENT(4), JSON_EXACT);
-	json_decref(root);
-	if (text.len == 0)
-		out_of_memory();
-	buf_putc(&text, '\n');
+	json_put_document(&text, sizing_json(s));
 	rc = file_write(path, text.data, text.len, e);
 	buf_release(&text);
 	return rc;
@@ -478,7 +457,7 @@ static void tell_row(const struct sizing_row *row)
 	    row->accelerators, row->hosts, row->hosts == 1 ? "" : "s");
 }
 
-static int plan(const struct plan_args *a, struct err *e)
+static int make_plan(const struct plan_args *a, struct err *e)
 {
 	double accelerators[SIZING_ROWS_MAX];
 	struct duty duty = {0};
@@ -518,34 +497,27 @@ static int plan(const struct plan_args *a, struct err *e)
 	return rc;
 }
 
-static int take_result(void *args, const char *word, struct err *e)
+static int plan(void *args, struct err *e)
 {
-	struct plan_args *a = args;
+	const struct plan_args *a = args;
+	int rc = 0;
 
-	(void)e;
-	str_list_add(&a->from, xstrdup(word));
-	return 0;
+	if (!a->accelerators)
+		rc = err_set(e, ERR_USAGE,
+			     "'plan' needs to know for how many accelerators: --accelerators N");
+	if (rc == 0 && a->json)
+		rc = named_output_add(a->json, e);
+	if (rc == 0 && a->page)
+		rc = named_output_add(a->page, e);
+	return rc == 0 ? make_plan(a, e) : rc;
 }
 
 static int plan_main(const struct command *c, int argc, char **argv)
 {
 	struct plan_args a = {
 		.parameters = NAN, .loss = NAN, .mtbf = NAN, .local_share = NAN, .target = NAN};
-	struct err e = {0};
-	int rc = flags_parse(c, &a, argc, argv, take_result, &e);
 
-	if (rc == 0 && !a.accelerators)
-		rc = err_set(&e, ERR_USAGE,
-			     "'plan' needs to know for how many accelerators: --accelerators N");
-	if (rc == 0 && a.json)
-		rc = named_output_add(a.json, &e);
-	if (rc == 0 && a.page)
-		rc = named_output_add(a.page, &e);
-	if (rc == 0)
-		rc = plan(&a, &e);
-	str_list_release(&a.from);
-	str_list_release(&a.point);
-	return rc < 0 ? cli_fail(&e) : 0;
+	return flags_carry_out(c, &a, argc, argv, flags_list_operand, plan);
 }
 
 #define FLAG_ARGS struct plan_args

@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/say.h"
 #include "base/str.h"
+#include "base/vector.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
 #include "trace/recording/record_folder.h"
@@ -37,10 +38,9 @@
 enum { EXIT_NOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
 struct record_args {
+	struct str_list word; /* first: the operands */
 	const char *output, *limit;
 	bool anonymous, all;
-	const char **word;
-	size_t words;
 };
 
 struct recorded {
@@ -61,24 +61,15 @@ struct recorded {
 static char *find_library(struct err *e)
 {
 	static const char *const places[] = {"", "../lib/", "../lib/stoker/"};
-	char self[4096];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	AUTO_FREE char *dir = NULL;
+	AUTO_FREE char *self = path_of_program(e);
+	AUTO_FREE char *dir = self ? path_dirname(self) : NULL;
 
-	if (n <= 0) {
-		err_sys(e, errno, "the place of this program cannot be read");
+	if (!self)
 		return NULL;
-	}
-	self[n] = '\0';
-	dir = path_dirname(self);
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		size_t room = strlen(dir) + strlen(places[i]) + sizeof(LIBRARY) + 1;
-		char *path = xmalloc(room);
-		char *real;
+		AUTO_FREE char *path = xasprintf("%s/%s%s", dir, places[i], LIBRARY);
+		char *real = access(path, R_OK) == 0 ? realpath(path, NULL) : NULL;
 
-		snprintf(path, room, "%s/%s%s", dir, places[i], LIBRARY);
-		real = access(path, R_OK) == 0 ? realpath(path, NULL) : NULL;
-		free(path);
 		if (!real)
 			continue;
 		if (!strpbrk(real, " :\t\n"))
@@ -135,11 +126,10 @@ static void set_variables(const struct recorded *j, const struct record_args *x)
 		unsetenv(RING_ENV_ALL);
 	if (others && *others) {
 		bool last = strstr(others, RING_SANITIZER) != NULL;
-		char *both =
+		AUTO_FREE char *both =
 			xasprintf("%s:%s", last ? others : j->preload, last ? j->preload : others);
 
 		setenv("LD_PRELOAD", both, 1);
-		free(both);
 	} else {
 		setenv("LD_PRELOAD", j->preload, 1);
 	}
@@ -151,7 +141,7 @@ static const char *launcher_name(const char *command)
 	static const char *const names[] = {"srun",    "mpirun", "mpiexec",        "mpiexec.hydra",
 					    "orterun", "prun",   "prterun",        "aprun",
 					    "jsrun",   "ibrun",  "mpirun.openmpi", "mpirun.mpich"};
-	const char *slash = strrchr(command, '/'), *name = slash ? slash + 1 : command;
+	const char *name = path_basename(command);
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(name, names[i]) == 0)
@@ -234,12 +224,8 @@ static void read_io(pid_t pid, struct ring_io *out)
 
 static void add_end(struct recorded *j, const struct ring_end *end)
 {
-	if (j->ends == j->room) {
-		j->room = j->room ? 2 * j->room : 16;
-		j->end = xrealloc(j->end, j->room * sizeof(*j->end));
-	}
-	j->end[j->ends] = *end;
-	memcpy(j->end[j->ends++].magic, RING_END_MAGIC, sizeof(end->magic));
+	VECTOR_PUSH(j->end, j->ends, j->room, *end);
+	memcpy(j->end[j->ends - 1].magic, RING_END_MAGIC, sizeof(end->magic));
 }
 
 /* Takes all that has ended, with the kernel's counts, which vanish with it. False when nothing is
@@ -439,12 +425,10 @@ static char *search(const char *file)
 	const char *path = getenv("PATH");
 
 	for (size_t n; path && *path; path += n + (path[n] == ':')) {
-		char *dir, *whole;
-
 		n = strcspn(path, ":");
-		dir = xstrndup(path, n);
-		whole = path_join(dir, file);
-		free(dir);
+		AUTO_FREE char *dir = xstrndup(path, n);
+		char *whole = path_join(dir, file);
+
 		if (n > 0 && access(whole, X_OK) == 0)
 			return whole;
 		free(whole);
@@ -497,8 +481,9 @@ static void add_total(struct recorded *j, const char *command)
 	add_end(j, &all);
 }
 
-static int record(const struct record_args *x, int *status, struct err *e)
+static int record(struct record_args *x, int *status, struct err *e)
 {
+	const char *command = x->word.v[0];
 	struct launcher l;
 	struct recorded j = {0};
 	struct err ignored = {0};
@@ -518,21 +503,22 @@ static int record(const struct record_args *x, int *status, struct err *e)
 		free(j.preload);
 		return rc;
 	}
-	j.launches = launcher_name(x->word[0]);
+	j.launches = launcher_name(command);
 	set_variables(&j, x);
 	signals_of(&set);
 	sigprocmask(SIG_BLOCK, &set, &was);
-	rc = start(&j, (char *const *)(uintptr_t)x->word, &was, e);
+	str_list_add(&x->word, NULL); /* the end, for execvp */
+	rc = start(&j, x->word.v, &was, e);
 	if (rc > 0) {
 		record_folder_undo(&j.folder);
 		*status = rc == ENOENT || rc == ENOTDIR ? EXIT_NOT_FOUND : EXIT_NOT_RUN;
-		err_sys(e, rc, "'%s' cannot be executed", x->word[0]);
+		err_sys(e, rc, "'%s' cannot be executed", command);
 		(void)cli_fail(e);
 		rc = 0;
 	} else if (rc == 0) {
 		watch(&j, &set);
 		*status = j.status;
-		add_total(&j, x->word[0]);
+		add_total(&j, command);
 		if (record_folder_ends(&j.folder, j.end, j.ends, e) < 0)
 			(void)cli_fail(e);
 		record_folder_end(&j.folder);
@@ -546,26 +532,17 @@ static int record(const struct record_args *x, int *status, struct err *e)
 	return rc;
 }
 
-static int take_word(void *args, const char *word, struct err *e)
-{
-	struct record_args *x = args;
-
-	(void)e;
-	x->word[x->words++] = word;
-	return 0;
-}
-
 static int record_main(const struct command *c, int argc, char **argv)
 {
-	struct record_args x = {.word = xcalloc((size_t)argc + 1, sizeof(*x.word))};
+	struct record_args x = {0};
 	struct err e = {0};
-	int status = 0, rc = flags_parse(c, &x, argc, argv, take_word, &e);
+	int status = 0, rc = flags_parse(c, &x, argc, argv, flags_list_operand, &e);
 
-	if (rc == 0 && x.words == 0)
+	if (rc == 0 && x.word.n == 0)
 		rc = err_set(&e, ERR_USAGE, "'record' needs a command: stoker record -- COMMAND");
 	if (rc == 0)
 		rc = record(&x, &status, &e);
-	free(x.word);
+	str_list_release(&x.word);
 	return rc < 0 ? cli_fail(&e) : rc > 0 ? 0 : status;
 }
 

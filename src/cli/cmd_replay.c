@@ -19,21 +19,11 @@
 static struct stop_flag stop;
 
 struct replay_args {
+	struct str_list log; /* first: the operands */
 	const char *data, *output;
 	bool sparse, cold, no_think, only_files, json;
 	double think_scale;
-	const char **log; /* of argc entries; the texts are borrowed from argv */
-	size_t logs;
 };
-
-static int take_log(void *args, const char *word, struct err *e)
-{
-	struct replay_args *x = args;
-
-	(void)e;
-	x->log[x->logs++] = word;
-	return 0;
-}
 
 /* What a log must have for its requests to be made again. */
 static int check_log(const struct job *job, struct err *e)
@@ -119,6 +109,7 @@ static int report(const struct replay_args *x, const struct replay_plan *p,
 	struct buf text = {0}, json = {0};
 	struct fidelity f;
 	int rc = replay_job(p, &here, e);
+
 	if (rc == 0) {
 		fidelity_of(p->job, &here, true, false, &f);
 		fidelity_json(&f, &json);
@@ -169,17 +160,20 @@ static int perform(const struct replay_args *x, const struct job *job, struct re
 	return rc < 0 ? rc : report(x, p, m, &done, e);
 }
 
-static int replay(const struct replay_args *x, struct err *e)
+static int replay(void *args, struct err *e)
 {
+	const struct replay_args *x = args;
 	struct replay_names names = {0};
 	struct replay_image m = {0};
 	struct replay_plan p = {0};
 	struct job job;
-	int rc = x->output ? named_output_add(x->output, e) : 0;
+	int rc = x->log.n ? 0 : err_set(e, ERR_USAGE, "'replay' needs the log of a job");
 
+	if (rc == 0 && x->output)
+		rc = named_output_add(x->output, e);
 	job_init(&job);
 	if (rc == 0)
-		rc = job_read(&job, x->log, x->logs, e);
+		rc = job_read(&job, (const char *const *)x->log.v, x->log.n, e);
 	if (rc == 0)
 		rc = check_log(&job, e);
 	if (rc == 0)
@@ -193,16 +187,9 @@ static int replay(const struct replay_args *x, struct err *e)
 
 static int replay_main(const struct command *c, int argc, char **argv)
 {
-	struct replay_args x = {.log = xcalloc((size_t)argc + 1, sizeof(*x.log)), .think_scale = 1};
-	struct err e = {0};
-	int rc = flags_parse(c, &x, argc, argv, take_log, &e);
+	struct replay_args x = {.think_scale = 1};
 
-	if (rc == 0 && x.logs == 0)
-		rc = err_set(&e, ERR_USAGE, "'replay' needs the log of a job");
-	if (rc == 0)
-		rc = replay(&x, &e);
-	free(x.log);
-	return rc < 0 ? cli_fail(&e) : 0;
+	return flags_carry_out(c, &x, argc, argv, flags_list_operand, replay);
 }
 
 #define FLAG_ARGS struct replay_args

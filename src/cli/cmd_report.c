@@ -22,12 +22,11 @@
 #define TIMELINES_MAX 4
 
 struct report_args {
+	struct str_list result; /* first: the operands */
 	const char *output, *title, *csv, *plots;
 	const char *steps, *epoch, *ranks;
 	struct str_list traces;
 	struct trace_choice choice;
-	const char **result; /* of argc entries; the texts are borrowed from argv */
-	size_t results;
 };
 
 /* "A" or "A-B". */
@@ -206,34 +205,20 @@ static int write_outputs(const struct records *all, const struct audit *audit,
 	return rc;
 }
 
-static void begin_runs(void *arg, size_t n)
-{
-	page_runs_begin(arg, n);
-}
-
-static void look_at_run(void *arg, size_t i, struct run_record *r)
-{
-	page_runs_look(arg, i, r);
-}
-
-static void take_run(void *arg, size_t i, struct run_record *r)
-{
-	page_runs_take(arg, i, r);
-}
-
-static int report(const char *const *path, size_t n, const struct report_args *a, struct err *e)
+static int write_report(const struct report_args *a, struct err *e)
 {
 	struct page_runs runs = {0};
 	struct texts texts = {0};
 	const struct record_visit visit = {.arg = &runs,
 					   .texts = &texts,
-					   .begin = begin_runs,
-					   .look = look_at_run,
-					   .take = take_run};
+					   .begin = page_runs_begin,
+					   .look = page_runs_look,
+					   .take = page_runs_take};
 	struct records all;
 	struct audit audit;
 	struct page_trace *trace = NULL;
-	int rc = audit_read(&audit, &all, path, n, false, &visit, e);
+	int rc = audit_read(&audit, &all, (const char *const *)a->result.v, a->result.n, false,
+			    &visit, e);
 
 	if (rc == 0) {
 		result_tell_running(&all);
@@ -252,35 +237,25 @@ static int report(const char *const *path, size_t n, const struct report_args *a
 	return rc;
 }
 
-static int take_result(void *args, const char *word, struct err *e)
+static int report(void *args, struct err *e)
 {
 	struct report_args *a = args;
+	int rc = parse_choice(a, e);
 
-	(void)e;
-	a->result[a->results++] = word;
-	return 0;
+	if (rc == 0 && a->result.n == 0)
+		rc = err_set(e, ERR_USAGE, "'report' needs the folder of at least one result");
+	if (rc == 0)
+		rc = named_output_add(a->output, e);
+	if (rc == 0 && a->csv)
+		rc = named_output_add(a->csv, e);
+	return rc == 0 ? write_report(a, e) : rc;
 }
 
 static int report_main(const struct command *c, int argc, char **argv)
 {
-	struct report_args a = {.output = "report.html",
-				.result = xcalloc((size_t)argc + 1, sizeof(*a.result))};
-	struct err e = {0};
-	int rc = flags_parse(c, &a, argc, argv, take_result, &e);
+	struct report_args a = {.output = "report.html"};
 
-	if (rc == 0)
-		rc = parse_choice(&a, &e);
-	if (rc == 0 && a.results == 0)
-		rc = err_set(&e, ERR_USAGE, "'report' needs the folder of at least one result");
-	if (rc == 0)
-		rc = named_output_add(a.output, &e);
-	if (rc == 0 && a.csv)
-		rc = named_output_add(a.csv, &e);
-	if (rc == 0)
-		rc = report(a.result, a.results, &a, &e);
-	str_list_release(&a.traces);
-	free(a.result);
-	return rc < 0 ? cli_fail(&e) : 0;
+	return flags_carry_out(c, &a, argc, argv, flags_list_operand, report);
 }
 
 #define FLAG_ARGS struct report_args

@@ -22,14 +22,12 @@
 
 static struct stop_flag stop;
 
-static int print_composed(const struct workload *w)
+static void print_composed(const struct workload *w)
 {
 	struct buf b = {0};
 
 	yaml_emit(w->tree, &b);
-	say_text(stdout, &b);
-	buf_release(&b);
-	return 0;
+	cli_print(&b);
 }
 
 /* The short answer, or with -v everything. */
@@ -44,9 +42,7 @@ static void print_result(const struct cli_args *a, const struct result *r,
 		result_text(r, m, color, &b);
 	else
 		result_answer(r, m, color, before < ANSWER_LINES ? ANSWER_LINES - before : 0, &b);
-	say_text(stdout, &b);
-	fflush(stdout);
-	buf_release(&b);
+	cli_print(&b);
 }
 
 /* 0, or 3 when the caller asked to check the run and it does not pass. */
@@ -191,7 +187,8 @@ static int run(const struct cli_args *a, struct job *j, struct err *e)
 	int status = 0, rc = job_load(j, a, &w, e);
 
 	if (rc == 0 && a->cfg >= 0) {
-		status = j->speaks ? print_composed(&w) : 0;
+		if (j->speaks)
+			print_composed(&w);
 	} else if (rc == 0 && a->truth_table && a->repeat) {
 		rc = err_set(e, ERR_USAGE,
 			     "--truth-table and --repeat cannot be combined: each makes runs of "
@@ -223,11 +220,18 @@ static int run_main(const struct command *c, int argc, char **argv)
 	return job_main(c, argc, argv, &stop, run);
 }
 
-static const struct flag *const flags[] = {
-	&operand_workload, &operand_key, &flag_data, &flag_ranks, &flag_per_process, &flag_hosts,
-	&flag_ssh, &flag_ssh_arg, &flag_copy_binary, &flag_output, &flag_check, &flag_samples_per_s,
-	&flag_repeat, &flag_truth_table, &flag_small, &flag_config_dir, &flag_strict, &flag_verbose,
-	&flag_quiet, &flag_progress, &flag_progress_file, &flag_progress_interval, &flag_cfg, NULL};
+static const struct flag *const flags[] = {&operand_workload,   &operand_key,
+					   &flag_data,          &flag_ranks,
+					   &flag_per_process,   &flag_hosts,
+					   &flag_ssh,           &flag_ssh_arg,
+					   &flag_copy_binary,   &flag_output,
+					   &flag_check,         &flag_samples_per_s,
+					   &flag_repeat,        &flag_truth_table,
+					   &flag_small,         &flag_config_dir,
+					   &flag_strict,        &flag_verbose,
+					   &flag_quiet,         &flag_progress,
+					   &flag_progress_file, &flag_progress_interval,
+					   &flag_cfg,           NULL};
 
 const struct command command_run = {
 	.name = "run",

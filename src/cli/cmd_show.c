@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/say.h"
 #include "base/str.h"
+#include "base/vector.h"
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "dataset/dataset.h"
@@ -30,9 +31,6 @@
 
 /* ---- what the ranks write in a checkpoint ---- */
 
-struct command;
-int show_checkpoint(const struct command *c, int argc, char **argv);
-
 #define RANGES_MAX 4 /* then "..." */
 
 struct rank_kind {
@@ -47,21 +45,17 @@ struct rank_kind {
 
 struct kinds {
 	struct rank_kind *v;
-	size_t n;
+	size_t n, room;
 };
 
 static struct rank_kind *kind_of(struct kinds *k, const struct checkpoint_rank_bytes *b)
 {
-	struct rank_kind *new;
-
 	/* the next rank is most likely like the one before it */
 	for (size_t i = k->n; i-- > 0;)
 		if (memcmp(&k->v[i].bytes, b, sizeof(*b)) == 0)
 			return &k->v[i];
-	k->v = xrealloc(k->v, (k->n + 1) * sizeof(*k->v));
-	new = &k->v[k->n++];
-	*new = (struct rank_kind){.bytes = *b, .last = -2};
-	return new;
+	VECTOR_PUSH(k->v, k->n, k->room, (struct rank_kind){.bytes = *b, .last = -2});
+	return &k->v[k->n - 1];
 }
 
 static void add_rank(struct kinds *k, int64_t rank, const struct checkpoint_rank_bytes *b)
@@ -180,7 +174,7 @@ static void print_plan(const struct workload *w, const struct checkpoint_plan *p
 	free(kinds.v);
 }
 
-int show_checkpoint(const struct command *c, int argc, char **argv)
+static int show_checkpoint(const struct command *c, int argc, char **argv)
 {
 	struct cli_args a;
 	struct workload w = {0};
@@ -229,21 +223,10 @@ static void print_row(int margin, const char *name, int indent, const char *text
 static void need_of(const struct workload *w, enum need_phase phase, struct need *n,
 		    bool *estimated)
 {
-	enum dataset_kind kind = phase == NEED_TRAINING ? DATASET_TRAIN : DATASET_EVAL;
-	enum dataset_sizes how = SIZES_LIKELY;
-	double bytes = w->dataset.record_length_bytes;
-	struct err why = {0};
-	struct dataset d;
-	int rc = dataset_init_typical(&d, w, &why);
+	enum dataset_sizes how;
+	double bytes = dataset_bytes_of_sample(
+		w, phase == NEED_TRAINING ? DATASET_TRAIN : DATASET_EVAL, &how);
 
-	if (rc == -ENOMEM)
-		out_of_memory(); /* not "estimated" */
-	if (rc == 0) {
-		bytes = dataset_sample_file_bytes(&d, kind, &how);
-		if (d.format->is.flags & FORMAT_NO_IO)
-			bytes = 0;
-		dataset_release(&d);
-	}
 	*estimated = how == SIZES_LIKELY;
 	need_find(w, phase, bytes, n);
 }
@@ -484,42 +467,6 @@ static void print_verdicts(void)
 		print_row(0, verdict_table[i]->name, 13, verdict_table[i]->help);
 }
 
-/* A list takes nothing but --help. */
-static int show_list(const struct command *c, int argc, char **argv, void (*list)(void))
-{
-	struct err e = {0};
-	int rc = flags_parse(c, NULL, argc, argv, flags_no_operand, &e);
-
-	if (rc == 0)
-		list();
-	return rc < 0 ? cli_fail(&e) : 0;
-}
-
-static int show_workloads(const struct command *c, int argc, char **argv)
-{
-	return show_list(c, argc, argv, print_workloads);
-}
-
-static int show_formats(const struct command *c, int argc, char **argv)
-{
-	return show_list(c, argc, argv, print_formats);
-}
-
-static int show_stores(const struct command *c, int argc, char **argv)
-{
-	return show_list(c, argc, argv, print_stores);
-}
-
-static int show_loaders(const struct command *c, int argc, char **argv)
-{
-	return show_list(c, argc, argv, print_loaders);
-}
-
-static int show_verdicts(const struct command *c, int argc, char **argv)
-{
-	return show_list(c, argc, argv, print_verdicts);
-}
-
 static void print_result(void)
 {
 	struct buf b = {0};
@@ -528,24 +475,33 @@ static void print_result(void)
 	print_buf(&b);
 }
 
-static int show_result(const struct command *c, int argc, char **argv)
+/* A list takes nothing but --help. */
+static int show_list(const struct command *c, int argc, char **argv)
 {
-	return show_list(c, argc, argv, print_result);
+	struct err e = {0};
+	int rc = flags_parse(c, NULL, argc, argv, flags_no_operand, &e);
+
+	if (rc == 0)
+		c->list();
+	return rc < 0 ? cli_fail(&e) : 0;
 }
 
-static void print_system(const char *folder)
+static int print_system(void *args, struct err *e)
 {
+	const char *const *folder = args;
 	struct system_facts s;
 	struct host_facts h = {0};
 
+	(void)e;
 	host_facts_load(&h);
-	system_facts_load(&s, "", folder);
+	system_facts_load(&s, "", *folder ? *folder : ".");
 	say(stdout, "%-32s %s\n", "host", h.hostname);
 	for (size_t i = 0; i < s.pairs; i++)
 		print_row(0, s.pair[i].key, 33, s.pair[i].value);
 	say(stdout, "%-32s %.1f\n", "processors available", h.usable_cpus);
 	system_facts_release(&s);
 	host_facts_release(&h);
+	return 0;
 }
 
 static int take_folder(void *args, const char *word, struct err *e)
@@ -567,12 +523,8 @@ static int take_folder(void *args, const char *word, struct err *e)
 static int show_system(const struct command *c, int argc, char **argv)
 {
 	const char *folder = NULL;
-	struct err e = {0};
-	int rc = flags_parse(c, &folder, argc, argv, take_folder, &e);
 
-	if (rc == 0)
-		print_system(folder ? folder : ".");
-	return rc < 0 ? cli_fail(&e) : 0;
+	return flags_carry_out(c, &folder, argc, argv, take_folder, print_system);
 }
 
 #define FLAG_ARGS struct config_args
@@ -597,7 +549,8 @@ static const struct command workloads = {
 	.name = "show workloads",
 	.help = "List the workloads built into the program.",
 	.examples = {"stoker show workloads", "stoker show workloads | grep h100"},
-	.carry_out = show_workloads};
+	.list = print_workloads,
+	.carry_out = show_list};
 static const struct command config = {
 	.name = "show config",
 	.operands = "[WORKLOAD] [key=value ...]",
@@ -618,27 +571,32 @@ static const struct command formats = {
 	.name = "show formats",
 	.help = "List the dataset formats.",
 	.examples = {"stoker show formats", "stoker show formats | grep hdf5"},
-	.carry_out = show_formats};
+	.list = print_formats,
+	.carry_out = show_list};
 static const struct command stores = {
 	.name = "show stores",
 	.help = "List the stores and shims, with their options.",
 	.examples = {"stoker show stores", "stoker show stores | grep bandwidth"},
-	.carry_out = show_stores};
+	.list = print_stores,
+	.carry_out = show_list};
 static const struct command loaders = {
 	.name = "show loaders",
 	.help = "List the loaders.",
 	.examples = {"stoker show loaders", "stoker show loaders | grep pytorch"},
-	.carry_out = show_loaders};
+	.list = print_loaders,
+	.carry_out = show_list};
 static const struct command verdicts = {
 	.name = "show verdicts",
 	.help = "List the checks of every run, and the question that each answers.",
 	.examples = {"stoker show verdicts", "stoker show verdicts | grep cache"},
-	.carry_out = show_verdicts};
+	.list = print_verdicts,
+	.carry_out = show_list};
 static const struct command result_topic = {
 	.name = "show result",
 	.help = "Describe every key of result.json, as Markdown.",
 	.examples = {"stoker show result", "stoker show result | grep whole_au"},
-	.carry_out = show_result};
+	.list = print_result,
+	.carry_out = show_list};
 static const struct command system_topic = {
 	.name = "show system",
 	.operands = "[FOLDER]",

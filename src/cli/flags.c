@@ -371,6 +371,13 @@ int flags_no_operand(void *args, const char *word, struct err *e)
 	return err_set(e, ERR_USAGE, "unexpected argument '%s'", word);
 }
 
+int flags_list_operand(void *args, const char *word, struct err *e)
+{
+	(void)e;
+	str_list_add(args, xstrdup(word));
+	return 0;
+}
+
 int flags_parse(const struct command *c, void *args, int argc, char **argv,
 		int (*operand)(void *args, const char *word, struct err *e), struct err *e)
 {
@@ -393,6 +400,23 @@ int flags_parse(const struct command *c, void *args, int argc, char **argv,
 		buf_release(&text);
 	}
 	return rc;
+}
+
+int flags_carry_out(const struct command *c, void *args, int argc, char **argv,
+		    int (*operand)(void *args, const char *word, struct err *e),
+		    int (*work)(void *args, struct err *e))
+{
+	struct err e = {0};
+	int rc = flags_parse(c, args, argc, argv, operand, &e);
+
+	if (rc == 0)
+		rc = work(args, &e);
+	for (size_t i = 0; c->flags && c->flags[i]; i++)
+		if (c->flags[i]->kind == FLAG_LIST)
+			str_list_release((struct str_list *)((char *)args + c->flags[i]->offset));
+	if (operand == flags_list_operand)
+		str_list_release(args);
+	return rc < 0 ? cli_fail(&e) : 0;
 }
 
 int command_main(const struct command *c, int argc, char **argv)

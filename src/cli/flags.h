@@ -42,8 +42,13 @@ struct flag {
  * .letter and .hidden. FLAG_ARGS, which the file defines, is the struct of the command's arguments;
  * a field of another type than the kind's does not compile. F() is a row inside a list of rows. */
 #define FLAG_ROW(k, ctype, n, field, ...)                                                          \
-	{.name = n, .kind = k, .offset = OPT_FIELD(FLAG_ARGS, field, ctype), __VA_ARGS__}
-#define F_OPERAND(n, text, ...) {.name = n, .help = text, __VA_ARGS__}
+	{                                                                                          \
+		.name = n, .kind = k, .offset = OPT_FIELD(FLAG_ARGS, field, ctype), __VA_ARGS__    \
+	}
+#define F_OPERAND(n, text, ...)                                                                    \
+	{                                                                                          \
+		.name = n, .help = text, __VA_ARGS__                                               \
+	}
 #define F_SET(n, field, text, ...) FLAG_ROW(FLAG_SET, bool, n, field, .help = text, __VA_ARGS__)
 #define F_TEXT(n, v, field, text, ...)                                                             \
 	FLAG_ROW(FLAG_TEXT, const char *, n, field, .value = v, .help = text, __VA_ARGS__)
@@ -71,6 +76,15 @@ int flags_parse(const struct command *c, void *args, int argc, char **argv,
 		int (*operand)(void *args, const char *word, struct err *e), struct err *e);
 /* An `operand` for commands that have none. */
 int flags_no_operand(void *args, const char *word, struct err *e);
+/* One for commands whose arguments begin with a struct str_list, which gets each word. */
+int flags_list_operand(void *args, const char *word, struct err *e);
+
+/* The carry_out of a command that needs no more: reads the arguments, does the `work` unless the
+ * help was asked for, and releases the lists among the arguments. Prints the error; the exit
+ * status. */
+int flags_carry_out(const struct command *c, void *args, int argc, char **argv,
+		    int (*operand)(void *args, const char *word, struct err *e),
+		    int (*work)(void *args, struct err *e));
 
 /* "examples:" and two command lines; one that is too long for the narrowest terminal goes on in the
  * next line, behind a backslash, as a shell takes it. */

@@ -26,9 +26,6 @@
 
 /* ---- what is printed arrives ---- */
 
-/* Writes out what was printed. 0, or why some of it did not arrive (errno), now or earlier. */
-int output_end(void);
-
 /* The first failure of each stream. */
 static int failed[STDERR_FILENO + 1];
 static char text[BUFSIZ]; /* of standard output */
@@ -79,7 +76,8 @@ static void output_begin(void)
 	replace(&stderr, STDERR_FILENO, _IONBF);
 }
 
-int output_end(void)
+/* Writes out what was printed. 0, or why some of it did not arrive (errno), now or earlier. */
+static int output_end(void)
 {
 	errno = 0;
 	if (fflush(stdout) == 0 && !ferror(stdout))
@@ -105,6 +103,13 @@ static void usage(FILE *out)
 	flags_put_examples(&examples, program_examples);
 	say_text(out, &examples);
 	buf_release(&examples);
+}
+
+void cli_print(struct buf *b)
+{
+	say_text(stdout, b);
+	fflush(stdout);
+	buf_release(b);
 }
 
 int cli_fail(const struct err *e)

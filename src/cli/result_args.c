@@ -3,7 +3,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "base/alloc.h"
 #include "base/say.h"
 #include "readback/audit.h"
 
@@ -15,23 +14,6 @@
 /* clang-format off */
 const struct flag flag_json = F_SET("--json", json, "print as JSON");
 /* clang-format on */
-
-static int take_folder(void *args, const char *word, struct err *e)
-{
-	struct result_args *a = args;
-
-	(void)e;
-	a->folder[a->folders++] = word;
-	return 0;
-}
-
-int result_args_parse(struct result_args *a, const struct command *c, int argc, char **argv,
-		      struct err *e)
-{
-	*a = (struct result_args){.folder = xcalloc((size_t)argc + 1, sizeof(*a->folder)),
-				  .tolerance = -1};
-	return flags_parse(c, a, argc, argv, take_folder, e);
-}
 
 void result_tell_running(const struct records *r)
 {

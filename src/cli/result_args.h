@@ -8,10 +8,9 @@
 #include "cli/flags.h"
 
 struct result_args {
+	struct str_list folder; /* first: the operands */
 	bool json, check, verbose, quick;
-	double tolerance;    /* percent; negative: not given */
-	const char **folder; /* of argc entries; the texts are borrowed from argv */
-	size_t folders;
+	double tolerance; /* percent; negative: not given */
 };
 
 extern const struct flag flag_json;
@@ -23,7 +22,3 @@ void result_tell_running(const struct records *r);
 /* What could not be read: a line on stderr for each result of several, and ERR_DATA with the
  * sentence, or with how many there are. 0: nothing. */
 int result_damage(const struct records *r, const struct audit *a, struct err *e);
-
-/* 1: the help was printed. Free a->folder in any case. */
-int result_args_parse(struct result_args *a, const struct command *c, int argc, char **argv,
-		      struct err *e);

@@ -281,3 +281,14 @@ void json_put_dump(struct buf *out, const json_t *value, size_t flags, enum json
 	buf_append(out, dump ? dump + from : "", n - from);
 	free(dump);
 }
+
+void json_put_document(struct buf *out, json_t *value)
+{
+	size_t had = out->len;
+
+	json_put_dump(out, value, JSON_INDENT(4), JSON_EXACT);
+	json_decref(value);
+	if (out->len == had)
+		out_of_memory();
+	buf_putc(out, '\n');
+}

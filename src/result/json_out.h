@@ -49,3 +49,5 @@ enum json_shape {
  * so that it holds no character that commands a terminal or misleads a reader; JSON_SHOWN also
  * stands in an element `script` of HTML. Nothing is appended without memory. */
 void json_put_dump(struct buf *out, const json_t *value, size_t flags, enum json_shape shape);
+/* The same with lines of their own, and a line end; releases the value. */
+void json_put_document(struct buf *out, json_t *value);
