@@ -232,11 +232,17 @@ json_t *job_bytes(const struct profile *a)
 
 /* ---- sizes ---- */
 
-/* A histogram: its bars, a label each, and their counts in some series. */
+/* A histogram: its bars, a label each, and their counts in some series; NULL where there is none.
+ */
 static json_t *histogram(const char *title, const char *unit, json_t *labels, json_t *series)
 {
-	json_t *o = json_object();
+	json_t *o = json_array_size(series) ? json_object() : NULL;
 
+	if (!o) {
+		json_decref(labels);
+		json_decref(series);
+		return NULL;
+	}
 	json_put_text(o, "title", title);
 	json_put_text(o, "unit", unit);
 	json_put(o, "labels", labels);
@@ -383,8 +389,7 @@ json_t *job_sizes(const struct profile *a)
 
 	if (samples)
 		json_array_append_new(list, samples);
-	if (json_array_size(json_object_get(requests, "series")))
-		json_array_append(list, requests);
-	json_decref(requests);
+	if (requests)
+		json_array_append_new(list, requests);
 	return list;
 }

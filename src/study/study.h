@@ -107,8 +107,6 @@ int study_load(const struct study_plan *p, const struct experiment *x,
 int study_load_values(const struct study_plan *p, const struct experiment *x, struct workload *w,
 		      struct err *e);
 
-/* Whether evicting the files in `folder` means nothing, and why. */
-bool study_cannot_evict(const struct workload *w, const char *folder, char *why, size_t size);
 /* Whether repetitions and searches evict its dataset before each epoch: it can be, and nobody says
  * anything else of the page cache. */
 bool study_begins_cold(const struct workload *w);

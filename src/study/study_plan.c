@@ -65,7 +65,8 @@ int study_load_values(const struct study_plan *p, const struct experiment *x, st
 	return rc;
 }
 
-bool study_cannot_evict(const struct workload *w, const char *folder, char *why, size_t size)
+/* Whether evicting the files in `folder` means nothing, and why. */
+static bool cannot_evict(const struct workload *w, const char *folder, char *why, size_t size)
 {
 	const struct store_facts *store = workload_base_store(w);
 	struct file_system fs;
@@ -88,7 +89,7 @@ bool study_begins_cold(const struct workload *w)
 {
 	return !workload_is_set(w, "storage.page_cache") &&
 	       w->storage.page_cache == PAGE_CACHE_KEEP &&
-	       !study_cannot_evict(w, w->dataset.data_folder, NULL, 0);
+	       !cannot_evict(w, w->dataset.data_folder, NULL, 0);
 }
 
 bool study_is_pending(const struct study_plan *p, const struct experiment *x)
@@ -274,7 +275,7 @@ static void treat_page_cache(const struct study_plan *p, struct experiment *x,
 		snprintf(c->why, sizeof(c->why), "%s", setter_of(p, x, w, "storage.page_cache"));
 		return;
 	}
-	c->impossible = study_cannot_evict(w, folder, c->why, sizeof(c->why));
+	c->impossible = cannot_evict(w, folder, c->why, sizeof(c->why));
 	if (!c->impossible && p->options->warm)
 		snprintf(c->why, sizeof(c->why), "--warm");
 	if (c->impossible || p->options->warm)
@@ -620,7 +621,8 @@ static int by_dataset(const void *a, const void *b)
 {
 	const struct experiment *x = a, *y = b;
 
-	return ORDER(x->dataset, y->dataset) ?: ORDER(x->row, y->row) ?: ORDER(x->repeat, y->repeat);
+	return ORDER(x->dataset, y->dataset)
+		       ?: ORDER(x->row, y->row) ?: ORDER(x->repeat, y->repeat);
 }
 
 static void group_models(struct study_plan *p)
