@@ -2,7 +2,6 @@
 #include "page/job_curves.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"

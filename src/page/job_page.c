@@ -69,6 +69,8 @@ static json_t *job_data(const struct profile *a)
 	json_t *data = json_object(), *values = json_array(), *said;
 	struct buf text = {0};
 
+	json_put(data, "runs", json_array());
+	json_put(data, "groups", json_array());
 	profile_json(a, &text);
 	said = json_loads(text.data, 0, NULL);
 	buf_release(&text);

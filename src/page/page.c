@@ -410,8 +410,6 @@ void page_put_frame(const struct page_parts *p, struct buf *out)
 
 void page_put_data(json_t *data, unsigned digits, struct buf *out)
 {
-	json_put(data, "runs", json_array());
-	json_put(data, "groups", json_array());
 	json_put_dump(out, data, JSON_COMPACT | JSON_REAL_PRECISION(digits), JSON_SHOWN);
 	json_decref(data);
 	if (out->len == 0)
@@ -425,11 +423,14 @@ void plan_page_render(const json_t *plan, struct buf *out)
 	static const char *const scripts[] = {base_js, chart_js, plan_js, NULL};
 	const char *workload = json_string_value(json_object_get(plan, "workload"));
 	AUTO_FREE char *title = xasprintf("Storage for %s", workload ? workload : "accelerators");
+	json_t *copy = json_copy((json_t *)(uintptr_t)plan);
 	struct buf data = {0};
 	const struct page_parts parts = {
 		.title = title, .body = plan_html, .data = &data, .scripts = scripts};
 
-	page_put_data(json_copy((json_t *)(uintptr_t)plan), 7, &data);
+	json_put(copy, "runs", json_array());
+	json_put(copy, "groups", json_array());
+	page_put_data(copy, 7, &data);
 	page_put_frame(&parts, out);
 	buf_release(&data);
 }

@@ -56,8 +56,8 @@ struct page_parts {
 
 /* Appends the whole page. */
 void page_put_frame(const struct page_parts *p, struct buf *out);
-/* Writes `data`, which is released, with so many digits: the data of a page without runs, which
- * base.js looks for. */
+/* Writes `data`, which is released, with so many digits. A page without runs has empty lists "runs"
+ * and "groups", which base.js looks for. */
 void page_put_data(json_t *data, unsigned digits, struct buf *out);
 
 /* ---- the page of a plan ---- */
