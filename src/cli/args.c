@@ -8,7 +8,6 @@
 #include "workload/key.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,7 +114,7 @@ static int take_word(void *args, const char *word, struct err *e)
 
 	if ((strchr(word, '=') || word[0] == '~' || word[0] == '+') &&
 	    (a->workload || !is_path(word)))
-		a->override[a->overrides++] = word;
+		str_list_add(&a->override, xstrdup(word));
 	else if (!a->workload)
 		a->workload = word;
 	else
@@ -132,16 +131,11 @@ int cli_args_parse(const struct command *c, struct cli_args *a, int argc, char *
 	int rc;
 
 	*a = (struct cli_args){.cfg = -1};
-	a->override = xcalloc((size_t)argc + 1, sizeof(*a->override));
 	rc = flags_parse(c, a, argc, argv, take_word, e);
 	a->ranks_given = a->ranks > 0;
 	a->ranks = a->ranks > 0 ? a->ranks : 1;
-	if (rc == 0 && a->folder) {
-		AUTO_FREE char *quoted = override_quote(a->folder);
-
-		a->output = xasprintf("++workload.output.folder=%s", quoted);
-		a->override[a->overrides++] = a->output;
-	}
+	if (rc == 0 && a->folder)
+		override_put_text(&a->override, "output.folder", a->folder);
 	if (rc == 0)
 		rc = data_folder_apply(a, c->generates, e);
 	return rc;
@@ -150,11 +144,20 @@ int cli_args_parse(const struct command *c, struct cli_args *a, int argc, char *
 void cli_args_release(struct cli_args *a)
 {
 	str_list_release(&a->ssh_args);
-	free(a->override);
-	free(a->output);
-	str_list_release(&a->shrunk);
+	str_list_release(&a->override);
 	str_list_release(&a->data_keys);
 	*a = (struct cli_args){0};
+}
+
+void cli_args_put_first(struct cli_args *a, const struct str_list *keys, size_t from)
+{
+	struct str_list all = {0};
+
+	for (size_t i = from; i < keys->n; i++)
+		str_list_add(&all, xstrdup(keys->v[i]));
+	str_list_copy(&all, &a->override);
+	str_list_release(&a->override);
+	a->override = all;
 }
 
 static void say_small(const struct buf *said)
@@ -169,17 +172,14 @@ static void say_small(const struct buf *said)
 
 void cli_args_shrink(struct cli_args *a, bool speaks)
 {
+	struct str_list shrunk = {0};
 	struct buf said = {0};
 
 	if (!a->small || !a->workload)
 		return;
-	small_run(a->workload, a->config_dir, a->override, a->overrides, a->ranks, &a->shrunk,
-		  &said);
-	free(a->override);
-	a->overrides = a->shrunk.n;
-	a->override = xcalloc(a->overrides, sizeof(*a->override));
-	for (size_t i = 0; i < a->overrides; i++)
-		a->override[i] = a->shrunk.v[i];
+	small_run(a->workload, a->config_dir, &a->override, a->ranks, &shrunk, &said);
+	str_list_release(&a->override);
+	a->override = shrunk;
 	if (speaks && !a->quiet && said.len)
 		say_small(&said);
 	buf_release(&said);
@@ -213,8 +213,8 @@ int cli_load_workload(const struct cli_args *a, int64_t start_wall_ns, struct wo
 {
 	struct workload_request req = {
 		.workload = a->workload,
-		.overrides = a->override,
-		.override_count = a->overrides,
+		.overrides = (const char *const *)a->override.v,
+		.override_count = a->override.n,
 		.config_dir = a->config_dir,
 		.strict = a->strict,
 		.start_wall_ns = start_wall_ns,
@@ -247,9 +247,9 @@ const char *cli_workload_name(const struct cli_args *a)
 		return a->title;
 	if (a->workload)
 		return path_basename(a->workload);
-	for (size_t i = 0; i < a->overrides; i++)
-		if (str_starts(a->override[i], hydra))
-			return a->override[i] + strlen(hydra);
+	for (size_t i = 0; i < a->override.n; i++)
+		if (str_starts(a->override.v[i], hydra))
+			return a->override.v[i] + strlen(hydra);
 	return "default";
 }
 

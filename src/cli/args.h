@@ -11,10 +11,8 @@
 #include "workload/workload.h"
 
 struct cli_args {
-	const char *workload;  /* NULL: none was named */
-	const char **override; /* the texts are borrowed */
-	size_t overrides;
-	struct str_list shrunk; /* --small: the texts of all overrides; owned */
+	const char *workload;     /* NULL: none was named */
+	struct str_list override; /* that of -o is the last */
 	const char *config_dir;
 	int64_t ranks;        /* -n; 1 by default. After job_begin: of all processes */
 	int64_t per_process;  /* --accelerators-per-process; 0: not given */
@@ -25,7 +23,6 @@ struct cli_args {
 	int cfg;      /* 0: --cfg job, print the composed configuration and exit; -1: not given */
 	int progress; /* enum progress_form */
 	const char *progress_file, *progress_interval, *folder; /* NULL: not given */
-	char *output;                                           /* -o: as output.folder; owned */
 	const char *title;        /* what progress calls the run; NULL: its workload */
 	const char *hosts, *ssh;  /* --hosts, --ssh; NULL: not given */
 	struct str_list ssh_args; /* --ssh-arg */
@@ -46,6 +43,8 @@ extern const struct flag flag_ranks, flag_per_process, flag_output, flag_config_
 int cli_args_parse(const struct command *c, struct cli_args *a, int argc, char **argv,
 		   struct err *e);
 void cli_args_release(struct cli_args *a);
+/* Puts keys of a list, from `from` on, before the overrides that were typed, so that those win. */
+void cli_args_put_first(struct cli_args *a, const struct str_list *keys, size_t from);
 /* --small: adds the overrides that shrink the run on a->ranks accelerators; `speaks`: and says so.
  */
 void cli_args_shrink(struct cli_args *a, bool speaks);

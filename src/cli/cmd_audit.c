@@ -1,10 +1,6 @@
 /* stoker audit: is a result valid, ours or DLIO's? */
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include "base/say.h"
 #include "cli/cli.h"
 #include "cli/result_args.h"
 #include "readback/audit.h"

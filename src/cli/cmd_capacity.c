@@ -1,6 +1,5 @@
 /* stoker capacity: how many accelerators a storage feeds. */
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
+#include "conf/override.h"
 #include "launch/hosts.h"
 #include "launch/launcher.h"
 #include "os/signals.h"
@@ -268,8 +268,7 @@ static int capacity(struct capacity_args *a, struct err *e)
 				     .target = a->au,
 				     .keep_data = a->keep_data,
 				     .stop = &stop};
-	AUTO_FREE char *target = NULL;
-	const char **own = NULL;
+	struct str_list own = {0};
 	int rc = program ? launcher_refuse("capacity", "it starts the runs itself", e) : e->code;
 
 	if (rc == 0)
@@ -283,21 +282,19 @@ static int capacity(struct capacity_args *a, struct err *e)
 	if (rc == 0) {
 		if (!a->run.folder)
 			cli_settle_folder(&w);
-		o.base.overrides = own = xcalloc(a->run.overrides + 2, sizeof(*own));
 		/* the folder is of the search, and each run has its own */
-		for (size_t i = 0; i < a->run.overrides; i++)
-			if (a->run.override[i] != a->run.output)
-				own[o.base.override_count++] = a->run.override[i];
+		for (size_t i = 0; i + (a->run.folder != NULL) < a->run.override.n; i++)
+			str_list_add(&own, xstrdup(a->run.override.v[i]));
 		/* so that the runs are judged by it, too */
-		if (a->au > 0) {
-			target = xasprintf("++workload.metric.au=%.9g", o.target / 100);
-			own[o.base.override_count++] = target;
-		}
+		if (a->au > 0)
+			override_put(&own, "metric.au", "%.9g", o.target / 100);
+		o.base.overrides = (const char *const *)own.v;
+		o.base.override_count = own.n;
 		o.folder = a->run.folder ? a->run.folder : w.run_dir;
 		rc = search(a, &w, &o, e);
 	}
 	workload_release(&w);
-	free(own);
+	str_list_release(&own);
 	return rc;
 }
 

@@ -1,8 +1,5 @@
 /* stoker compare: did it change, and is that more than chance? */
 #include <errno.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 

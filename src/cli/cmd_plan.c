@@ -1,6 +1,5 @@
 /* stoker plan: what so many accelerators need, and whether what was measured is enough. */
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,7 @@
 /* stoker replay: the requests of a real job, made again. */
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file_out.h"
 #include "base/say.h"

@@ -1,6 +1,5 @@
 /* stoker report: results as a page, a table, plots. */
 #include <ctype.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

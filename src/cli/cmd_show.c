@@ -1,6 +1,5 @@
 /* stoker show: what there is to use, and what a workload means. */
 #include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,7 +1,5 @@
 /* stoker study: a whole experiment from its design. */
-#include <errno.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

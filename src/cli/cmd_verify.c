@@ -141,7 +141,6 @@ static int take_folder(struct cli_args *a, struct str_list *keys, struct err *e)
 {
 	struct store *s = NULL;
 	struct io io = {0};
-	const char **all;
 	int rc, kind = a->workload ? path_look(a->workload, e) : PATH_ABSENT;
 
 	if (kind < 0)
@@ -160,18 +159,9 @@ static int take_folder(struct cli_args *a, struct str_list *keys, struct err *e)
 	if (rc < 0)
 		return rc;
 	AUTO_FREE char *absolute = path_absolute(a->workload);
-	AUTO_FREE char *quoted = override_quote(absolute);
 
-	keys->v = xrealloc(keys->v, (keys->n + 1) * sizeof(*keys->v));
-	keys->v[keys->n++] = xasprintf("++workload.dataset.data_folder=%s", quoted);
-	all = xcalloc(keys->n + a->overrides + 1, sizeof(*all));
-	for (size_t i = 0; i < keys->n; i++)
-		all[i] = keys->v[i];
-	for (size_t i = 0; i < a->overrides; i++)
-		all[keys->n + i] = a->override[i];
-	free(a->override);
-	a->override = all;
-	a->overrides += keys->n;
+	override_put_text(keys, "dataset.data_folder", absolute);
+	cli_args_put_first(a, keys, 0);
 	a->workload = "default";
 	a->quiet = true;
 	return 0;

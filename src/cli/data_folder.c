@@ -24,15 +24,7 @@ static const char *const of_a_run[] = {"dataset.verify_samples", "dataset.genera
 
 static void add(struct str_list *keys, const char *key, uint64_t value)
 {
-	str_list_add(keys, xasprintf("++workload.%s=%" PRIu64, key, value));
-}
-
-static void add_folder(struct str_list *keys, const char *folder)
-{
-	AUTO_FREE char *absolute = path_absolute(folder);
-	AUTO_FREE char *quoted = override_quote(absolute);
-
-	str_list_add(keys, xasprintf("++workload.dataset.data_folder=%s", quoted));
+	override_put(keys, key, "%" PRIu64, value);
 }
 
 static bool is_of_a_run(const char *override)
@@ -74,10 +66,8 @@ static int from_manifest(const char *folder, struct str_list *keys, struct err *
 /* Names say how many files there are and where; the size of a sample they do not say. */
 static void from_names(const struct found *f, struct str_list *keys)
 {
-	AUTO_FREE char *prefix = override_quote(f->kind[DATASET_TRAIN].prefix);
-
-	str_list_add(keys, xasprintf("++workload.dataset.format=%s", f->format->name));
-	str_list_add(keys, xasprintf("++workload.dataset.file_prefix=%s", prefix));
+	override_put(keys, "dataset.format", "%s", f->format->name);
+	override_put_text(keys, "dataset.file_prefix", f->kind[DATASET_TRAIN].prefix);
 	add(keys, "dataset.num_files_train", f->kind[DATASET_TRAIN].files);
 	add(keys, "dataset.num_files_eval", f->kind[DATASET_EVAL].files);
 	add(keys, "dataset.num_subfolders_train", f->kind[DATASET_TRAIN].subfolders);
@@ -100,16 +90,16 @@ static void describe(const struct found *f, struct buf *out)
 /* Hydra's form. */
 static bool names_workload(const struct cli_args *a)
 {
-	for (size_t i = 0; i < a->overrides; i++)
-		if (str_starts(a->override[i], "workload="))
+	for (size_t i = 0; i < a->override.n; i++)
+		if (str_starts(a->override.v[i], "workload="))
 			return true;
 	return false;
 }
 
 static bool is_typed(const struct cli_args *a, const char *key)
 {
-	for (size_t i = 0; i < a->overrides; i++)
-		if (strstr(a->override[i], key))
+	for (size_t i = 0; i < a->override.n; i++)
+		if (strstr(a->override.v[i], key))
 			return true;
 	return false;
 }
@@ -137,9 +127,9 @@ static void put_command(const struct cli_args *a, const char *verb, const char *
 	}
 	put_word(out, "--data");
 	put_word(out, folder);
-	for (size_t i = 0; i < a->overrides; i++)
-		if (str_starts(a->override[i], "workload="))
-			put_word(out, a->override[i]);
+	for (size_t i = 0; i < a->override.n; i++)
+		if (str_starts(a->override.v[i], "workload="))
+			put_word(out, a->override.v[i]);
 }
 
 /* The folder of the same name beside it. */
@@ -169,9 +159,9 @@ static int refuse_own_files(const struct cli_args *a, const struct found *f, str
 	put_command(a, "run", twin, &run);
 	if (a->ranks_given)
 		buf_printf(&run, " -n %" PRId64, a->ranks);
-	for (size_t i = 0; i < a->overrides && run.len < 400; i++)
-		if (!str_starts(a->override[i], "workload="))
-			put_word(&run, a->override[i]);
+	for (size_t i = 0; i < a->override.n && run.len < 400; i++)
+		if (!str_starts(a->override.v[i], "workload="))
+			put_word(&run, a->override.v[i]);
 	/* what was just generated is in the page cache */
 	if (!is_typed(a, "page_cache"))
 		buf_puts(&run, " storage.page_cache=cold_epochs");
@@ -228,6 +218,7 @@ static int keys_of(const struct cli_args *a, const struct found *f, bool generat
 		   struct str_list *keys, struct err *e)
 {
 	const char *folder = a->data;
+	AUTO_FREE char *absolute = path_absolute(folder);
 	int rc = 0;
 
 	if (f->manifest)
@@ -246,7 +237,7 @@ static int keys_of(const struct cli_args *a, const struct found *f, bool generat
 		return refuse_no_files(a, f, e);
 	/* a part of a dataset is judged with the workload, which knows the whole */
 	if (rc == 0)
-		add_folder(keys, folder);
+		override_put_text(keys, "dataset.data_folder", absolute);
 	/* the workload of those who named none evaluates, whether or not there are files for it */
 	if (rc == 0 && !named && f->exists) {
 		bool eval = f->kind[DATASET_EVAL].files > 0;
@@ -276,8 +267,8 @@ static char *value_text(const struct opt *row, const char *text)
 static struct workload_request request_of(const struct cli_args *a)
 {
 	return (struct workload_request){.workload = a->workload,
-					 .overrides = a->override,
-					 .override_count = a->overrides,
+					 .overrides = (const char *const *)a->override.v,
+					 .override_count = a->override.n,
 					 .config_dir = a->config_dir,
 					 .inspect = true};
 }
@@ -334,8 +325,7 @@ static void add_record_length(struct cli_args *a, const struct found *f)
 
 	if (f->stdev_bytes > 1 || want == 0 || workload_load(&w, &req, NULL) < 0 ||
 	    w.dataset.record_dims.n ||
-	    w.origin[workload_key_row("dataset.record_length_bytes") - workload_rows].source ==
-		    ORIGIN_OVERRIDE) {
+	    workload_set_in(&w, "dataset.record_length_bytes") == ORIGIN_OVERRIDE) {
 		workload_release(&w);
 		return;
 	}
@@ -356,20 +346,6 @@ static void add_record_length(struct cli_args *a, const struct found *f)
 	workload_release(&w);
 }
 
-static void put_first(struct cli_args *a, size_t from)
-{
-	size_t n = a->data_keys.n - from;
-	const char **all = xcalloc(n + a->overrides + 1, sizeof(*all));
-
-	for (size_t i = 0; i < n; i++)
-		all[i] = a->data_keys.v[from + i];
-	for (size_t i = 0; i < a->overrides; i++)
-		all[n + i] = a->override[i];
-	free(a->override);
-	a->override = all;
-	a->overrides += n;
-}
-
 int data_folder_apply(struct cli_args *a, bool generates, struct err *e)
 {
 	struct found f;
@@ -380,20 +356,20 @@ int data_folder_apply(struct cli_args *a, bool generates, struct err *e)
 		return 0;
 	if (!a->data[0])
 		return err_set(e, ERR_USAGE, "--data needs the name of a folder");
-	for (size_t i = 0; i < a->overrides; i++)
-		generates = generates || strstr(a->override[i], "generate_data=true") ||
-			    strstr(a->override[i], "generate_data=True");
+	for (size_t i = 0; i < a->override.n; i++)
+		generates = generates || strstr(a->override.v[i], "generate_data=true") ||
+			    strstr(a->override.v[i], "generate_data=True");
 	rc = found_look(a->data, &f, e);
 	if (rc == 0)
 		rc = keys_of(a, &f, generates, a->workload || names_workload(a), &a->data_keys, e);
 	if (rc < 0)
 		return rc;
 	drop_equal(a, &a->data_keys);
-	put_first(a, 0);
+	cli_args_put_first(a, &a->data_keys, 0);
 	n = a->data_keys.n;
 	if (found_is_dataset(&f))
 		add_record_length(a, &f);
-	put_first(a, n);
+	cli_args_put_first(a, &a->data_keys, n);
 	return 0;
 }
 

@@ -50,8 +50,8 @@ static enum launch_mpi wants_mpi(const struct cli_args *a)
 	static const char key[] = "comm.barrier=";
 	enum launch_mpi wanted = LAUNCH_MPI_NOT_KEPT;
 
-	for (size_t i = 0; i < a->overrides; i++) {
-		const char *at = a->override[i];
+	for (size_t i = 0; i < a->override.n; i++) {
+		const char *at = a->override.v[i];
 
 		at += strspn(at, "+");
 		at += str_starts(at, "workload.") ? strlen("workload.") : 0;

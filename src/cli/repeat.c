@@ -16,12 +16,11 @@
 #include "cli/cli.h"
 #include "conf/override.h"
 #include "judge/gate.h"
-#include "os/file_system.h"
 #include "result/json_out.h"
 #include "screen/progress.h"
 #include "study/runner.h"
+#include "study/study.h"
 #include "workload/backend.h"
-#include "workload/key.h"
 
 struct repeating {
 	const struct cli_args *a;
@@ -40,17 +39,6 @@ struct repeating {
 };
 
 /* ---- what makes the runs alike ---- */
-
-static bool begins_cold(const struct workload *w)
-{
-	unsigned store = workload_base_store(w)->flags;
-	struct file_system fs;
-
-	return workload_reads(w) && !workload_is_set(w, "storage.page_cache") &&
-	       w->storage.page_cache == PAGE_CACHE_KEEP && store & STORE_HAS_FILES &&
-	       !(store & STORE_IS_UNCACHED) && !(workload_format(w)->flags & FORMAT_NO_IO) &&
-	       !(file_system_of_path(w->dataset.data_folder, &fs) && fs.memory);
-}
 
 static char *checkpoints_of(const struct repeating *x, size_t k)
 {
@@ -227,18 +215,15 @@ static int run_once(struct repeating *x, size_t k, struct err *e)
 {
 	struct cli_args b = *x->a, loading;
 	struct workload w = {0};
-	struct str_list more = {0};
 	AUTO_FREE char *title =
 		xasprintf("%s, run %zu of %lld", cli_workload_name(x->a), k, (long long)b.repeat);
 	int rc;
 
-	overrides_of(x, k, &more);
+	b.override = (struct str_list){0};
+	str_list_copy(&b.override, &x->a->override);
+	overrides_of(x, k, &b.override);
 	b.title = title;
 	b.progress_file = x->progress_file ? x->progress_file : b.progress_file;
-	b.override = xcalloc(b.overrides + more.n + 1, sizeof(*b.override));
-	memcpy(b.override, x->a->override, b.overrides * sizeof(*b.override));
-	for (size_t i = 0; i < more.n; i++)
-		b.override[b.overrides++] = more.v[i];
 	loading = b;
 	loading.quiet = true;
 	rc = job_agree(x->j, cli_load_workload(&loading, x->j->begin_wall_ns, &w, e), e);
@@ -246,8 +231,7 @@ static int run_once(struct repeating *x, size_t k, struct err *e)
 		rc = run_loaded(x, &b, &w, e);
 	if (!x->stuck)
 		workload_release(&w);
-	free(b.override);
-	str_list_release(&more);
+	str_list_release(&b.override);
 	return rc;
 }
 
@@ -486,7 +470,7 @@ static int prepare(struct repeating *x, struct workload *w, struct err *e)
 	if (rc < 0)
 		return rc;
 	x->folder = xstrdup(w->output.folder ? w->output.folder : w->run_dir);
-	x->cold = begins_cold(w);
+	x->cold = workload_reads(w) && study_begins_cold(w);
 	x->generated = w->workflow.generate_data && workload_base_store(w)->flags & STORE_HAS_FILES;
 	x->own_checkpoints = w->workflow.checkpoint &&
 			     (w->workflow.train || w->checkpoint.num_checkpoints_write > 0);

@@ -1,6 +1,5 @@
 #include "cli/result_args.h"
 
-#include <stddef.h>
 #include <stdio.h>
 
 #include "base/say.h"

@@ -8,7 +8,6 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/say.h"
 #include "base/str.h"
 #include "conf/quantity.h"
 #include "dataset/dataset.h"

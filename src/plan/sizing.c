@@ -9,7 +9,6 @@
 
 #include "base/alloc.h"
 #include "base/compare.h"
-#include "base/say.h"
 #include "base/str.h"
 #include "workload/need.h"
 

@@ -1,5 +1,4 @@
 /* A study's commands, which run without a shell, and its batch script. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -13,7 +12,6 @@
 #include "conf/override.h"
 #include "dataset/dataset.h"
 #include "study/scaling.h"
-#include "workload/key.h"
 
 /* Rounds of making the files more until every row has its steps. */
 #define ROUNDS_MAX 8
@@ -540,7 +538,7 @@ static void put_conditions(const struct workload *w, struct str_list *out)
 		str_list_add(out, xstrdup("++workload.storage.page_cache=cold_epochs"));
 }
 
-void small_run(const char *workload, const char *config_dir, const char *const *override, size_t n,
+void small_run(const char *workload, const char *config_dir, const struct str_list *overrides,
 	       int64_t ranks, struct str_list *out, struct buf *said)
 {
 	struct study_options o = {.config_dir = config_dir};
@@ -549,8 +547,7 @@ void small_run(const char *workload, const char *config_dir, const char *const *
 	struct workload w = {0};
 	struct err ignored = {0};
 
-	for (size_t i = 0; i < n; i++)
-		str_list_add(&x.overrides, xstrdup(override[i]));
+	str_list_copy(&x.overrides, overrides);
 	study_shrink(&p);
 	if (loaded_or_not(study_load(&p, &x, &x.overrides, true, &w, &ignored)) == 0 &&
 	    workload_reads(&w))

@@ -1,7 +1,6 @@
 /* From a design to runs: names, datasets and order. */
 #include "study/study.h"
 
-#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
