@@ -119,15 +119,18 @@ static void put_text(struct node *map, const char *key, const char *text)
 	node_set(map, key, n);
 }
 
+static struct node *number(const json_t *v)
+{
+	struct node *n = node_new(NODE_FLOAT, (struct node_mark){0});
+
+	n->f = json_number_value(v);
+	return n;
+}
+
 static void put_number(struct node *map, const char *key, const json_t *v)
 {
-	struct node *n;
-
-	if (!json_is_number(v))
-		return;
-	n = node_new(NODE_FLOAT, (struct node_mark){0});
-	n->f = json_number_value(v);
-	node_set(map, key, n);
+	if (json_is_number(v))
+		node_set(map, key, number(v));
 }
 
 static void take_about(struct calibration *c, json_t *about)
@@ -156,12 +159,8 @@ static void put_points(struct node *law, const json_t *points)
 		const json_t *point = json_array_get(points, i);
 		struct node *n = node_new(NODE_LIST, (struct node_mark){0});
 
-		for (size_t k = 0; k < json_array_size(point); k++) {
-			struct node *v = node_new(NODE_FLOAT, (struct node_mark){0});
-
-			v->f = json_number_value(json_array_get(point, k));
-			node_append(n, v);
-		}
+		for (size_t k = 0; k < json_array_size(point); k++)
+			node_append(n, number(json_array_get(point, k)));
 		node_append(list, n);
 	}
 	node_set(law, "points", list);

@@ -748,7 +748,7 @@ void override_release(struct override *o)
 
 /* ---- the reverse, for one value: text that must arrive as it is ---- */
 
-char *override_quote(const char *text)
+static char *override_quote(const char *text)
 {
 	char *out = xcalloc(3 * strlen(text) + 3, 1), *to = out;
 

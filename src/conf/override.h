@@ -34,10 +34,8 @@ int override_apply(struct node *root, const struct override *o, struct err *e);
  * it names; the environment's text is typed as plain YAML. ERR_USAGE names file, line and key. */
 int node_interpolate(struct node *root, int64_t start_wall_ns, struct err *e);
 
-/* `text` in quotes, escaped so that as the value of an override it reads back as that text: quotes,
- * the backslashes before them, and "${". Heap string owned by the caller. */
-char *override_quote(const char *text);
-/* Appends "++workload.KEY=VALUE": the value as it is, or quoted so that it arrives as it is. */
+/* Appends "++workload.KEY=VALUE": the value as it is, or in quotes and escaped (quotes, the
+ * backslashes before them, and "${") so that it reads back as that text. */
 void override_put(struct str_list *list, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void override_put_text(struct str_list *list, const char *key, const char *value);

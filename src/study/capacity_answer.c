@@ -280,6 +280,7 @@ static json_t *run_json(const struct capacity_run *r)
 json_t *capacity_json(const struct capacity *c)
 {
 	const struct capacity_run *limited = capacity_limited(c), *fast = fastest(c);
+	const struct capacity_run *busy = limited ? limited : fast;
 	json_t *root = json_object(), *points = json_array(), *runs = json_array();
 	struct buf answer = {0};
 
@@ -304,14 +305,8 @@ json_t *capacity_json(const struct capacity *c)
 	json_put_real(root, "delivered_samples_per_s", fast ? fast->samples_per_s : NAN);
 	json_put_real(root, "need_samples_per_s", c->need_samples);
 	json_put_real(root, "need_bytes_per_s", c->need_bytes);
-	json_put_real(root, "client_busy_percent",
-		      100 * (limited ? limited->client_busy
-			     : fast  ? fast->client_busy
-				     : NAN));
-	json_put_real(root, "run_busy_percent",
-		      100 * (limited ? limited->run_busy
-			     : fast  ? fast->run_busy
-				     : NAN));
+	json_put_real(root, "client_busy_percent", busy ? 100 * busy->client_busy : NAN);
+	json_put_real(root, "run_busy_percent", busy ? 100 * busy->run_busy : NAN);
 	json_put_bool(root, "changed", c->changed);
 	json_put_bool(root, "reversed", c->knee.reversed);
 	json_put_real(root, "spread_percent", 100 * c->knee.spread);

@@ -73,14 +73,6 @@ void run_mark_key_text(const struct experiment *x, char key[SHA256_HEX])
 	snprintf(key, SHA256_HEX, "%016" PRIx64, x->key);
 }
 
-static json_t *key_text(const struct experiment *x)
-{
-	char key[SHA256_HEX];
-
-	run_mark_key_text(x, key);
-	return json_string(key);
-}
-
 static uint64_t key_in(const json_t *root)
 {
 	const char *key = json_string_value(json_object_get(root, "key"));
@@ -123,8 +115,10 @@ static json_t *run_of(const struct study_plan *p, size_t i, const struct row_sta
 	static const char *const names[] = {"pending", "done", "failed"};
 	const struct experiment *x = &p->experiment[i];
 	json_t *o = describe(p, x);
+	char key[SHA256_HEX];
 
-	json_put(o, "key", key_text(x));
+	run_mark_key_text(x, key);
+	json_put_text(o, "key", key);
 	json_put_int(o, "line", p->design.row[x->row].line);
 	json_put_text(o, "state", names[s->state]);
 	json_put_text(o, "folder", x->folder);

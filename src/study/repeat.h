@@ -1,0 +1,19 @@
+#pragma once
+/* Repetitions of one run (stoker run --repeat), and what they say together. */
+#include "base/buf.h"
+#include "judge/gate.h"
+
+struct repeated {
+	const char *name;     /* of the workload */
+	char *folder;         /* results are in its folders 1, 2, ... */
+	int64_t asked, ranks; /* runs; accelerators */
+	double target;        /* percent; 0: none */
+	bool cold;            /* by default */
+	struct gate_run *run; /* of `asked` */
+	size_t done;
+};
+
+void repeated_text(const struct repeated *x, struct buf *out);
+/* "FOLDER/repeat.json": the same, for programs. `why`: of the gate, whether it `passed`; NULL:
+ * nothing was asked of it. */
+int repeated_write(const struct repeated *x, bool passed, const char *why, struct err *e);
