@@ -109,7 +109,7 @@ def whole_passes(device, tmp, limits):
         epochs = [e["host_io"]["device_read_bytes"] for e in result["training"]["epochs"]]
         check(name, all(near(e, size) for e in epochs), "each epoch has its own")
         if name == "mapped":
-            check(name, state(lines, "process_calls") == "explained" and "mapped" in lines["process_calls"]["why"],
+            check(name, state(lines, "process_calls") == "explained" and lines["process_calls"]["why_fact"]["reason"] == "ledger.faults",
                   "no read calls: explained by mappings")
 
 
@@ -125,7 +125,7 @@ def read_ahead(device, tmp, limits):
                               storage__store=store, **few)
         check(name, near(lines["device"]["bytes"], truth), "device within 1 % of its own counter")
         fetched = lines["process_fetched"]
-        check(name, fetched["percent"] > 101 and fetched["state"] == "explained" and "read-ahead" in fetched["why"],
+        check(name, fetched["percent"] > 101 and fetched["state"] == "explained" and fetched["why_fact"]["reason"] == "ledger.read_ahead",
               f"more than was asked ({fetched['percent']:.0f} %): explained by read-ahead")
 
 
@@ -157,7 +157,7 @@ def warm(device, tmp, limits):
         print(f"  the page cache lost {1 - held / extents(path):.1%} of the files before the run: only the truth counts")
     check("warm", abs(lines["device"]["bytes"] - truth) <= 0.01 * 2 * extents(path), "device as its own counter")
     fetched = lines["process_fetched"]
-    check("warm", fetched["state"] == "explained" and "page cache" in fetched["why"], "explained by the page cache")
+    check("warm", fetched["state"] == "explained" and fetched["why_fact"]["reason"].startswith("ledger.cache_"), "explained by the page cache")
 
 
 def partition(tmp):
@@ -180,7 +180,7 @@ def partition(tmp):
                               train__computation_time=0.1)
         check("partition beside", near(lines["device"]["bytes"], truth), "the disk's bytes, with the other partition's")
         line = lines["device"]
-        check("partition beside", line["state"] == "flagged" and "other partitions" in line["why"], "and it is flagged")
+        check("partition beside", line["state"] == "flagged" and line["why_fact"]["figures"].get("parts"), "and it is flagged")
 
 
 def backing_file(tmp):

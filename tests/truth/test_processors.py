@@ -94,7 +94,7 @@ def facts(out):
     assert abs(sum(d["mean_over_ranks_s"].values()) - d["wall_s"]) <= 1e-3 * d["wall_s"] + 1e-6, d
     assert abs(sum(d["critical_path_s"].values()) - d["critical_path_wall_s"]) <= 1e-3 * d["wall_s"] + 1e-6, d
     return dict(r=r, cause=r["limit"]["cause"], limit=r["limit"]["text"],
-                facts=result_facts.reasons(r["limit"]["facts"]), level=client["level"], client=client["text"],
+                facts=result_facts.reasons(r["limit"]["facts"]), level=client["level"], client=client["text"], shown=client["facts"],
                 lost=d["mean_over_ranks_s"]["no_processor"], wall=d["wall_s"], workers=d["workers_s"])
 
 
@@ -190,18 +190,29 @@ def on_one(keys, ranks=1):
     return once
 
 
+def shown(f, *names, evaluation=False):
+    """The figures of the verdict's first such fact, of training or of evaluation; None."""
+    inside, part = not evaluation, []
+    for fact in f["shown"]:
+        if fact["reason"] == "client.lost":
+            inside = bool(fact["figures"].get("eval")) == evaluation
+        if inside:
+            part.append(fact)
+    return result_facts.find(part, *names)
+
+
 def taken(f, least=0.3):
     return (f["cause"] == "other_programs" and f["level"] in ("warn", "fail") and f["lost"] >= least * f["wall"] and
-            re.search(r"ther programs used \d+ %", f["client"]) and "limit.no_cpu_others" in f["facts"])
+            shown(f, "cpu.others", "cpu.others_idle_class") and "limit.no_cpu_others" in f["facts"])
 
 
 def throttled(f, least=0.3):
     return (f["cause"] == "cpu_quota" and f["level"] in ("warn", "fail") and f["lost"] >= least * f["wall"] and
-            re.search(r"throttled in \d+ of \d+ periods", f["client"]) and f["facts"] & {"cpu.quota", "cpu.quota_of_threads"})
+            shown(f, "cpu.quota", "cpu.quota_of_threads") and f["facts"] & {"cpu.quota", "cpu.quota_of_threads"})
 
 
 def own(f):
-    return f["cause"] == "decode" and "ther programs" not in f["client"] and "cpu.others" not in f["facts"]
+    return f["cause"] == "decode" and not shown(f, "cpu.others", "cpu.others_idle_class") and "cpu.others" not in f["facts"]
 
 
 def only_what_was_asked(f, ranks, points=2, least=15):
@@ -241,7 +252,7 @@ def taken_cases():
                with_quota(0.25, dict(DECODES, train__epochs=1, reader__read_threads=4)), throttled)
         yield ("a quota of 0.55 processors, 2 ranks that decode", with_quota(0.55, dict(DECODES, train__epochs=2), 2), throttled)
         yield ("a quota of 0.01 processors for the worker threads alone, during an epoch",
-               workers_with_quota(0.01, COPIES), lambda f: throttled(f, 0.1) and "some of its threads" in f["client"])
+               workers_with_quota(0.01, COPIES), lambda f: throttled(f, 0.1) and shown(f, "cpu.quota_of_threads"))
     yield (f"one of {two} processors, 6 workers that decode", on_one(dict(DECODES, reader__read_threads=6)),
            lambda f: own(f) and result_facts.find(f["r"]["limit"]["facts"], "cpu.self").get("online") == two)
 
@@ -325,9 +336,9 @@ def frozen_often(length, pause, times, keys, after=0.5):
 
 def stood_often(length, times):
     def right(f):
-        m = re.search(r"In training, .*\. The process was stopped for ([\d.]+) s in all .*; (\d+) times?\)", f["client"])
-        return (bool(m) and abs(float(m[1]) - times * length) <= 0.2 * times * length and
-                abs(int(m[2]) - times) <= max(1, times // 8) and f["level"] in ("warn", "fail") and
+        m = shown(f, "cpu.stopped")
+        return (bool(m) and abs(m["seconds"] - times * length) <= 0.2 * times * length and
+                abs(m["stops"] - times) <= max(1, times // 8) and f["level"] in ("warn", "fail") and
                 f["cause"] == "stopped" and abs(f["lost"] - times * length) <= 0.3 * times * length)
     return right
 
@@ -350,8 +361,8 @@ def frozen_thread(length, keys, after=0.5):
 
 def stood(length, phase="training"):
     def right(f):
-        m = re.search(rf"In {phase}, threads had no processor .*\. The process was stopped for ([\d.]+) s", f["client"])
-        ok = bool(m) and abs(float(m[1]) - length) <= 0.25 and f["level"] in ("warn", "fail")
+        m = shown(f, "cpu.stopped", evaluation=phase != "training")
+        ok = bool(m) and abs(m["seconds"] - length) <= 0.25 and f["level"] in ("warn", "fail")
         if phase == "training":
             return ok and f["cause"] == "stopped" and abs(f["lost"] - length) <= 0.3
         return ok and f["cause"] != "stopped" and f["lost"] < 0.3
@@ -360,8 +371,8 @@ def stood(length, phase="training"):
 
 def thread_stood(length):
     def right(f):
-        m = re.search(r"[Tt]hread 'w\S+' was stopped or frozen for about ([\d.]+) s", f["client"])
-        return (bool(m) and abs(float(m[1]) - length) <= 0.6 and f["level"] in ("warn", "fail") and
+        m = shown(f, "cpu.frozen")
+        return (bool(m) and m["thread"].startswith("w") and abs(m["seconds"] - length) <= 0.6 and f["level"] in ("warn", "fail") and
                 f["cause"] == "stopped" and abs(f["lost"] - length) <= 0.7)
     return right
 
