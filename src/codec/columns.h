@@ -70,8 +70,13 @@ struct shape {
 		uint64_t *: sizeof(uint64_t),                                                      \
 		int64_t *: sizeof(int64_t),                                                        \
 		default: sizeof(x))
-/* Rows of a shape: a number, a text or an array of them, and structs of another shape. SHAPE is
- * defined as the type. */
+/* Members of a shape: a number, a text or an array of them, and structs of another shape. A shape
+ * is
+ *
+ *     #define SHAPE struct name
+ *     DEFINE_SHAPE(name, V(a number), S(a struct, its shape));
+ *     #undef SHAPE
+ */
 #define V(m)                                                                                       \
 	{                                                                                          \
 		.name = #m, .offset = offsetof(SHAPE, m), .size = sizeof(((SHAPE *)0)->m),         \
@@ -82,7 +87,8 @@ struct shape {
 		.name = #m, .offset = offsetof(SHAPE, m), .size = sizeof(((SHAPE *)0)->m),         \
 		.each = shape_##shape##_size, .type = 's', .of = &shape_##shape                    \
 	}
-#define DEFINE_SHAPE(id)                                                                           \
+#define DEFINE_SHAPE(id, ...)                                                                      \
+	static const struct member id##_members[] = {__VA_ARGS__};                                 \
 	enum { shape_##id##_size = sizeof(SHAPE) };                                                \
 	static const struct shape shape_##id = {#id, sizeof(SHAPE), id##_members,                  \
 						sizeof(id##_members) / sizeof(id##_members[0])}

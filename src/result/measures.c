@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/vector.h"
 #include "codec/columns.h"
 #include "metric/series.h"
 
@@ -18,549 +19,250 @@ static const char first_line[] = "stoker measures 1\n";
 /* ---- what the structs are made of ---- */
 
 #define SHAPE struct proc_io
-static const struct member proc_io_members[] = {
-	V(known), V(rchar_bytes), V(read_bytes), V(write_bytes), V(syscr),
-};
-DEFINE_SHAPE(proc_io);
+DEFINE_SHAPE(proc_io, V(known), V(rchar_bytes), V(read_bytes), V(write_bytes), V(syscr));
 #undef SHAPE
 
 #define SHAPE struct checkpoint_stat
-static const struct member checkpoint_stat_members[] = {
-	V(files), V(payload_bytes), V(file_bytes), V(part_ns), V(total_ns),
-};
-DEFINE_SHAPE(checkpoint_stat);
+DEFINE_SHAPE(checkpoint_stat, V(files), V(payload_bytes), V(file_bytes), V(part_ns), V(total_ns));
 #undef SHAPE
 
 #define SHAPE struct checkpoint_times
-static const struct member checkpoint_times_members[] = {
-	V(number),
-	V(epoch),
-	V(step),
-	V(total_steps),
-	V(done),
-	V(begin_ns),
-	V(end_ns),
-	V(begin_wall_ns),
-	V(end_wall_ns),
-	V(stall_ns),
-	V(wait_ns),
-	V(stage_ns),
-	V(waited_ns),
-	S(stat, checkpoint_stat),
-	S(io_before, proc_io),
-	S(io_after, proc_io),
-	V(disk_known),
-	V(disk_before_bytes),
-	V(disk_after_bytes),
-};
-DEFINE_SHAPE(checkpoint_times);
+DEFINE_SHAPE(checkpoint_times, V(number), V(epoch), V(step), V(total_steps), V(done), V(begin_ns),
+	     V(end_ns), V(begin_wall_ns), V(end_wall_ns), V(stall_ns), V(wait_ns), V(stage_ns),
+	     V(waited_ns), S(stat, checkpoint_stat), S(io_before, proc_io), S(io_after, proc_io),
+	     V(disk_known), V(disk_before_bytes), V(disk_after_bytes));
 #undef SHAPE
 
 #define SHAPE struct step_times
-static const struct member step_times_members[] = {
-	V(ask_ns),         V(got_ns),        V(compute_begin_ns),
-	V(compute_end_ns), V(barrier_in_ns), V(barrier_out_ns),
-	V(share),          V(over_compute),  V(service_us),
-	V(ready_us),       V(late_compute),  V(late_barrier),
-};
-DEFINE_SHAPE(step_times);
+DEFINE_SHAPE(step_times, V(ask_ns), V(got_ns), V(compute_begin_ns), V(compute_end_ns),
+	     V(barrier_in_ns), V(barrier_out_ns), V(share), V(over_compute), V(service_us),
+	     V(ready_us), V(late_compute), V(late_barrier));
 #undef SHAPE
 
 #define SHAPE struct phase
-static const struct member phase_members[] = {
-	V(kind),        V(number),     V(begin_ns), V(end_ns),  V(begin_wall_ns),
-	V(end_wall_ns), V(first_step), V(steps),    V(samples),
-};
-DEFINE_SHAPE(phase);
+DEFINE_SHAPE(phase, V(kind), V(number), V(begin_ns), V(end_ns), V(begin_wall_ns), V(end_wall_ns),
+	     V(first_step), V(steps), V(samples));
 #undef SHAPE
 
 #define SHAPE struct order_proof
-static const struct member order_proof_members[] = {
-	V(count),
-	V(sum_a),
-	V(sum_b),
-	V(refused),
-};
-DEFINE_SHAPE(order_proof);
+DEFINE_SHAPE(order_proof, V(count), V(sum_a), V(sum_b), V(refused));
 #undef SHAPE
 
 #define SHAPE struct epoch_split
-static const struct member epoch_split_members[] = {
-	V(wait_ns),
-	V(work_ns),
-	V(batches),
-	V(ready),
-	V(service_ns),
-	V(service_sq),
-	V(delivery_ns),
-	V(waited),
-	V(framework_start_ns),
-	V(framework_step_ns),
-	V(framework_loop_ns),
-	V(framework_late_ns),
-};
-DEFINE_SHAPE(epoch_split);
+DEFINE_SHAPE(epoch_split, V(wait_ns), V(work_ns), V(batches), V(ready), V(service_ns),
+	     V(service_sq), V(delivery_ns), V(waited), V(framework_start_ns), V(framework_step_ns),
+	     V(framework_loop_ns), V(framework_late_ns));
 #undef SHAPE
 
 #define SHAPE struct requested
-static const struct member requested_members[] = {
-	V(known),
-	V(asked_bytes),
-	V(returned_bytes),
-};
-DEFINE_SHAPE(requested);
+DEFINE_SHAPE(requested, V(known), V(asked_bytes), V(returned_bytes));
 #undef SHAPE
 
 #define SHAPE struct rank_epoch
-static const struct member rank_epoch_members[] = {
-	V(begin_wall_ns),
-	V(train_end_wall_ns),
-	V(end_wall_ns),
-	V(begin_ns),
-	V(train_end_ns),
-	V(end_ns),
-	V(blocks),
-	V(saves),
-	V(loads),
-	V(steps_planned),
-	V(has_eval),
-	S(delivered, order_proof),
-	S(eval_delivered, order_proof),
-	S(rest, order_proof),
-	S(eval_rest, order_proof),
-	V(accounted),
-	V(eval_accounted),
-	S(split, epoch_split),
-	S(eval_split, epoch_split),
-	V(payload_bytes),
-	V(eval_payload_bytes),
-	S(train_requested, requested),
-	S(eval_requested, requested),
-	V(framework_ns),
-	V(eval_framework_ns),
-};
-DEFINE_SHAPE(rank_epoch);
+DEFINE_SHAPE(rank_epoch, V(begin_wall_ns), V(train_end_wall_ns), V(end_wall_ns), V(begin_ns),
+	     V(train_end_ns), V(end_ns), V(blocks), V(saves), V(loads), V(steps_planned),
+	     V(has_eval), S(delivered, order_proof), S(eval_delivered, order_proof),
+	     S(rest, order_proof), S(eval_rest, order_proof), V(accounted), V(eval_accounted),
+	     S(split, epoch_split), S(eval_split, epoch_split), V(payload_bytes),
+	     V(eval_payload_bytes), S(train_requested, requested), S(eval_requested, requested),
+	     V(framework_ns), V(eval_framework_ns));
 #undef SHAPE
 
 #define SHAPE struct hist
-static const struct member hist_members[] = {
-	V(total), V(min), V(max), V(sum), V(count),
-};
-DEFINE_SHAPE(hist);
+DEFINE_SHAPE(hist, V(total), V(min), V(max), V(sum), V(count));
 #undef SHAPE
 
 #define SHAPE struct read_seen
-static const struct member read_seen_members[] = {
-	V(begin_ns),
-	V(end_ns),
-	V(bytes),
-};
-DEFINE_SHAPE(read_seen);
+DEFINE_SHAPE(read_seen, V(begin_ns), V(end_ns), V(bytes));
 #undef SHAPE
 
 #define SHAPE struct io_latency
-static const struct member io_latency_members[] = {
-	V(total),
-	V(max_ns),
-	V(count),
-};
-DEFINE_SHAPE(io_latency);
+DEFINE_SHAPE(io_latency, V(total), V(max_ns), V(count));
 #undef SHAPE
 
 /* the requests of a log are chunks of their own */
 #define SHAPE struct read_log
-static const struct member read_log_members[] = {
-	V(apart),
-	V(wide),
-	V(n),
-};
-DEFINE_SHAPE(read_log);
+DEFINE_SHAPE(read_log, V(apart), V(wide), V(n));
 #undef SHAPE
 
 #define SHAPE __typeof__(((struct io_stat *)0)->kind[0])
-static const struct member io_kind_members[] = {
-	V(requests), V(asked_bytes), V(returned_bytes), V(busy_ns), S(latency_ns, hist),
-};
-DEFINE_SHAPE(io_kind);
+DEFINE_SHAPE(io_kind, V(requests), V(asked_bytes), V(returned_bytes), V(busy_ns),
+	     S(latency_ns, hist));
 #undef SHAPE
 
 #define SHAPE struct io_stat
-static const struct member io_members[] = {
-	S(kind, io_kind),
-	S(reads, read_log),
-	S(opens, read_log),
-	S(sized, io_latency),
-};
-DEFINE_SHAPE(io);
+DEFINE_SHAPE(io, S(kind, io_kind), S(reads, read_log), S(opens, read_log), S(sized, io_latency));
 #undef SHAPE
 
 #define SHAPE struct slow_sample
-static const struct member slow_sample_members[] = {
-	V(sample),
-	V(begin_ns),
-	V(ns),
-};
-DEFINE_SHAPE(slow_sample);
+DEFINE_SHAPE(slow_sample, V(sample), V(begin_ns), V(ns));
 #undef SHAPE
 
 #define SHAPE struct slow_samples
-static const struct member slow_samples_members[] = {
-	V(least_ns),
-	V(n),
-	S(kept, slow_sample),
-};
-DEFINE_SHAPE(slow_samples);
+DEFINE_SHAPE(slow_samples, V(least_ns), V(n), S(kept, slow_sample));
 #undef SHAPE
 
 #define SHAPE struct service_times
-static const struct member service_times_members[] = {
-	V(n),
-	V(stride),
-	V(seen),
-	V(ns),
-};
-DEFINE_SHAPE(service_times);
+DEFINE_SHAPE(service_times, V(n), V(stride), V(seen), V(ns));
 #undef SHAPE
 
 #define SHAPE struct rank_result
-static const struct member rank_members[] = {
-	V(worker_busy_ns),         V(worker_idle_ns),     V(preprocess_ns), V(drain_ns),
-	V(transport_ns),           V(unpack_ns),          V(pin_ns),        V(framework_ns),
-	V(framework_beyond_ns),    V(train_busy_ns),      V(workers),       V(prefetch_batches),
-	S(service, service_times), S(slow, slow_samples), V(sample_ns),     V(lost),
-};
-DEFINE_SHAPE(rank);
+DEFINE_SHAPE(rank, V(worker_busy_ns), V(worker_idle_ns), V(preprocess_ns), V(drain_ns),
+	     V(transport_ns), V(unpack_ns), V(pin_ns), V(framework_ns), V(framework_beyond_ns),
+	     V(train_busy_ns), V(workers), V(prefetch_batches), S(service, service_times),
+	     S(slow, slow_samples), V(sample_ns), V(lost));
 #undef SHAPE
 
 #define SHAPE struct block_counters
-static const struct member block_counters_members[] = {
-	V(known),         V(reads),   V(read_bytes), V(writes),
-	V(written_bytes), V(busy_ms), V(queued_ms),  V(under_way),
-};
-DEFINE_SHAPE(block_counters);
+DEFINE_SHAPE(block_counters, V(known), V(reads), V(read_bytes), V(writes), V(written_bytes),
+	     V(busy_ms), V(queued_ms), V(under_way));
 #undef SHAPE
 
 #define SHAPE struct net_io
-static const struct member net_io_members[] = {
-	V(known),      V(received_bytes),      V(sent_bytes),      V(loopback_bytes),
-	V(rdma_known), V(rdma_received_bytes), V(rdma_sent_bytes),
-};
-DEFINE_SHAPE(net_io);
+DEFINE_SHAPE(net_io, V(known), V(received_bytes), V(sent_bytes), V(loopback_bytes), V(rdma_known),
+	     V(rdma_received_bytes), V(rdma_sent_bytes));
 #undef SHAPE
 
 #define SHAPE struct fs_client_io
-static const struct member fs_client_io_members[] = {
-	V(known), V(fetched_known), V(returned_bytes), V(fetched_bytes), V(sent_bytes),
-};
-DEFINE_SHAPE(fs_client_io);
+DEFINE_SHAPE(fs_client_io, V(known), V(fetched_known), V(returned_bytes), V(fetched_bytes),
+	     V(sent_bytes));
 #undef SHAPE
 
 #define SHAPE struct host_io
-static const struct member host_io_members[] = {
-	S(whole, block_counters), S(part, block_counters), S(lower, block_counters),
-	S(net, net_io),           S(client, fs_client_io), S(disks, block_counters),
-};
-DEFINE_SHAPE(host_io);
+DEFINE_SHAPE(host_io, S(whole, block_counters), S(part, block_counters), S(lower, block_counters),
+	     S(net, net_io), S(client, fs_client_io), S(disks, block_counters));
 #undef SHAPE
 
 #define SHAPE struct memory_pressure
-static const struct member memory_pressure_members[] = {
-	V(stall_ns),
-	V(refault_bytes),
-	V(limit_bytes),
-};
-DEFINE_SHAPE(memory_pressure);
+DEFINE_SHAPE(memory_pressure, V(stall_ns), V(refault_bytes), V(limit_bytes));
 #undef SHAPE
 
 #define SHAPE struct processor_group
-static const struct member processor_group_members[] = {
-	V(quota),      V(periods),       V(throttled_periods),       V(throttled_ns),       V(id),
-	V(of_threads), V(first_periods), V(first_throttled_periods), V(first_throttled_ns),
-};
-DEFINE_SHAPE(processor_group);
+DEFINE_SHAPE(processor_group, V(quota), V(periods), V(throttled_periods), V(throttled_ns), V(id),
+	     V(of_threads), V(first_periods), V(first_throttled_periods), V(first_throttled_ns));
 #undef SHAPE
 
 #define SHAPE struct processors
-static const struct member processors_members[] = {
-	V(wall_ns),       V(waited_ns),   V(ran_ns),
-	V(cpu_ns),        V(busy_ns),     V(steal_ns),
-	V(pressure_ns),   V(involuntary), S(group, processor_group),
-	V(groups),        V(allowed),     V(online),
-	V(nice),          V(idle_class),  V(stopped_ns),
-	V(frozen_ns),     V(stops),       V(freezes),
-	V(frozen_thread),
-};
-DEFINE_SHAPE(processors);
+DEFINE_SHAPE(processors, V(wall_ns), V(waited_ns), V(ran_ns), V(cpu_ns), V(busy_ns), V(steal_ns),
+	     V(pressure_ns), V(involuntary), S(group, processor_group), V(groups), V(allowed),
+	     V(online), V(nice), V(idle_class), V(stopped_ns), V(frozen_ns), V(stops), V(freezes),
+	     V(frozen_thread));
 #undef SHAPE
 
 #define SHAPE struct residency
-static const struct member residency_members[] = {
-	V(known),
-	V(why),
-	V(memory),
-	V(file_system),
-	V(mincore),
-	V(files),
-	V(looked),
-	V(bytes),
-	V(cached_bytes),
-	V(reclaimed_bytes),
-	V(hosts),
-	V(process),
-	V(hosts_cached_bytes),
-};
-DEFINE_SHAPE(residency);
+DEFINE_SHAPE(residency, V(known), V(why), V(memory), V(file_system), V(mincore), V(files),
+	     V(looked), V(bytes), V(cached_bytes), V(reclaimed_bytes), V(hosts), V(process),
+	     V(hosts_cached_bytes));
 #undef SHAPE
 
 #define SHAPE struct epoch_usage
-static const struct member usage_members[] = {
-	S(train, proc_io),
-	S(eval, proc_io),
-	S(host_train, host_io),
-	S(host_eval, host_io),
-	V(cpu_ns),
-	V(wall_ns),
-	V(host_cpu_ns),
-	S(memory, memory_pressure),
-	V(memory_process),
-	S(cpu_train, processors),
-	S(cpu_eval, processors),
-	V(cpu_train_process),
-	V(cpu_eval_process),
-	V(cpu_eval_ns),
-	V(evicted),
-	V(evict_ns),
-	S(cache_found, residency),
-	S(cache_start, residency),
-	S(cache_end, residency),
-	S(cache_eval, residency),
-	V(eval_wall_ns),
-	V(order_note),
-	V(order_kept),
-	V(eval_order_note),
-	V(eval_order_kept),
-};
-DEFINE_SHAPE(usage);
+DEFINE_SHAPE(usage, S(train, proc_io), S(eval, proc_io), S(host_train, host_io),
+	     S(host_eval, host_io), V(cpu_ns), V(wall_ns), V(host_cpu_ns),
+	     S(memory, memory_pressure), V(memory_process), S(cpu_train, processors),
+	     S(cpu_eval, processors), V(cpu_train_process), V(cpu_eval_process), V(cpu_eval_ns),
+	     V(evicted), V(evict_ns), S(cache_found, residency), S(cache_start, residency),
+	     S(cache_end, residency), S(cache_eval, residency), V(eval_wall_ns), V(order_note),
+	     V(order_kept), V(eval_order_note), V(eval_order_kept));
 #undef SHAPE
 
 #define SHAPE struct host_facts
-static const struct member host_facts_members[] = {
-	V(hostname), V(kernel), V(processor), V(cpu_count), V(usable_cpus), V(memory_gib),
-};
-DEFINE_SHAPE(host_facts);
+DEFINE_SHAPE(host_facts, V(hostname), V(kernel), V(processor), V(cpu_count), V(usable_cpus),
+	     V(memory_gib));
 #undef SHAPE
 
 #define SHAPE struct result_process
-static const struct member process_members[] = {
-	V(hostname), V(node),           V(first_rank),      V(ranks),          V(lost),
-	V(own),      V(wall_offset_ns), V(offset_error_ns), V(peak_rss_bytes), S(host, host_facts),
-};
-DEFINE_SHAPE(process);
+DEFINE_SHAPE(process, V(hostname), V(node), V(first_rank), V(ranks), V(lost), V(own),
+	     V(wall_offset_ns), V(offset_error_ns), V(peak_rss_bytes), S(host, host_facts));
 #undef SHAPE
 
 #define SHAPE struct barrier_cost
-static const struct member barrier_members[] = {
-	V(count), V(median_s), V(mean_s),    V(max_s), V(way),     V(processes),
-	V(depth), V(messages), V(sockets_s), V(mpi_s), V(library),
-};
-DEFINE_SHAPE(barrier);
+DEFINE_SHAPE(barrier, V(count), V(median_s), V(mean_s), V(max_s), V(way), V(processes), V(depth),
+	     V(messages), V(sockets_s), V(mpi_s), V(library));
 #undef SHAPE
 
 #define SHAPE struct memory_copy
-static const struct member memory_copy_members[] = {V(threads), V(bytes_per_s)};
-DEFINE_SHAPE(memory_copy);
+DEFINE_SHAPE(memory_copy, V(threads), V(bytes_per_s));
 #undef SHAPE
 
 #define SHAPE struct probe_point
-static const struct member probe_point_members[] = {
-	V(readers), V(seconds), V(samples), V(opens),     V(requests),
-	V(bytes),   V(open_s),  V(read_s),  V(longest_s), V(cpu_s),
-};
-DEFINE_SHAPE(probe_point);
+DEFINE_SHAPE(probe_point, V(readers), V(seconds), V(samples), V(opens), V(requests), V(bytes),
+	     V(open_s), V(read_s), V(longest_s), V(cpu_s));
 #undef SHAPE
 
 #define SHAPE struct probe
-static const struct member probe_members[] = {
-	V(asked),   V(done),        V(hung),      V(why),   V(cold),
-	V(evict_s), V(run_readers), V(processes), V(count), V(sized_count),
-};
-DEFINE_SHAPE(probe);
+DEFINE_SHAPE(probe, V(asked), V(done), V(hung), V(why), V(cold), V(evict_s), V(run_readers),
+	     V(processes), V(count), V(sized_count));
 #undef SHAPE
 
 #define SHAPE struct survey
-static const struct member survey_members[] = {
-	V(named),
-	V(distinct),
-	V(mapped),
-	V(mapped_bytes),
-	V(hole_files),
-	V(hole_bytes),
-	V(compressed_files),
-	V(inline_files),
-	V(twin_files),
-	V(shared_files),
-	V(counted),
-	V(sparse_files),
-	V(samples),
-	V(files),
-	V(bytes),
-	V(files_as_generated),
-	V(zero_files),
-	V(constant_files),
-	V(copied_files),
-	V(other_files),
-	V(failed_files),
-	V(derivable),
-	V(out_of_time),
-	V(first),
-};
-DEFINE_SHAPE(survey);
+DEFINE_SHAPE(survey, V(named), V(distinct), V(mapped), V(mapped_bytes), V(hole_files),
+	     V(hole_bytes), V(compressed_files), V(inline_files), V(twin_files), V(shared_files),
+	     V(counted), V(sparse_files), V(samples), V(files), V(bytes), V(files_as_generated),
+	     V(zero_files), V(constant_files), V(copied_files), V(other_files), V(failed_files),
+	     V(derivable), V(out_of_time), V(first));
 #undef SHAPE
 
 #define SHAPE struct presence_result
-static const struct member presence_members[] = {
-	V(how), V(files_found), V(sizes_checked), V(note), S(survey, survey),
-};
-DEFINE_SHAPE(presence);
+DEFINE_SHAPE(presence, V(how), V(files_found), V(sizes_checked), V(note), S(survey, survey));
 #undef SHAPE
 
 #define SHAPE struct block_device
-static const struct member block_device_members[] = {
-	V(name),
-	V(path),
-};
-DEFINE_SHAPE(block_device);
+DEFINE_SHAPE(block_device, V(name), V(path));
 #undef SHAPE
 
 #define SHAPE struct block_list
-static const struct member block_list_members[] = {
-	V(n),
-	S(device, block_device),
-};
-DEFINE_SHAPE(block_list);
+DEFINE_SHAPE(block_list, V(n), S(device, block_device));
 #undef SHAPE
 
 #define SHAPE struct block_tree
-static const struct member block_tree_members[] = {
-	S(whole, block_list),
-	S(part, block_list),
-	S(lower, block_list),
-	V(loop),
-	V(memory),
-	V(cached),
-	V(unseen),
-};
-DEFINE_SHAPE(block_tree);
+DEFINE_SHAPE(block_tree, S(whole, block_list), S(part, block_list), S(lower, block_list), V(loop),
+	     V(memory), V(cached), V(unseen));
 #undef SHAPE
 
 #define SHAPE struct fs_client
-static const struct member fs_client_members[] = {
-	V(kind), V(network), V(uncounted), V(local_server), V(type), V(place), V(name),
-};
-DEFINE_SHAPE(fs_client);
+DEFINE_SHAPE(fs_client, V(kind), V(network), V(uncounted), V(local_server), V(type), V(place),
+	     V(name));
 #undef SHAPE
 
 #define SHAPE struct io_limit
-static const struct member io_limit_members[] = {
-	V(device),
-	V(bytes_per_s),
-	V(reads_per_s),
-};
-DEFINE_SHAPE(io_limit);
+DEFINE_SHAPE(io_limit, V(device), V(bytes_per_s), V(reads_per_s));
 #undef SHAPE
 
 #define SHAPE struct host_io_source
-static const struct member source_members[] = {
-	S(tree, block_tree), S(client, fs_client), S(disks, block_list), V(file_system),
-	V(memory),           V(interfaces),        S(limit, io_limit),
-};
-DEFINE_SHAPE(source);
+DEFINE_SHAPE(source, S(tree, block_tree), S(client, fs_client), S(disks, block_list),
+	     V(file_system), V(memory), V(interfaces), S(limit, io_limit));
 #undef SHAPE
 
 #define SHAPE struct checkpoint_totals
-static const struct member totals_members[] = {
-	V(ranks),
-	V(writers),
-	V(files),
-	V(model_bytes),
-	V(optimizer_bytes),
-	V(total_bytes),
-	V(whole_ranks),
-	V(whole_bytes),
-	V(dlio_model_bytes),
-	V(dlio_optimizer_bytes),
-};
-DEFINE_SHAPE(totals);
+DEFINE_SHAPE(totals, V(ranks), V(writers), V(files), V(model_bytes), V(optimizer_bytes),
+	     V(total_bytes), V(whole_ranks), V(whole_bytes), V(dlio_model_bytes),
+	     V(dlio_optimizer_bytes));
 #undef SHAPE
 
 #define SHAPE struct series_point
-static const struct member point_members[] = {
-	V(t_ns),           S(disk, block_counters), S(process, proc_io),
-	V(process_cpu_ns), V(cpu_busy_ticks),       V(cpu_all_ticks),
-	V(cached_bytes),   V(dirty_bytes),          V(available_bytes),
-	V(user),
-};
-DEFINE_SHAPE(point);
+DEFINE_SHAPE(point, V(t_ns), S(disk, block_counters), S(process, proc_io), V(process_cpu_ns),
+	     V(cpu_busy_ticks), V(cpu_all_ticks), V(cached_bytes), V(dirty_bytes),
+	     V(available_bytes), V(user));
 #undef SHAPE
 
 #define SHAPE struct probe_log
-static const struct member probe_log_members[] = {
-	V(n),
-	V(apart),
-	V(wide),
-};
-DEFINE_SHAPE(probe_log);
+DEFINE_SHAPE(probe_log, V(n), V(apart), V(wide));
 #undef SHAPE
 
 #define SHAPE struct err
-static const struct member err_members[] = {
-	V(code),
-	V(text),
-};
-DEFINE_SHAPE(err);
+DEFINE_SHAPE(err, V(code), V(text));
 #undef SHAPE
 
 #define SHAPE struct result
-static const struct member result_members[] = {
-	V(status),
-	S(reason, err),
-	V(unwritable),
-	V(begin_wall_ns),
-	V(end_wall_ns),
-	V(begin_ns),
-	V(trained),
-	V(evaluated),
-	V(generated),
-	V(only_evaluated),
-	V(checkpointed),
-	S(checkpoint_totals, totals),
-	V(checkpoint_parameters),
-	V(generation.files),
-	V(generation.skipped),
-	V(generation.bytes),
-	V(generation.wall_ns),
-	V(generation.mean_file_bytes),
-	V(ranks),
-	V(epochs_planned),
-	V(epochs_begun),
-	V(epochs_done),
-	V(steps_per_epoch),
-	V(eval_steps),
-	V(dropped_samples),
-	V(processes),
-	V(nodes),
-	S(host, host_facts),
-	V(memory_bound_bytes),
-	V(peak_rss_bytes),
-	S(presence, presence),
-	V(shuffle_seed),
-	S(barrier, barrier),
-	S(memory_copy, memory_copy),
-	S(probe, probe),
-	V(folder),
-	V(id),
-};
-DEFINE_SHAPE(result);
+DEFINE_SHAPE(result, V(status), S(reason, err), V(unwritable), V(begin_wall_ns), V(end_wall_ns),
+	     V(begin_ns), V(trained), V(evaluated), V(generated), V(only_evaluated),
+	     V(checkpointed), S(checkpoint_totals, totals), V(checkpoint_parameters),
+	     V(generation.files), V(generation.skipped), V(generation.bytes), V(generation.wall_ns),
+	     V(generation.mean_file_bytes), V(ranks), V(epochs_planned), V(epochs_begun),
+	     V(epochs_done), V(steps_per_epoch), V(eval_steps), V(dropped_samples), V(processes),
+	     V(nodes), S(host, host_facts), V(memory_bound_bytes), V(peak_rss_bytes),
+	     S(presence, presence), V(shuffle_seed), S(barrier, barrier),
+	     S(memory_copy, memory_copy), S(probe, probe), V(folder), V(id));
 #undef SHAPE
 
 /* What of a result is there at all, and what of its dataset was seen. */
@@ -570,12 +272,9 @@ struct holds {
 	uint64_t name_total[DATASET_KINDS], seen_files[DATASET_KINDS], seen_bytes[DATASET_KINDS];
 };
 #define SHAPE struct holds
-static const struct member holds_members[] = {
-	V(ranks),      V(save_io),    V(load_io),           V(eval_io), V(usage),
-	V(processes),  V(source),     V(checkpoint_source), V(series),  V(dataset),
-	V(name_total), V(seen_files), V(seen_bytes),
-};
-DEFINE_SHAPE(holds);
+DEFINE_SHAPE(holds, V(ranks), V(save_io), V(load_io), V(eval_io), V(usage), V(processes), V(source),
+	     V(checkpoint_source), V(series), V(dataset), V(name_total), V(seen_files),
+	     V(seen_bytes));
 #undef SHAPE
 
 /* ---- what is in it, in the order of the file ---- */
@@ -588,11 +287,7 @@ struct pieces {
 
 static void add_piece(struct pieces *p, const void *at, size_t n)
 {
-	if (p->n == p->room) {
-		p->room = p->room ? 2 * p->room : 64;
-		p->v = xrealloc(p->v, p->room * sizeof(*p->v));
-	}
-	p->v[p->n++] = (struct piece){at, n};
+	VECTOR_PUSH(p->v, p->n, p->room, {at, n});
 }
 
 /* Those of every level, gathered once for writing and, once there is memory for them, for reading.
@@ -645,20 +340,17 @@ static void add_epochs(struct levels *l, const struct result *r)
 		add_piece(&l->epoch, r->rank[k].epoch, r->rank[k].epoch ? r->epochs_begun : 0);
 }
 
-#define EACH_EPOCH(l, ep)                                                                          \
-	for (size_t p_ = 0; p_ < (l)->epoch.n; p_++)                                               \
-		for (const struct rank_epoch *ep = (l)->epoch.v[p_].at,                            \
-					     *end_ = ep + (l)->epoch.v[p_].n;                      \
-		     ep < end_; ep++)
-
 static void add_phases(struct levels *l)
 {
-	EACH_EPOCH(l, ep)
-	{
-		add_piece(&l->phase, ep->block, ep->block ? ep->blocks : 0);
-		add_piece(&l->phase, &ep->eval, ep->has_eval);
-		add_piece(&l->save, ep->save, ep->saves);
-		add_piece(&l->load, ep->load, ep->loads);
+	for (size_t p = 0; p < l->epoch.n; p++) {
+		const struct rank_epoch *ep = l->epoch.v[p].at;
+
+		for (const struct rank_epoch *end = ep + l->epoch.v[p].n; ep < end; ep++) {
+			add_piece(&l->phase, ep->block, ep->block ? ep->blocks : 0);
+			add_piece(&l->phase, &ep->eval, ep->has_eval);
+			add_piece(&l->save, ep->save, ep->saves);
+			add_piece(&l->load, ep->load, ep->loads);
+		}
 	}
 }
 
@@ -732,20 +424,27 @@ static void put_processes(struct buf *b, const struct result *r)
 	}
 }
 
-/* Of each point the two logs of its requests. */
-static void put_probe(struct buf *b, const struct probe *p)
+/* Its points, and of each the two logs of its requests. */
+static void add_points(const struct probe *p, struct pieces *points, struct pieces *logs)
 {
-	uint32_t n = probe_points(p);
-	struct pieces points = {0}, logs = {0}, seen = {0};
-
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < probe_points(p); i++) {
 		const struct probe_point *at = probe_point_at(p, i);
 
-		add_piece(&points, at, 1);
-		add_piece(&logs, &at->reads, 1);
-		add_piece(&logs, &at->open_log, 1);
-		add_piece(&seen, at->reads.seen, at->reads.n);
-		add_piece(&seen, at->open_log.seen, at->open_log.n);
+		add_piece(points, at, 1);
+		add_piece(logs, &at->reads, 1);
+		add_piece(logs, &at->open_log, 1);
+	}
+}
+
+static void put_probe(struct buf *b, const struct probe *p)
+{
+	struct pieces points = {0}, logs = {0}, seen = {0};
+
+	add_points(p, &points, &logs);
+	for (size_t i = 0; i < logs.n; i++) {
+		const struct probe_log *log = logs.v[i].at;
+
+		add_piece(&seen, log->seen, log->n);
 	}
 	put_pieces(b, "probe_points", &shape_probe_point, &points);
 	put_pieces(b, "probe_logs", &shape_probe_log, &logs);
@@ -1076,17 +775,10 @@ static void get_probe(struct loading *x)
 {
 	struct probe *p = &x->r->probe;
 	struct pieces points = {0}, logs = {0}, seen = {0};
-	uint32_t n;
 
 	p->hung = false;
-	n = x->rc == 0 ? probe_points(p) : 0;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct probe_point *at = probe_point_at(p, i);
-
-		add_piece(&points, at, 1);
-		add_piece(&logs, &at->reads, 1);
-		add_piece(&logs, &at->open_log, 1);
-	}
+	if (x->rc == 0)
+		add_points(p, &points, &logs);
 	get_pieces(x, "probe_points", &shape_probe_point, &points);
 	get_pieces(x, "probe_logs", &shape_probe_log, &logs);
 	for (size_t i = 0; i < logs.n; i++)

@@ -27,13 +27,10 @@ struct one {
 };
 
 #define SHAPE struct inner
-static const struct member inner_members[] = {V(few), V(part)};
-DEFINE_SHAPE(inner);
+DEFINE_SHAPE(inner, V(few), V(part));
 #undef SHAPE
 #define SHAPE struct one
-static const struct member one_members[] = {V(at_ns), V(count),  V(value),    V(known),
-					    V(name),  V(bucket), S(in, inner)};
-DEFINE_SHAPE(one);
+DEFINE_SHAPE(one, V(at_ns), V(count), V(value), V(known), V(name), V(bucket), S(in, inner));
 #undef SHAPE
 
 /* As a later version has it: without some members, others wider or longer, and one more. */
@@ -44,8 +41,7 @@ struct later {
 	int64_t at_ns;
 };
 #define SHAPE struct later
-static const struct member later_members[] = {V(more), V(value), V(name), V(bucket), V(at_ns)};
-DEFINE_SHAPE(later);
+DEFINE_SHAPE(later, V(more), V(value), V(name), V(bucket), V(at_ns));
 #undef SHAPE
 
 static void fill(struct one *v, size_t n)
