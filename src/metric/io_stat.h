@@ -58,3 +58,14 @@ uint64_t io_latency_quantile(const struct io_latency *l, double fraction);
 /* Lower bound of a bucket, inclusive. */
 uint64_t io_latency_bucket_low(size_t bucket);
 void io_stat_merge(struct io_stat *into, const struct io_stat *from);
+
+/* Bytes of requests for metadata and data. */
+static inline uint64_t io_stat_asked(const struct io_stat *s)
+{
+	return s->kind[IO_DATA].asked_bytes + s->kind[IO_META].asked_bytes;
+}
+
+static inline uint64_t io_stat_returned(const struct io_stat *s)
+{
+	return s->kind[IO_DATA].returned_bytes + s->kind[IO_META].returned_bytes;
+}

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
+#include "metric/counter.h"
+#include "metric/processors.h"
 #include "os/sysinfo.h"
 
 /* Version 1 writes "no limit" as a number near this one. */
@@ -56,19 +57,6 @@ static void find_group(const char *proc, const char *root, struct group *least)
 	cgroup_walk(path, root, "memory", take_limit, least);
 }
 
-static int64_t read_stall(const char *path)
-{
-	FILE *f = WITH_MEMORY(fopen(path, "re"));
-	int64_t us = -1;
-
-	if (!f)
-		return -1;
-	if (fscanf(f, "some avg10=%*f avg60=%*f avg300=%*f total=%" SCNd64, &us) != 1)
-		us = -1;
-	fclose(f);
-	return us < 0 ? -1 : us * 1000;
-}
-
 void memory_pressure_read(const char *proc, const char *groups, struct memory_pressure *out)
 {
 	char path[PATH_MAX + 64];
@@ -81,7 +69,7 @@ void memory_pressure_read(const char *proc, const char *groups, struct memory_pr
 	*out = (struct memory_pressure){.limit_bytes = least.version ? least.limit : 0};
 	if (least.version) {
 		snprintf(path, sizeof(path), "%s/memory.pressure", least.folder);
-		stall = read_stall(path);
+		stall = pressure_ns(path);
 		snprintf(path, sizeof(path), "%s/memory.stat", least.folder);
 	} else {
 		least.version = &versions[1]; /* the names of vmstat too */
@@ -91,7 +79,7 @@ void memory_pressure_read(const char *proc, const char *groups, struct memory_pr
 		known = cgroup_named_number(path, least.version->refaults[i], &pages);
 	if (stall < 0) {
 		snprintf(path, sizeof(path), "%.1000s/pressure/memory", proc);
-		stall = read_stall(path);
+		stall = pressure_ns(path);
 	}
 	out->stall_ns = stall;
 	out->refault_bytes = known ? (int64_t)pages * sysconf(_SC_PAGESIZE) : -1;
@@ -102,13 +90,8 @@ void memory_pressure_take(struct memory_pressure *out)
 	memory_pressure_read("/proc", "/sys/fs/cgroup", out);
 }
 
-static int64_t since(int64_t now, int64_t before)
-{
-	return now < 0 || before < 0 || now < before ? -1 : now - before;
-}
-
 void memory_pressure_sub(struct memory_pressure *now, const struct memory_pressure *before)
 {
-	now->stall_ns = since(now->stall_ns, before->stall_ns);
-	now->refault_bytes = since(now->refault_bytes, before->refault_bytes);
+	now->stall_ns = counter_since(now->stall_ns, before->stall_ns);
+	now->refault_bytes = counter_since(now->refault_bytes, before->refault_bytes);
 }

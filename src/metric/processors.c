@@ -16,6 +16,7 @@
 #include "base/map.h"
 #include "base/run_delay.h"
 #include "os/sysinfo.h"
+#include "metric/counter.h"
 #include "metric/proc_io.h"
 
 /* ---- control groups ---- */
@@ -211,7 +212,7 @@ static void lines_close(struct lines *l)
 		close(l->fd);
 }
 
-static int64_t read_pressure(const char *path)
+int64_t pressure_ns(const char *path)
 {
 	struct lines l;
 	int64_t us = -1;
@@ -234,7 +235,7 @@ static void take_pressure(void *arg, const char *folder, bool second)
 	if (!second || p->pressure_ns >= 0)
 		return;
 	snprintf(path, sizeof(path), "%s/cpu.pressure", folder);
-	p->pressure_ns = read_pressure(path);
+	p->pressure_ns = pressure_ns(path);
 }
 
 /* ---- the machine ---- */
@@ -320,7 +321,7 @@ void processors_read(const char *proc, const char *groups, struct processors *ou
 	cgroup_walk(path, groups, "cpu", take_pressure, out);
 	if (out->pressure_ns < 0) {
 		snprintf(path, sizeof(path), "%.1000s/pressure/cpu", proc);
-		out->pressure_ns = read_pressure(path);
+		out->pressure_ns = pressure_ns(path);
 	}
 	read_own(out);
 }
@@ -331,11 +332,6 @@ void processors_take(struct processors *out)
 }
 
 /* ---- differences ---- */
-
-static int64_t since(int64_t now, int64_t before)
-{
-	return now < 0 || before < 0 || now < before ? -1 : now - before;
-}
 
 /* A process that was moved between groups has others now, of which nothing is known. */
 static void sub_groups(struct processors *now, const struct processors *before)
@@ -351,11 +347,12 @@ static void sub_groups(struct processors *now, const struct processors *before)
 				old = &before->group[k];
 		if (!old && !g.of_threads)
 			continue;
-		g.periods = since(g.periods, old ? old->periods : g.first_periods);
-		g.throttled_periods = since(g.throttled_periods, old ? old->throttled_periods
-								     : g.first_throttled_periods);
-		g.throttled_ns =
-			since(g.throttled_ns, old ? old->throttled_ns : g.first_throttled_ns);
+		g.periods = counter_since(g.periods, old ? old->periods : g.first_periods);
+		g.throttled_periods =
+			counter_since(g.throttled_periods,
+				      old ? old->throttled_periods : g.first_throttled_periods);
+		g.throttled_ns = counter_since(g.throttled_ns,
+					       old ? old->throttled_ns : g.first_throttled_ns);
 		now->group[kept++] = g;
 	}
 	now->groups = kept;
@@ -363,14 +360,14 @@ static void sub_groups(struct processors *now, const struct processors *before)
 
 void processors_sub(struct processors *now, const struct processors *before)
 {
-	now->wall_ns = since(now->wall_ns, before->wall_ns);
-	now->waited_ns = since(now->waited_ns, before->waited_ns);
-	now->ran_ns = since(now->ran_ns, before->ran_ns);
-	now->cpu_ns = since(now->cpu_ns, before->cpu_ns);
-	now->busy_ns = since(now->busy_ns, before->busy_ns);
-	now->steal_ns = since(now->steal_ns, before->steal_ns);
-	now->pressure_ns = since(now->pressure_ns, before->pressure_ns);
-	now->involuntary = since(now->involuntary, before->involuntary);
+	now->wall_ns = counter_since(now->wall_ns, before->wall_ns);
+	now->waited_ns = counter_since(now->waited_ns, before->waited_ns);
+	now->ran_ns = counter_since(now->ran_ns, before->ran_ns);
+	now->cpu_ns = counter_since(now->cpu_ns, before->cpu_ns);
+	now->busy_ns = counter_since(now->busy_ns, before->busy_ns);
+	now->steal_ns = counter_since(now->steal_ns, before->steal_ns);
+	now->pressure_ns = counter_since(now->pressure_ns, before->pressure_ns);
+	now->involuntary = counter_since(now->involuntary, before->involuntary);
 	sub_groups(now, before);
 }
 

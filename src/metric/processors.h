@@ -49,6 +49,8 @@ void processors_read(const char *proc, const char *groups, struct processors *ou
 /* Looks which groups the counted threads are in, of at most 256 of them: to be called now and then,
  * because what such a group did before it was first seen is not counted. Any thread. */
 void processors_note_groups(void);
+/* ns in which some program waited, of a file of pressure (PSI); -1: not known. */
+int64_t pressure_ns(const char *path);
 /* What was added since `before`; allowed, online, quotas, nice stay. */
 void processors_sub(struct processors *now, const struct processors *before);
 /* Processor time of other programs on the processors that this process may use; -1: not known.

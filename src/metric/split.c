@@ -169,6 +169,13 @@ int64_t step_late_ns(const struct step_times *t)
 	return late_ns(share, t->compute_end_ns - t->compute_begin_ns);
 }
 
+double step_computed_s(const struct step_times *t)
+{
+	int64_t all = t->compute_end_ns - t->compute_begin_ns;
+
+	return (double)(all - late_ns(t->late_compute, all)) / 1e9;
+}
+
 int64_t wait_split_take(struct epoch_split *s, struct step_times *t, int64_t ns)
 {
 	int64_t part[WAIT_PARTS], others, taken = 0;

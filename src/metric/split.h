@@ -88,6 +88,8 @@ int64_t late_ns(uint16_t share, int64_t all_ns);
 /* Of the step's computation what whole-run AU does not count: beyond the time that was asked for,
  * because the rank had no processor or stood still. */
 int64_t step_late_ns(const struct step_times *t);
+/* The computation without what was late for want of a processor, s. */
+double step_computed_s(const struct step_times *t);
 /* Takes up to `ns` of the step's wait off its other parts, in proportion, for WAIT_NO_CPU, in the
  * step and in the totals it was added to (NULL: none); returns how much that was. */
 int64_t wait_split_take(struct epoch_split *s, struct step_times *t, int64_t ns);

@@ -174,9 +174,9 @@ FIGURE(TRAINING, OVERSHOOT_MEAN, "compute_overshoot_mean_s", NUMBER, "s", m->ove
        m->compute_overshoot_mean_s, "Computation took longer than asked for, mean")
 FIGURE(TRAINING, OVERSHOOT_MAX, "compute_overshoot_max_s", NUMBER, "s", m->overshoot_known,
        m->compute_overshoot_max_s, "Computation took longer than asked for, most")
-FIGURE(TRAINING, ASKED, "asked_bytes", COUNT, "bytes", true, io_asked(&x->io),
+FIGURE(TRAINING, ASKED, "asked_bytes", COUNT, "bytes", true, io_stat_asked(&x->io),
        "Bytes that requests for data and metadata asked for")
-FIGURE(TRAINING, RETURNED, "returned_bytes", COUNT, "bytes", true, io_returned(&x->io),
+FIGURE(TRAINING, RETURNED, "returned_bytes", COUNT, "bytes", true, io_stat_returned(&x->io),
        "Bytes that they returned")
 MANY(TRAINING, EPOCHS, "epochs", EPOCH, m->epochs, epoch_view(r, m, i, room), "Each finished epoch")
 ONE(TRAINING, DECOMPOSITION, "decomposition", DECOMPOSITION, m->epochs, &r->judged.time,
@@ -590,9 +590,9 @@ FIGURE(EVALUATION, WHOLE_AU, "whole_au_mean_percent", NUMBER, "percent", m->eval
 SPREAD(EVALUATION, THROUGHPUT, "throughput", "samples_per_s", &m->eval_throughput,
        "Throughput, over evaluations")
 SPREAD(EVALUATION, IO_RATE, "io", "mib_per_s", &m->eval_io, "The same in MiB/s")
-FIGURE(EVALUATION, ASKED, "asked_bytes", COUNT, "bytes", true, io_asked(&x->io),
+FIGURE(EVALUATION, ASKED, "asked_bytes", COUNT, "bytes", true, io_stat_asked(&x->io),
        "Bytes that requests for data and metadata asked for")
-FIGURE(EVALUATION, RETURNED, "returned_bytes", COUNT, "bytes", true, io_returned(&x->io),
+FIGURE(EVALUATION, RETURNED, "returned_bytes", COUNT, "bytes", true, io_stat_returned(&x->io),
        "Bytes that they returned")
 MANY(EVALUATION, EPOCHS, "epochs", EVALUATED, m->epochs,
      m->epoch[i].has_eval ? epoch_view(r, m, i, room) : NULL, "Each evaluation")

@@ -22,16 +22,6 @@ double seconds(int64_t ns)
 	return (double)ns / 1e9;
 }
 
-uint64_t io_asked(const struct io_stat *io)
-{
-	return io->kind[IO_DATA].asked_bytes + io->kind[IO_META].asked_bytes;
-}
-
-uint64_t io_returned(const struct io_stat *io)
-{
-	return io->kind[IO_DATA].returned_bytes + io->kind[IO_META].returned_bytes;
-}
-
 double part_of(double part, double whole, double scale)
 {
 	return whole > 0 ? part * scale : 0;

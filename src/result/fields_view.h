@@ -137,8 +137,6 @@ const struct supply *need_view(const struct result *r, const struct run_metrics 
 /* ---- single figures that take more than an expression ---- */
 
 double seconds(int64_t ns);
-uint64_t io_asked(const struct io_stat *io);
-uint64_t io_returned(const struct io_stat *io);
 /* 0 where the whole is. */
 double part_of(double part, double whole, double scale);
 double a_second(uint64_t n, const struct probe_point *p);
