@@ -118,7 +118,7 @@ WORD = re.compile(r"[A-Za-z_]\w*")
 FOR_TESTS = {
     "jpeg_reader_beyond": "what libjpeg allocated by itself", "fact_first": "a fact among those that were given",
     "audit_run": "one result, for the fuzzer", "records_load": "one result, for the fuzzer",
-    "fleet_memory": "the bound against what is allocated", "fleet_rule": "the rule against the loaders' own code",
+    "fleet_memory": "the bound against what is allocated",
 }
 
 

@@ -3,8 +3,9 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/stats.h"
 
 static const double LEAST_NOISE = 0.02; /* 2 %: a series is never taken to be more exact */
 static const double CLIP_DEVIATIONS = 6;
@@ -25,19 +26,12 @@ static double enough(size_t n)
 	return n < 12 ? 11 : n < 32 ? 9 : 7;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static double median(const double *x, size_t n)
 {
 	double v[CHANGE_MOST];
 
 	memcpy(v, x, n * sizeof(*v));
-	qsort(v, n, sizeof(*v), by_value);
+	sort_numbers(v, n);
 	return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
 }
 
@@ -284,7 +278,7 @@ bool change_alternates(const double *x, size_t n, double ratio, struct change_ph
 	for (size_t i = 0; i < n; i++)
 		y[i] = log(x[i] > 1e-12 ? x[i] : 1e-12);
 	memcpy(v, y, n * sizeof(*v));
-	qsort(v, n, sizeof(*v), by_value);
+	sort_numbers(v, n);
 	at = border(v, n, &within);
 	if (at == 0)
 		return false;
@@ -342,7 +336,7 @@ double change_period(const double *x, size_t n)
 		return 0;
 	for (size_t i = 1; i < n; i++)
 		d[i - 1] = x[i] - x[i - 1];
-	qsort(d, n - 1, sizeof(*d), by_value);
+	sort_numbers(d, n - 1);
 	if (!(d[0] > 0))
 		return 0;
 	period = period_by(x, n, median(d, n - 1));

@@ -2,6 +2,9 @@
 #include "base/stats.h"
 
 #include <math.h>
+#include <stdlib.h>
+
+#include "base/compare.h"
 
 struct sample_stat sample_stat_of(const double *v, size_t n)
 {
@@ -18,6 +21,50 @@ struct sample_stat sample_stat_of(const double *v, size_t n)
 	}
 	s.stdev = n > 1 ? sqrt(squares / (double)(n - 1)) : 0;
 	return s;
+}
+
+static int by_value(const void *x, const void *y)
+{
+	const double *a = x, *b = y;
+
+	return ORDER(*a, *b);
+}
+
+void sort_numbers(double *v, size_t n)
+{
+	if (n > 0)
+		qsort(v, n, sizeof(*v), by_value);
+}
+
+double golden_section(double *x, double low, double high, int steps, double (*error)(void *arg),
+		      void *arg)
+{
+	const double g = 0.6180339887498949;
+	double at[2] = {high - g * (high - low), low + g * (high - low)}, e[2];
+
+	for (int i = 0; i < 2; i++) {
+		*x = at[i];
+		e[i] = error(arg);
+	}
+	for (int n = 0; n < steps; n++) {
+		int worse = e[0] < e[1];
+
+		if (worse) {
+			high = at[1];
+			at[1] = at[0];
+			e[1] = e[0];
+			at[0] = high - g * (high - low);
+		} else {
+			low = at[0];
+			at[0] = at[1];
+			e[0] = e[1];
+			at[1] = low + g * (high - low);
+		}
+		*x = at[!worse];
+		e[!worse] = error(arg);
+	}
+	*x = e[0] < e[1] ? at[0] : at[1];
+	return error(arg);
 }
 
 /* The continued fraction of the incomplete beta function, by Lentz's method. */

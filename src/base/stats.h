@@ -10,6 +10,14 @@ struct sample_stat {
 
 struct sample_stat sample_stat_of(const double *v, size_t n);
 
+/* From the least to the greatest. */
+void sort_numbers(double *v, size_t n);
+
+/* The least `error` over *x between low and high, by golden section in so many steps: *x is left
+ * there. It is evaluated once more at the end, and may itself search over something else. */
+double golden_section(double *x, double low, double high, int steps, double (*error)(void *arg),
+		      void *arg);
+
 /* P(|T| > t) for Student's t with `df` degrees of freedom (not only whole ones); by the regularised
  * incomplete beta function (Abramowitz and Stegun 26.5.27, 26.5.8). */
 double student_p(double t, double df);

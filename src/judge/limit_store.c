@@ -141,30 +141,20 @@ static double share_of_bytes(const struct read_rates *r, double bytes)
 	return all > 0 ? moving / all : 0;
 }
 
-/* How many requests are served at a time, if all explanations of such a queue say the same; else 0.
- */
-static uint32_t servers_of(const struct read_law *law)
-{
-	for (uint32_t i = 0; i < law->count; i++)
-		if (law->one[i].servers && law->one[i].servers != law->best.servers)
-			return 0;
-	return law->best.servers;
-}
-
 /* ---- the store ---- */
 
 /* How many are served at a time, and what a request takes without waiting; NAN where explanations
  * differ. */
 static double servers_told(const struct read_law *law)
 {
-	uint32_t servers = servers_of(law);
+	uint32_t servers = read_law_servers(law);
 
 	return servers ? (double)servers : (double)NAN;
 }
 
 static double alone_told(const struct read_law *law, double bytes)
 {
-	return servers_of(law) ? read_rates_alone(&law->best, bytes) / 1e9 : NAN;
+	return read_law_servers(law) ? read_rates_alone(&law->best, bytes) / 1e9 : NAN;
 }
 
 /* A run without a probe says that one could tell. */

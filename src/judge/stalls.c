@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/stats.h"
 
 static const double STALL_LEAST_S = 0.4;     /* beyond the usual time */
 static const double STALL_TIMES_MEDIAN = 3;  /* the whole read */
@@ -68,13 +69,6 @@ static int64_t done_ns(const struct step_times *t)
 	return t->got_ns - (int64_t)t->ready_us * 1000;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static uint64_t count_steps(const struct result *r, bool eval)
 {
 	uint64_t sum = 0;
@@ -115,8 +109,8 @@ static bool find_usual(const struct result *r, bool eval, struct usual *u)
 		}
 	if (n < FEWEST)
 		return false;
-	qsort(read, n, sizeof(*read), by_value);
-	qsort(compute, n, sizeof(*compute), by_value);
+	sort_numbers(read, n);
+	sort_numbers(compute, n);
 	u->read_s = read[n / 2];
 	upper = read[n - 1 - n / 4];
 	u->compute_s = compute[n / 2];

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/stats.h"
 
 #define GRID_LEAST 30          /* values of theta that are weighed, and the square root of n */
 static const double PRIOR = 3; /* quartiles: the width of their prior */
@@ -60,13 +61,6 @@ struct drawn drawn_constant(double value)
 	for (int i = 0; i < DRAWN_POINTS; i++)
 		d.at[i] = value;
 	return d;
-}
-
-static int by_value(const void *x, const void *y)
-{
-	const double *a = x, *b = y;
-
-	return (*a > *b) - (*a < *b);
 }
 
 /* The shape that fits best for theta = -shape / scale. */
@@ -140,7 +134,7 @@ struct drawn drawn_of(double *v, size_t n)
 	double threshold;
 
 	assert(n > 0);
-	qsort(v, n, sizeof(*v), by_value);
+	sort_numbers(v, n);
 	body = n;
 	if (above >= DRAWN_TAIL_LEAST) {
 		double *excess = xcalloc(above, sizeof(*excess));

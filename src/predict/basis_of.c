@@ -9,7 +9,9 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "base/stats.h"
 #include "predict/fleet.h"
+#include "predict/queue_fit.h"
 
 #define READS_MAX 8192
 #define READS_LEAST 10
@@ -44,18 +46,6 @@ static bool whole(const struct read_set *set, const struct read_seen *s)
 	int64_t window = read_log_window(set->apart, set->wide, s->begin_ns);
 
 	return window >= 0 && window == read_log_window(set->apart, set->wide, s->end_ns);
-}
-
-/* Keeps the latest `most` of the ends of those that began, the latest first. */
-static void note_end(double *last, uint32_t most, uint32_t *n, double end)
-{
-	uint32_t i = *n < most ? (*n)++ : most;
-
-	for (; i > 0 && last[i - 1] < end; i--)
-		if (i < most)
-			last[i] = last[i - 1];
-	if (i < most)
-		last[i] = end;
 }
 
 /* How many requests move bytes: the sum over time until each moment. */
@@ -140,7 +130,7 @@ static double turn_from(struct turn *q, double begin, double end)
 	if (q->most && q->n == q->most)
 		from = fmax(from, q->last[q->most - 1] - q->rates->latency_ns / 1e9);
 	if (q->most)
-		note_end(q->last, q->most, &q->n, end);
+		queue_note_end(q->last, q->most, &q->n, end);
 	if (q->rates->burst) {
 		double *slot = &q->released[q->releases % q->rates->burst];
 
@@ -255,13 +245,6 @@ static void times_release(struct times *t)
 
 /* ---- computing ---- */
 
-static double computed_s(const struct step_times *t)
-{
-	int64_t all = t->compute_end_ns - t->compute_begin_ns;
-
-	return (double)(all - late_ns(t->late_compute, all)) / 1e9;
-}
-
 static bool compute_of(const struct result *r, uint32_t epochs, struct drawn *out)
 {
 	size_t n = 0, room = 0;
@@ -280,7 +263,7 @@ static bool compute_of(const struct result *r, uint32_t epochs, struct drawn *ou
 				const struct phase *p = &r->rank[k].epoch[e].block[b];
 
 				for (uint64_t i = 0; i < p->steps; i++)
-					sum += v[n++] = computed_s(&p->step[i]);
+					sum += v[n++] = step_computed_s(&p->step[i]);
 			}
 	*out = drawn_of(v, n);
 	/* v is sorted now */
@@ -536,13 +519,7 @@ static void add_resamples(struct basis *b, const struct times *t, const struct t
 	}
 	if (n < SHAPES / 2 || !(b->one[0].request.tail > 0))
 		return;
-	for (size_t i = 1; i < n; i++)
-		for (size_t k = i; k > 0 && shape[k] < shape[k - 1]; k--) {
-			double s = shape[k];
-
-			shape[k] = shape[k - 1];
-			shape[k - 1] = s;
-		}
+	sort_numbers(shape, n);
 	b->shape = b->one[0].request.shape;
 	b->shape_low = shape[n / 20];
 	b->shape_high = shape[n - 1 - n / 20];

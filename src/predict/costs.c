@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "predict/read_fit.h"
-#include "predict/fleet.h"
 
 #define RANKS_SIMULATED 32
 #define LISTS_MAX 64
@@ -45,6 +44,16 @@ static double costs_stat_s(const struct io_stat *io)
 	return all - sized > HIST_OFF * all ? all - sized : 0;
 }
 
+/* Requests of a kind that asked for bytes. */
+static double asked_for(const struct io_stat *io, enum io_kind kind)
+{
+	double n = 0;
+
+	for (int size = 0; size < IO_CLASSES; size++)
+		n += (double)io_stat_sized(io, kind, (enum io_class)size)->total;
+	return n;
+}
+
 /* The means of all requests, where the log has those that lie in its windows. */
 static void set_means(const struct result *r, bool opens, struct read_law *law)
 {
@@ -55,11 +64,8 @@ static void set_means(const struct result *r, bool opens, struct read_law *law)
 
 		s += ((double)io->kind[IO_META].busy_ns + (double)io->kind[IO_DATA].busy_ns) / 1e9 -
 		     costs_stat_s(io);
-		bytes += (double)(io->kind[IO_META].returned_bytes +
-				  io->kind[IO_DATA].returned_bytes);
-		for (int size = 0; size < IO_CLASSES; size++)
-			n += (double)(io_stat_sized(io, IO_META, (enum io_class)size)->total +
-				      io_stat_sized(io, IO_DATA, (enum io_class)size)->total);
+		bytes += (double)io_stat_returned(io);
+		n += asked_for(io, IO_META) + asked_for(io, IO_DATA);
 	}
 	if (opens || !(n > 0) || !(bytes > 0) || !(s > 0) || law->count == 0)
 		return;
@@ -192,14 +198,9 @@ struct store_law costs_store_law(const struct result *r)
 
 bool costs_law_told(const struct read_law *law, double rate)
 {
-	double low = INFINITY, high = 0;
+	double low, high;
 
-	for (uint32_t i = 0; i < law->count; i++) {
-		double c = read_rates_ceiling(&law->one[i], law->mean_bytes);
-
-		low = fmin(low, c);
-		high = fmax(high, c);
-	}
+	read_law_ceilings(law, &low, &high);
 	return law->count == 0 || low >= FAR * rate || high <= AGREED * low;
 }
 
@@ -207,14 +208,6 @@ static bool refuse(struct outlook *out, struct fact why)
 {
 	out->why = why;
 	return false;
-}
-
-/* Without what was late for want of a processor. */
-static double computed_s(const struct step_times *t)
-{
-	int64_t all = t->compute_end_ns - t->compute_begin_ns;
-
-	return (double)(all - late_ns(t->late_compute, all)) / 1e9;
 }
 
 /* The times of steps and batches, in their order. */
@@ -240,7 +233,7 @@ static bool fill_lists(struct variants *v, struct model *m, const struct result 
 		const struct step_times *t = r->rank[k].epoch[0].block[0].step;
 
 		for (uint32_t i = 0; i < steps; i++)
-			v->compute[(size_t)k * steps + i] = computed_s(&t[i]);
+			v->compute[(size_t)k * steps + i] = step_computed_s(&t[i]);
 		for (uint32_t i = 0; i < times; i++)
 			sum += (double)r->rank[k].service.ns[i] / ((double)n * times);
 	}
@@ -285,15 +278,10 @@ static void count_reads(struct costs *c, const struct result *r, double batches)
 	for (uint32_t k = 0; k < r->ranks; k++) {
 		const struct io_stat *io = &r->rank[k].train_io;
 
-		for (int size = 0; size < IO_CLASSES; size++)
-			requests +=
-				(double)(io_stat_sized(io, IO_META, (enum io_class)size)->total +
-					 io_stat_sized(io, IO_DATA, (enum io_class)size)->total);
-		for (int size = 0; size < IO_CLASSES; size++)
-			data += (double)io_stat_sized(io, IO_DATA, (enum io_class)size)->total;
+		requests += asked_for(io, IO_META) + asked_for(io, IO_DATA);
+		data += asked_for(io, IO_DATA);
 		data_bytes += (double)io->kind[IO_DATA].returned_bytes;
-		bytes += (double)(io->kind[IO_META].returned_bytes +
-				  io->kind[IO_DATA].returned_bytes);
+		bytes += (double)io_stat_returned(io);
 		for (uint32_t i = 0; i < r->epochs_begun; i++)
 			payload += (double)r->rank[k].epoch[i].payload_bytes;
 	}
@@ -533,34 +521,15 @@ static enum loader_rule rule_of(const struct workload *w)
 	return rule;
 }
 
-static void follow_rule(const struct variants *v, double prefetch, struct model *m)
-{
-	prefetch = fmax(1, prefetch);
-	m->runs = 1;
-	switch (v->costs.rule) {
-	case RULE_NONE:
-		break;
-	case RULE_PYTORCH:
-		m->window = (uint64_t)(prefetch * m->workers);
-		break;
-	case RULE_GENERATORS:
-		m->window = (uint64_t)prefetch + GENERATOR_AHEAD * (uint64_t)m->workers;
-		break;
-	case RULE_EXTERNAL:
-		m->window = (uint64_t)prefetch;
-		m->runs = (uint32_t)fmax(1, fmin(m->workers, v->costs.samples));
-	}
-}
-
 void rule_workers(const struct variants *v, uint32_t workers, struct model *m)
 {
 	m->workers = workers;
-	follow_rule(v, workers && v->prefetch == 0 ? 2 : (double)v->prefetch, m);
+	model_rule(m, v->costs.rule, workers && v->prefetch == 0 ? 2 : (double)v->prefetch);
 }
 
 void rule_window(const struct variants *v, double by, struct model *m)
 {
-	follow_rule(v, (double)v->prefetch * by, m);
+	model_rule(m, v->costs.rule, (double)v->prefetch * by);
 }
 
 bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,

@@ -44,26 +44,6 @@ const char *const fleet_limit_names[FLEET_LIMITS] = {
 	"processors",
 };
 
-void fleet_rule(struct fleet *f, enum loader_rule rule, uint32_t workers, double prefetch)
-{
-	prefetch = fmax(1, prefetch);
-	f->workers = workers;
-	f->runs = 1;
-	switch (rule) {
-	case RULE_NONE:
-		break;
-	case RULE_PYTORCH:
-		f->window = (uint64_t)(prefetch * workers);
-		break;
-	case RULE_GENERATORS:
-		f->window = (uint64_t)prefetch + GENERATOR_AHEAD * (uint64_t)workers;
-		break;
-	case RULE_EXTERNAL:
-		f->window = (uint64_t)prefetch;
-		f->runs = (uint32_t)fmax(1, fmin(workers, f->samples));
-	}
-}
-
 /* ---- one simulation ---- */
 
 static bool limits_requests(const struct fleet *f)

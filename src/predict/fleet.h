@@ -13,7 +13,6 @@
 #include "result/basis.h"
 #include "workload/backend.h"
 
-#define GENERATOR_AHEAD 3 /* batches, as tf.data's loader keeps them */
 #define FLEET_WAITS 8
 
 enum fleet_limit {
@@ -59,10 +58,6 @@ uint64_t fleet_memory(const struct fleet *f);
 /* The same seed gives the same result. Where all steps would take more than `events_max` events,
  * fewer are simulated, but at least 4 (window + 4) of an epoch; 0: all are. */
 struct fleet_result fleet_run(const struct fleet *f, uint64_t seed, double events_max);
-/* The window and runs of a loader by its rule; `prefetch` is of a worker (RULE_PYTORCH) or of all.
- */
-void fleet_rule(struct fleet *f, enum loader_rule rule, uint32_t workers, double prefetch);
-
 /* ---- with intervals, from what a run told ---- */
 
 /* Ranks beyond this many times the run's are refused where the tail's shape is not known. */

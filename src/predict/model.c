@@ -19,9 +19,38 @@
 #define BATCHES_MAX 20000000u /* in windows, of all ranks */
 #define SERVERS_MAX 10000000u /* and bursts */
 #define LOOKS 0xffffffu       /* 24 bits beside an event's kind */
+#define GENERATOR_AHEAD 3     /* batches, as tf.data's loader keeps them */
 
 /* Of a rank against a reader that computes: who has slept goes first. */
 static const double RANK_FIRST = 4;
+
+void model_rule(struct model *m, enum loader_rule rule, double prefetch)
+{
+	prefetch = fmax(1, prefetch);
+	m->runs = 1;
+	switch (rule) {
+	case RULE_NONE:
+		break;
+	case RULE_PYTORCH:
+		m->window = (uint64_t)(prefetch * m->workers);
+		break;
+	case RULE_GENERATORS:
+		m->window = (uint64_t)prefetch + GENERATOR_AHEAD * (uint64_t)m->workers;
+		break;
+	case RULE_EXTERNAL:
+		m->window = (uint64_t)prefetch;
+		m->runs = (uint32_t)fmax(1, fmin(m->workers, m->samples));
+	}
+}
+
+void model_queue_scale(struct model_queue *q, double requests, double bytes)
+{
+	q->serve_s *= requests;
+	q->serve_sized_s *= bytes;
+	q->requests *= requests;
+}
+
+/* ---- one simulation ---- */
 
 enum state { ABSENT, BEGINNING, REST, OPENING, DELAY, QUEUED, TRANSFER, HELD, COMPUTING };
 /* What a rank has a processor for. */

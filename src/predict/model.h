@@ -10,6 +10,7 @@
 
 #include "base/hist.h"
 #include "result/basis.h"
+#include "workload/backend.h"
 
 /* Where requests wait for each other. */
 struct model_queue {
@@ -96,6 +97,12 @@ struct modeled {
 	double au;                       /* compute time / wall time, percent; NAN: too large */
 	double service_s, service_dev_s; /* a run from begun to done: mean, standard deviation */
 };
+
+/* The window and runs by a loader's rule, of m->workers and m->samples; `prefetch` is of a worker
+ * (RULE_PYTORCH) or of all. */
+void model_rule(struct model *m, enum loader_rule rule, double prefetch);
+/* Requests of a batch times so many, of bytes times so much in all. */
+void model_queue_scale(struct model_queue *q, double requests, double bytes);
 
 /* One simulation of at most so many events: fewer parts, then fewer steps, are simulated where that
  * would take more; at least 4 (window + 4) steps. *seen may be NULL. */

@@ -30,9 +30,28 @@ static const double SMALL = 0.02;       /* of a batch's time: taking away less i
 static const double REPEATS = 2;        /* points that a second run may differ by anyway */
 static const double SHORT = 0.1;        /* s of an epoch: a try-out of which nothing is said */
 
-/* How a change makes a variant's model another; false: it does not apply. */
-typedef bool (*alter)(const struct variants *all, const struct variant *v, double by,
-		      struct model *m);
+/* A change, made to one explanation of the run. */
+struct change {
+	const struct variants *all;
+	const struct variant *v; /* as it was */
+	double by;
+	int end;         /* what else it may come to, whatever the explanations: 1, 2; 0: neither */
+	struct model *m; /* a copy of v->m: becomes the model of what is changed */
+};
+
+enum {
+	OF_SETTING = 1u << 0,
+	OF_STORAGE = 1u << 1,
+	OF_CHECKPOINTS = 1u << 2,
+	SPLITS = 1u << 3, /* it matters what goes with requests and what goes with their bytes */
+	SAME_STORE = 1u << 4, /* the store and what is asked of it for a sample stay as they are */
+	HAS_ENDS = 1u << 5,
+};
+
+struct kind {
+	bool (*make)(const struct change *c); /* false: it does not apply */
+	unsigned is;
+};
 
 /* Towards what was measured, as far as there is still something to wait for. */
 static double corrected(const struct outlook *out, const struct variant *v, double au)
@@ -75,35 +94,183 @@ static bool always_meets(struct model *m)
 	return true;
 }
 
-static bool change_workers(const struct variants *all, const struct variant *v, double by,
-			   struct model *m);
-static bool change_window(const struct variants *all, const struct variant *v, double by,
-			  struct model *m);
-static bool change_order(const struct variants *all, const struct variant *v, double by,
-			 struct model *m);
-static bool change_bandwidth(const struct variants *all, const struct variant *v, double by,
-			     struct model *m);
-static bool change_requests(const struct variants *all, const struct variant *v, double by,
-			    struct model *m);
-static bool change_storage(const struct variants *all, const struct variant *v, double by,
-			   struct model *m);
-static bool change_ranks(const struct variants *all, const struct variant *v, double by,
-			 struct model *m);
-static bool change_access(const struct variants *all, const struct variant *v, double by,
-			  struct model *m);
-static bool change_packing(const struct variants *all, const struct variant *v, double by,
-			   struct model *m);
-static bool change_cadence(const struct variants *all, const struct variant *v, double by,
-			   struct model *m);
-static bool change_async(const struct variants *all, const struct variant *v, double by,
-			 struct model *m);
-static const alter *ends_of(alter how);
-static bool splits(alter how);
-static bool same_store(alter how);
-static bool change_latency(const struct variants *all, const struct variant *v, double by,
-			   struct model *m);
-static bool change_latency_alone(const struct variants *all, const struct variant *v, double by,
-				 struct model *m);
+/* ---- the changes ---- */
+
+static bool change_workers(const struct change *c)
+{
+	rule_workers(c->all, (uint32_t)c->by, c->m);
+	return true;
+}
+
+static bool change_window(const struct change *c)
+{
+	rule_window(c->all, c->by, c->m);
+	return c->v->m.workers > 0;
+}
+
+static bool change_order(const struct change *c)
+{
+	c->m->in_order = false;
+	return c->all->costs.rule == RULE_PYTORCH && c->v->m.workers > 1 && c->v->m.in_order;
+}
+
+static bool change_batch(const struct change *c)
+{
+	struct model *m = c->m;
+
+	m->delay_s *= c->by;
+	m->bytes *= c->by;
+	m->cpu_s *= c->by;
+	model_queue_scale(&m->open, c->by, c->by);
+	model_queue_scale(&m->read, c->by, c->by);
+	m->steps = (uint64_t)((double)m->steps / c->by);
+	m->spread_by /= sqrt(c->by);
+	m->samples *= c->by;
+	m->parts = (uint32_t)fmax(1, c->v->m.parts * c->by);
+	if (c->all->costs.rule == RULE_EXTERNAL)
+		m->runs = (uint32_t)fmax(1, fmin(m->workers, m->samples));
+	return m->steps >= 4;
+}
+
+static bool change_ranks(const struct change *c)
+{
+	c->m->ranks = (uint32_t)(c->v->m.ranks * c->by);
+	return c->m->ranks <= 64;
+}
+
+static bool change_latency_alone(const struct change *c)
+{
+	c->m->delay_s -= c->v->latency * (1 - c->by);
+	return true;
+}
+
+/* A server that serves one request at a time is busy for its latency; a ceiling of requests stays
+ * what it is. */
+static bool change_latency(const struct change *c)
+{
+	c->m->read.serve_s *= c->by;
+	return change_latency_alone(c);
+}
+
+static bool change_bandwidth(const struct change *c)
+{
+	c->m->stream *= c->by;
+	c->m->shared *= c->by;
+	c->m->read.serve_sized_s /= c->by;
+	return true;
+}
+
+static bool change_requests(const struct change *c)
+{
+	c->m->read.pace_s /= c->by;
+	return c->v->m.read.burst > 0;
+}
+
+/* Whatever a store takes time for, opens too. */
+static bool change_storage(const struct change *c)
+{
+	c->m->delay_s -= (c->v->latency + c->v->open_latency) * (1 - 1 / c->by);
+	c->m->open.serve_s /= c->by;
+	c->m->open.pace_s /= c->by;
+	c->m->read.serve_s /= c->by;
+	c->m->read.pace_s /= c->by;
+	return change_bandwidth(c);
+}
+
+/* One open and one request for each sample, where there were more of them and stats by name;
+ * `bytes`: of those that were read. */
+static void ask_once(const struct change *c, double bytes)
+{
+	const struct costs *all = &c->all->costs;
+	double opens = all->opens > all->samples ? all->samples / all->opens : 1;
+	double requests = all->samples / all->requests;
+
+	c->m->delay_s -= c->v->open_latency * (1 - opens);
+	model_queue_scale(&c->m->open, opens, opens);
+	c->m->delay_s -= c->v->latency * (1 - requests);
+	model_queue_scale(&c->m->read, requests, bytes);
+	c->m->bytes *= bytes;
+}
+
+static bool change_access(const struct change *c)
+{
+	const struct costs *all = &c->all->costs;
+
+	ask_once(c, all->payload / all->bytes);
+	return all->requests > all->samples;
+}
+
+/* Arrays as they are, each in one request: the least that a format can be. */
+static bool change_format(const struct change *c)
+{
+	const struct costs *all = &c->all->costs;
+
+	ask_once(c, all->plain / all->bytes);
+	c->m->delay_s -= c->v->decode;
+	c->m->cpu_s = fmin(c->m->cpu_s, all->framework);
+	return all->requests >= all->samples;
+}
+
+static bool change_decode(const struct change *c)
+{
+	c->m->delay_s -= c->v->decode;
+	c->m->cpu_s = 0;
+	return true;
+}
+
+/* Many samples in few files. */
+static bool change_packing(const struct change *c)
+{
+	packing_apply(&c->all->packing, c->v, (enum packing_opens)c->end, c->m);
+	return true;
+}
+
+/* The framework's own code. */
+static bool change_framework(const struct change *c)
+{
+	own_work_add(&c->all->framework, c->by, c->m);
+	return true;
+}
+
+static bool change_no_framework(const struct change *c)
+{
+	own_work_remove(&c->all->costs, c->v, c->m);
+	return true;
+}
+
+/* Checkpoints further apart. */
+static bool change_cadence(const struct change *c)
+{
+	return cadence_apart(&c->all->cadence, c->all->w, c->by, (enum cadence_end)c->end, c->m);
+}
+
+static bool change_async(const struct change *c)
+{
+	return cadence_async(&c->all->cadence, c->all->w, (enum cadence_end)c->end, c->m);
+}
+
+static const struct kind by_workers = {change_workers, OF_SETTING | SAME_STORE};
+static const struct kind by_window = {change_window, OF_SETTING | SAME_STORE};
+static const struct kind by_order = {change_order, OF_SETTING | SAME_STORE};
+static const struct kind by_batch = {change_batch, SAME_STORE};
+static const struct kind by_ranks = {change_ranks, SAME_STORE};
+static const struct kind by_latency_alone = {change_latency_alone, 0};
+static const struct kind by_latency = {change_latency, OF_STORAGE | SPLITS};
+static const struct kind by_bandwidth = {change_bandwidth, OF_STORAGE | SPLITS};
+static const struct kind by_requests = {change_requests, OF_STORAGE};
+static const struct kind by_storage = {change_storage, OF_STORAGE};
+static const struct kind by_access = {change_access, OF_SETTING | SPLITS};
+static const struct kind by_format = {change_format, SPLITS};
+static const struct kind by_decode = {change_decode, 0};
+static const struct kind by_packing = {change_packing, OF_SETTING | SPLITS | HAS_ENDS};
+static const struct kind by_framework = {change_framework, 0};
+static const struct kind by_no_framework = {change_no_framework, 0};
+static const struct kind by_cadence = {change_cadence,
+				       OF_SETTING | OF_CHECKPOINTS | SAME_STORE | HAS_ENDS};
+static const struct kind by_async = {change_async,
+				     OF_SETTING | OF_CHECKPOINTS | SAME_STORE | HAS_ENDS};
+
+/* ---- what a change comes to ---- */
 
 /* The AU at which a loader asks for all that a probe's readers got, however many; but the run
  * itself got what it got. */
@@ -125,17 +292,17 @@ static double within_plateau(const struct outlook *out, const struct variants *v
 	return au > most * PLATEAU_OFF ? most : au;
 }
 
-/* What one variant says, by one way to change it; NAN: nothing. */
-static double say_one(const struct outlook *out, const struct variants *v, uint32_t i, alter how,
-		      double by, struct model *m)
+/* What one variant says of a change, or of an end of it; NAN: nothing. */
+static double say_one(const struct outlook *out, const struct variants *v, uint32_t i,
+		      const struct kind *how, double by, int end, struct model *m)
 {
 	double au;
 
 	*m = v->one[i].m;
-	if (!how(v, &v->one[i], by, m))
+	if (!how->make(&(struct change){v, &v->one[i], by, end, m}))
 		return NAN;
 	au = corrected(out, &v->one[i], model_run(m).au);
-	return same_store(how) ? within_plateau(out, v, m, au) : au;
+	return how->is & SAME_STORE && end == 0 ? within_plateau(out, v, m, au) : au;
 }
 
 /* The part of a run that one burst is: where slices begin in it is chance. */
@@ -156,21 +323,27 @@ static void widen(struct what_if *w, double au)
 	w->high = fmax(w->high, au);
 }
 
-/* Takes in what else a change may come to, whichever explanation is right. */
-static void widen_by_ends(const struct outlook *out, const struct variants *v, alter how, double by,
-			  struct what_if *w)
+/* Whether it matters what `one` is told apart from others by. */
+static bool counts(const struct variant *one, const struct kind *how)
 {
-	for (const alter *a = ends_of(how); a && *a; a++)
+	return !one->split_only || how->is & SPLITS;
+}
+
+/* Takes in what else a change may come to, whichever explanation is right. */
+static void widen_by_ends(const struct outlook *out, const struct variants *v,
+			  const struct kind *how, double by, struct what_if *w)
+{
+	for (int end = 1; end <= 2; end++)
 		for (uint32_t i = 0; i < v->count; i++) {
 			struct model m;
 
-			if (!v->one[i].split_only || splits(how))
-				widen(w, say_one(out, v, i, *a, by, &m));
+			if (counts(&v->one[i], how))
+				widen(w, say_one(out, v, i, how, by, end, &m));
 		}
 }
 
-static bool predict_change(const struct outlook *out, const struct variants *v, alter how,
-			   double by, struct what_if *w)
+static bool predict_change(const struct outlook *out, const struct variants *v,
+			   const struct kind *how, double by, struct what_if *w)
 {
 	bool agreed;
 	double error;
@@ -180,22 +353,22 @@ static bool predict_change(const struct outlook *out, const struct variants *v, 
 		struct model m, other;
 		double au;
 
-		if (v->one[i].split_only && !splits(how))
+		if (!counts(&v->one[i], how))
 			continue;
-		au = say_one(out, v, i, how, by, &m);
+		au = say_one(out, v, i, how, by, 0, &m);
 		if (isnan(au))
 			return false;
 		widen(w, au);
 		/* what keeps a server busy may be a latency, or a limit that has none */
-		if (how == change_latency && m.read.servers)
-			widen(w, say_one(out, v, i, change_latency_alone, by, &other));
+		if (how == &by_latency && m.read.servers)
+			widen(w, say_one(out, v, i, &by_latency_alone, by, 0, &other));
 		if (i > 0)
 			continue;
 		w->au = au;
 		w->error = au * granularity(&m);
 		w->rate = rate_of(&m, au);
 		w->rate_now = rate_of(&v->one[i].m, out->measured_au);
-		if (how == change_ranks && always_meets(&m)) {
+		if (how == &by_ranks && always_meets(&m)) {
 			au = model_run(&m).au;
 			w->low = isnan(au) ? w->low : fmin(w->low, corrected(out, &v->one[i], au));
 		}
@@ -204,9 +377,10 @@ static bool predict_change(const struct outlook *out, const struct variants *v, 
 	w->error += REPEATS + fabs(out->measured_au - v->one[0].reproduced.au) + v->costs.taken +
 		    0.03 * fabs(w->au - out->measured_au);
 	error = w->error + fmax(w->high - w->au, w->au - w->low);
-	widen_by_ends(out, v, how, by, w);
+	if (how->is & HAS_ENDS)
+		widen_by_ends(out, v, how, by, w);
 	w->known = agreed && w->high - w->low <= PROMISED;
-	if (ends_of(how)) {
+	if (how->is & HAS_ENDS) {
 		w->low -= w->error;
 		w->high += w->error;
 	}
@@ -217,26 +391,25 @@ static bool predict_change(const struct outlook *out, const struct variants *v, 
 }
 
 /* NULL where it does not apply; its keys or what it is are the caller's. */
-static struct what_if *add_change(struct outlook *out, const struct variants *v, alter how,
-				  double by)
+static struct what_if *add_change(struct outlook *out, const struct variants *v,
+				  const struct kind *how, double by)
 {
 	struct what_if w;
 
 	if (out->changes == WHAT_IF_MAX || !predict_change(out, v, how, by, &w))
 		return NULL;
-	w.of_checkpoints = how == change_cadence || how == change_async;
-	w.of_setting = w.of_checkpoints || how == change_workers || how == change_window ||
-		       how == change_order || how == change_access || how == change_packing;
-	w.of_storage = how == change_latency || how == change_bandwidth || how == change_requests ||
-		       how == change_storage;
+	w.of_checkpoints = how->is & OF_CHECKPOINTS;
+	w.of_setting = how->is & OF_SETTING;
+	w.of_storage = how->is & OF_STORAGE;
 	out->change[out->changes] = w;
 	return &out->change[out->changes++];
 }
 
 __attribute__((format(printf, 5, 6))) static struct what_if *add_keys(struct outlook *out,
 								      const struct variants *v,
-								      alter how, double by,
-								      const char *fmt, ...)
+								      const struct kind *how,
+								      double by, const char *fmt,
+								      ...)
 {
 	struct what_if *w = add_change(out, v, how, by);
 	va_list ap;
@@ -249,293 +422,13 @@ __attribute__((format(printf, 5, 6))) static struct what_if *add_keys(struct out
 	return w;
 }
 
-static void add_what(struct outlook *out, const struct variants *v, alter how, double by,
-		     struct fact what)
+static void add_what(struct outlook *out, const struct variants *v, const struct kind *how,
+		     double by, struct fact what)
 {
 	struct what_if *w = add_change(out, v, how, by);
 
 	if (w)
 		w->what = what;
-}
-
-/* ---- the changes ---- */
-
-static bool change_workers(const struct variants *all, const struct variant *v, double by,
-			   struct model *m)
-{
-	(void)v;
-	rule_workers(all, (uint32_t)by, m);
-	return true;
-}
-
-static bool change_window(const struct variants *all, const struct variant *v, double by,
-			  struct model *m)
-{
-	rule_window(all, by, m);
-	return v->m.workers > 0;
-}
-
-static bool change_order(const struct variants *all, const struct variant *v, double by,
-			 struct model *m)
-{
-	(void)by;
-	m->in_order = false;
-	return all->costs.rule == RULE_PYTORCH && v->m.workers > 1 && v->m.in_order;
-}
-
-/* Requests times so many, of bytes times so much in all. */
-static void scale_queue(struct model_queue *q, double requests, double bytes)
-{
-	q->serve_s *= requests;
-	q->serve_sized_s *= bytes;
-	q->requests *= requests;
-}
-
-static bool change_batch(const struct variants *all, const struct variant *v, double by,
-			 struct model *m)
-{
-	m->delay_s *= by;
-	m->bytes *= by;
-	m->cpu_s *= by;
-	scale_queue(&m->open, by, by);
-	scale_queue(&m->read, by, by);
-	m->steps = (uint64_t)((double)m->steps / by);
-	m->spread_by /= sqrt(by);
-	m->samples *= by;
-	m->parts = (uint32_t)fmax(1, v->m.parts * by);
-	if (all->costs.rule == RULE_EXTERNAL)
-		m->runs = (uint32_t)fmax(1, fmin(m->workers, m->samples));
-	return m->steps >= 4;
-}
-
-static bool change_ranks(const struct variants *all, const struct variant *v, double by,
-			 struct model *m)
-{
-	(void)all;
-	m->ranks = (uint32_t)(v->m.ranks * by);
-	return m->ranks <= 64;
-}
-
-static bool change_latency_alone(const struct variants *all, const struct variant *v, double by,
-				 struct model *m)
-{
-	(void)all;
-	m->delay_s -= v->latency * (1 - by);
-	return true;
-}
-
-/* A server that serves one request at a time is busy for its latency; a ceiling of requests stays
- * what it is. */
-static bool change_latency(const struct variants *all, const struct variant *v, double by,
-			   struct model *m)
-{
-	(void)all;
-	m->delay_s -= v->latency * (1 - by);
-	m->read.serve_s *= by;
-	return true;
-}
-
-static bool change_bandwidth(const struct variants *all, const struct variant *v, double by,
-			     struct model *m)
-{
-	(void)all;
-	(void)v;
-	m->stream *= by;
-	m->shared *= by;
-	m->read.serve_sized_s /= by;
-	return true;
-}
-
-static bool change_requests(const struct variants *all, const struct variant *v, double by,
-			    struct model *m)
-{
-	(void)all;
-	m->read.pace_s /= by;
-	return v->m.read.burst > 0;
-}
-
-/* Whatever a store takes time for, opens too. */
-static bool change_storage(const struct variants *all, const struct variant *v, double by,
-			   struct model *m)
-{
-	m->delay_s -= (v->latency + v->open_latency) * (1 - 1 / by);
-	m->open.serve_s /= by;
-	m->open.pace_s /= by;
-	m->read.serve_s /= by;
-	m->read.pace_s /= by;
-	return change_bandwidth(all, v, by, m);
-}
-
-/* One open for each sample, where there were more of them and stats by name. */
-static void change_opens_to_samples(const struct costs *c, const struct variant *v, struct model *m)
-{
-	double by = c->opens > c->samples ? c->samples / c->opens : 1;
-
-	m->delay_s -= v->open_latency * (1 - by);
-	scale_queue(&m->open, by, by);
-}
-
-static void change_requests_to(const struct variant *v, double requests, double bytes,
-			       struct model *m)
-{
-	m->delay_s -= v->latency * (1 - requests);
-	scale_queue(&m->read, requests, bytes);
-	m->bytes *= bytes;
-}
-
-/* One request for a sample, where there were more. */
-static bool change_access(const struct variants *all, const struct variant *v, double by,
-			  struct model *m)
-{
-	const struct costs *c = &all->costs;
-
-	(void)by;
-	change_opens_to_samples(c, v, m);
-	change_requests_to(v, c->samples / c->requests, c->payload / c->bytes, m);
-	return c->requests > c->samples;
-}
-
-/* Arrays as they are, each in one request: the least that a format can be. */
-static bool change_format(const struct variants *all, const struct variant *v, double by,
-			  struct model *m)
-{
-	const struct costs *c = &all->costs;
-
-	(void)by;
-	change_opens_to_samples(c, v, m);
-	change_requests_to(v, c->samples / c->requests, c->plain / c->bytes, m);
-	m->delay_s -= v->decode;
-	m->cpu_s = fmin(m->cpu_s, c->framework);
-	return c->requests >= c->samples;
-}
-
-/* ---- many samples in few files ---- */
-
-static bool change_packing(const struct variants *all, const struct variant *v, double by,
-			   struct model *m)
-{
-	(void)by;
-	packing_apply(&all->packing, v, OPENS_FIRST, m);
-	return true;
-}
-
-static bool change_packing_spread(const struct variants *all, const struct variant *v, double by,
-				  struct model *m)
-{
-	(void)by;
-	packing_apply(&all->packing, v, OPENS_SPREAD, m);
-	return true;
-}
-
-static bool change_packing_before(const struct variants *all, const struct variant *v, double by,
-				  struct model *m)
-{
-	(void)by;
-	packing_apply(&all->packing, v, OPENS_BEFORE, m);
-	return true;
-}
-
-/* ---- the framework's own code ---- */
-
-static bool change_framework(const struct variants *all, const struct variant *v, double by,
-			     struct model *m)
-{
-	(void)v;
-	own_work_add(&all->framework, by, m);
-	return true;
-}
-
-static bool change_no_framework(const struct variants *all, const struct variant *v, double by,
-				struct model *m)
-{
-	(void)by;
-	own_work_remove(&all->costs, v, m);
-	return true;
-}
-
-/* ---- checkpoints ---- */
-
-static bool change_cadence(const struct variants *all, const struct variant *v, double by,
-			   struct model *m)
-{
-	(void)v;
-	return cadence_apart(&all->cadence, all->w, by, CADENCE_MEAN, m);
-}
-
-static bool change_cadence_short(const struct variants *all, const struct variant *v, double by,
-				 struct model *m)
-{
-	(void)v;
-	return cadence_apart(&all->cadence, all->w, by, CADENCE_SHORT, m);
-}
-
-static bool change_cadence_long(const struct variants *all, const struct variant *v, double by,
-				struct model *m)
-{
-	(void)v;
-	return cadence_apart(&all->cadence, all->w, by, CADENCE_LONG, m);
-}
-
-static bool change_async(const struct variants *all, const struct variant *v, double by,
-			 struct model *m)
-{
-	(void)v;
-	(void)by;
-	return cadence_async(&all->cadence, all->w, CADENCE_MEAN, m);
-}
-
-static bool change_async_short(const struct variants *all, const struct variant *v, double by,
-			       struct model *m)
-{
-	(void)v;
-	(void)by;
-	return cadence_async(&all->cadence, all->w, CADENCE_SHORT, m);
-}
-
-static bool change_async_long(const struct variants *all, const struct variant *v, double by,
-			      struct model *m)
-{
-	(void)v;
-	(void)by;
-	return cadence_async(&all->cadence, all->w, CADENCE_LONG, m);
-}
-
-/* What else a change may come to, whatever the explanations; NULL-terminated. */
-static const alter *ends_of(alter how)
-{
-	static const alter packing[] = {change_packing_spread, change_packing_before, NULL};
-	static const alter cadence[] = {change_cadence_short, change_cadence_long, NULL};
-	static const alter async[] = {change_async_short, change_async_long, NULL};
-
-	return how == change_packing   ? packing
-	       : how == change_cadence ? cadence
-	       : how == change_async   ? async
-				       : NULL;
-}
-
-/* Whether it matters what goes with requests and what goes with their bytes. */
-static bool splits(alter how)
-{
-	return how == change_latency || how == change_bandwidth || how == change_access ||
-	       how == change_format || how == change_packing;
-}
-
-/* Whether the store and what is asked of it for a sample stay what they are. */
-static bool same_store(alter how)
-{
-	return how == change_workers || how == change_window || how == change_order ||
-	       how == change_batch || how == change_ranks || how == change_cadence ||
-	       how == change_async;
-}
-
-static bool change_decode(const struct variants *all, const struct variant *v, double by,
-			  struct model *m)
-{
-	(void)all;
-	(void)by;
-	m->delay_s -= v->decode;
-	m->cpu_s = 0;
-	return true;
 }
 
 /* ---- which are tried ---- */
@@ -546,11 +439,10 @@ static void add_workers(struct outlook *out, const struct variants *v, uint32_t 
 	uint64_t each = v->prefetch ? v->prefetch : 2;
 
 	if (v->costs.rule == RULE_PYTORCH)
-		add_keys(out, v, change_workers, n,
-			 "reader.read_threads=%u reader.prefetch_size=%llu", n,
-			 (unsigned long long)(each * n));
+		add_keys(out, v, &by_workers, n, "reader.read_threads=%u reader.prefetch_size=%llu",
+			 n, (unsigned long long)(each * n));
 	else
-		add_keys(out, v, change_workers, n, "reader.read_threads=%u", n);
+		add_keys(out, v, &by_workers, n, "reader.read_threads=%u", n);
 }
 
 /* By one variant, corrected. */
@@ -559,7 +451,7 @@ static double workers_give(const struct outlook *out, const struct variants *v, 
 {
 	struct model m = v->one[i].m;
 
-	change_workers(v, &v->one[i], workers, &m);
+	rule_workers(v, workers, &m);
 	return within_plateau(out, v, &m, corrected(out, &v->one[i], model_run(&m).au));
 }
 
@@ -600,7 +492,7 @@ static void find_workers(struct outlook *out, const struct variants *v)
 	out->needed_known = true;
 	if (out->workers_needed) {
 		out->needed_known =
-			predict_change(out, v, change_workers, out->workers_needed, &w) && w.known;
+			predict_change(out, v, &by_workers, out->workers_needed, &w) && w.known;
 		out->needed_au = w.au;
 		out->needed_low = w.low;
 		out->needed_high = w.high;
@@ -609,7 +501,7 @@ static void find_workers(struct outlook *out, const struct variants *v)
 		if (!v->one[i].split_only)
 			out->needed_known = workers_for_goal(out, v, i, &other) == 0;
 	if (out->workers_needed == 0 && out->needed_known && most > v->one[0].m.workers &&
-	    predict_change(out, v, change_workers, most, &w) && w.known &&
+	    predict_change(out, v, &by_workers, most, &w) && w.known &&
 	    w.au > out->measured_au + WORTH) {
 		out->workers_best = most;
 		out->needed_au = w.au;
@@ -644,15 +536,15 @@ static void try_window(struct outlook *out, const struct variants *v)
 	if (v->costs.rule == RULE_PYTORCH)
 		now *= v->one[0].m.workers;
 	for (uint32_t by = 2; by <= 4; by *= 2)
-		add_keys(out, v, change_window, by, "reader.prefetch_size=%llu",
+		add_keys(out, v, &by_window, by, "reader.prefetch_size=%llu",
 			 (unsigned long long)(now * by));
-	if (predict_change(out, v, change_window, 4, &w) && w.known) {
+	if (predict_change(out, v, &by_window, 4, &w) && w.known) {
 		out->window_au = w.au;
 		out->window_low = w.low;
 		out->window_high = w.high;
 	}
-	add_keys(out, v, change_order, 1, "reader.in_order=false");
-	if (predict_change(out, v, change_order, 1, &w) && w.known) {
+	add_keys(out, v, &by_order, 1, "reader.in_order=false");
+	if (predict_change(out, v, &by_order, 1, &w) && w.known) {
 		out->unordered_au = w.au;
 		out->unordered_low = w.low;
 		out->unordered_high = w.high;
@@ -676,18 +568,18 @@ static void try_reading(struct outlook *out, const struct variants *v, const str
 	const struct workload *w = r->workload;
 	const struct costs *c = &v->costs;
 
-	add_keys(out, v, change_batch, 2, "reader.batch_size=%.0f", 2 * c->samples);
+	add_keys(out, v, &by_batch, 2, "reader.batch_size=%.0f", 2 * c->samples);
 	if (fmod(c->samples, 2) == 0)
-		add_keys(out, v, change_batch, 0.5, "reader.batch_size=%.0f", c->samples / 2);
+		add_keys(out, v, &by_batch, 0.5, "reader.batch_size=%.0f", c->samples / 2);
 	if (w->reader.access == 0 && c->bytes > 0)
-		add_keys(out, v, change_access, 1, "reader.access=native");
+		add_keys(out, v, &by_access, 1, "reader.access=native");
 	if (r->dataset && !(r->dataset->format->is.flags & FORMAT_RAW_ARRAY) && c->bytes > 0 &&
 	    r->dataset->samples_per_file == 1 && c->plain > 0)
-		add_keys(out, v, change_format, 1, "dataset.format=%s reader.access=native",
+		add_keys(out, v, &by_format, 1, "dataset.format=%s reader.access=native",
 			 raw_array()->name);
 	/* with the framework's own code, the sum of both is the framework's */
 	if (w->reader.decode != 2 && c->decode > SMALL * c->service && !(c->framework > 0))
-		add_keys(out, v, change_decode, 1, "reader.decode=none");
+		add_keys(out, v, &by_decode, 1, "reader.decode=none");
 }
 
 static void try_packing(struct outlook *out, struct variants *v, const struct result *r)
@@ -696,7 +588,7 @@ static void try_packing(struct outlook *out, struct variants *v, const struct re
 
 	if (!packing_of(v, r, &v->packing))
 		return;
-	w = add_change(out, v, change_packing, 1);
+	w = add_change(out, v, &by_packing, 1);
 	if (!w)
 		return;
 	packing_keys(&v->packing, w->keys, sizeof(w->keys));
@@ -729,14 +621,14 @@ static void try_checkpoints(struct outlook *out, const struct variants *v)
 	if (c->count == 0 || c->share < SMALL)
 		return;
 	cadence_key(v->w, by, key, sizeof(key));
-	doubt(add_keys(out, v, change_cadence, by, "%s", key), c, false);
+	doubt(add_keys(out, v, &by_cadence, by, "%s", key), c, false);
 	/* so far apart that they take little */
 	while (c->share / by > LITTLE && by < FAR_APART)
 		by *= 2;
 	cadence_key(v->w, by, key, sizeof(key));
 	if (by > 2)
-		doubt(add_keys(out, v, change_cadence, by, "%s", key), c, false);
-	w = add_keys(out, v, change_async, 1, "checkpoint.async=true");
+		doubt(add_keys(out, v, &by_cadence, by, "%s", key), c, false);
+	w = add_keys(out, v, &by_async, 1, "checkpoint.async=true");
 	doubt(w, c, true);
 	if (w && !(v->w->checkpoint.stage_rate > 0))
 		w->what = FACT(CHANGE_ASYNC_COPY);
@@ -744,18 +636,18 @@ static void try_checkpoints(struct outlook *out, const struct variants *v)
 
 static void try_others(struct outlook *out, const struct variants *v)
 {
-	uint32_t latency;
+	uint32_t before;
 
-	add_what(out, v, change_ranks, 2, FACT(CHANGE_RANKS));
+	add_what(out, v, &by_ranks, 2, FACT(CHANGE_RANKS));
 	/* explanations may differ in what is a latency at all: then it is no change that can be
 	 * made */
-	latency = out->changes;
-	add_what(out, v, change_latency, 0.5, FACT(CHANGE_LATENCY));
-	if (out->changes > latency && !out->change[latency].known)
-		out->changes = latency;
-	add_what(out, v, change_bandwidth, 2, FACT(CHANGE_BANDWIDTH));
-	add_what(out, v, change_requests, 2, FACT(CHANGE_REQUESTS));
-	add_what(out, v, change_storage, 2, FACT(CHANGE_STORAGE));
+	before = out->changes;
+	add_what(out, v, &by_latency, 0.5, FACT(CHANGE_LATENCY));
+	if (out->changes > before && !out->change[before].known)
+		out->changes = before;
+	add_what(out, v, &by_bandwidth, 2, FACT(CHANGE_BANDWIDTH));
+	add_what(out, v, &by_requests, 2, FACT(CHANGE_REQUESTS));
+	add_what(out, v, &by_storage, 2, FACT(CHANGE_STORAGE));
 }
 
 /* With them, of a run without; and the other way round. */
@@ -770,7 +662,7 @@ static void try_framework(struct outlook *out, struct variants *v, const struct 
 	c->spent = f == r->workload->costs;
 	if (!c->spent && !own_work_of(f, r, epochs, &v->costs, &v->framework))
 		return;
-	if (!predict_change(out, v, c->spent ? change_no_framework : change_framework, 1, &w))
+	if (!predict_change(out, v, c->spent ? &by_no_framework : &by_framework, 1, &w))
 		return;
 	snprintf(c->profile, sizeof(c->profile), "%s", f->name);
 	own_work_judge(out, &w, REPEATS, c);

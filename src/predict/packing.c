@@ -104,13 +104,6 @@ bool packing_of(const struct variants *v, const struct result *r, struct packing
 	return out->opens <= FEWER && c->open + metadata >= MAIN_PART * c->service;
 }
 
-static void scale_line(struct model_queue *q, double requests, double bytes)
-{
-	q->serve_s *= requests;
-	q->serve_sized_s *= bytes;
-	q->requests *= requests;
-}
-
 void packing_apply(const struct packing *p, const struct variant *v, enum packing_opens when,
 		   struct model *m)
 {
@@ -118,8 +111,8 @@ void packing_apply(const struct packing *p, const struct variant *v, enum packin
 	double requests = p->requests + opens * fmax(0, 1 - p->requests);
 
 	m->delay_s -= v->open_latency * (1 - opens) + v->latency * (1 - requests);
-	scale_line(&m->open, opens, opens);
-	scale_line(&m->read, requests, p->bytes);
+	model_queue_scale(&m->open, opens, opens);
+	model_queue_scale(&m->read, requests, p->bytes);
 	m->bytes *= p->bytes;
 	if (when == OPENS_FIRST)
 		m->start_s += p->begin_s;

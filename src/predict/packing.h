@@ -3,9 +3,9 @@
 #include "predict/costs.h"
 #include "result/result.h"
 
-/* When readers open their files: now and then, all at the beginning of an epoch, or in an epoch
+/* When readers open their files: all at the beginning of an epoch, now and then, or in an epoch
  * before. */
-enum packing_opens { OPENS_SPREAD, OPENS_FIRST, OPENS_BEFORE };
+enum packing_opens { OPENS_FIRST, OPENS_SPREAD, OPENS_BEFORE };
 
 /* False where it would not help or cannot be foretold: opens and metadata are no main part of
  * reading, formats load whole files for a sample, or the sizes of files differ. */

@@ -4,8 +4,9 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/stats.h"
 
 #define GOLDEN 18
 #define GRID 8
@@ -23,16 +24,20 @@ struct queue_try {
 	double spare_rate;
 };
 
-static int by_double(const void *x, const void *y)
+void queue_note_end(double *last, uint32_t most, uint32_t *n, double end)
 {
-	const double *a = x, *b = y;
+	uint32_t i = *n < most ? (*n)++ : most;
 
-	return (*a > *b) - (*a < *b);
+	for (; i > 0 && last[i - 1] < end; i--)
+		if (i < most)
+			last[i] = last[i - 1];
+	if (i < most)
+		last[i] = end;
 }
 
 static double quantile(double *v, size_t n, double part)
 {
-	qsort(v, n, sizeof(*v), by_double);
+	sort_numbers(v, n);
 	return v[(size_t)((double)(n - 1) * part)];
 }
 
@@ -44,8 +49,9 @@ static double wait_of(const struct queue_try *t, size_t i)
 }
 
 /* Of what waiting, latency and bytes leave, the median. */
-static double set_serve(struct queue_try *t)
+static double set_serve(void *arg)
 {
+	struct queue_try *t = arg;
 	const struct queue_reads *q = t->q;
 	double sum = 0;
 
@@ -63,41 +69,9 @@ static double set_serve(struct queue_try *t)
 	return t->r->error_ns;
 }
 
-/* Over *x, between low and high; leaves it at its best. */
-static double golden(struct queue_try *t, double *x, double low, double high,
-		     double (*error)(struct queue_try *))
-{
-	const double g = 0.6180339887498949;
-	double at[2] = {high - g * (high - low), low + g * (high - low)}, e[2];
-
-	for (int i = 0; i < 2; i++) {
-		*x = at[i];
-		e[i] = error(t);
-	}
-	for (int n = 0; n < GOLDEN; n++) {
-		int worse = e[0] < e[1];
-
-		if (worse) {
-			high = at[1];
-			at[1] = at[0];
-			e[1] = e[0];
-			at[0] = high - g * (high - low);
-		} else {
-			low = at[0];
-			at[0] = at[1];
-			e[0] = e[1];
-			at[1] = low + g * (high - low);
-		}
-		*x = at[!worse];
-		e[!worse] = error(t);
-	}
-	*x = e[0] < e[1] ? at[0] : at[1];
-	return error(t);
-}
-
 /* The grid first: the error has several valleys. */
 static double grid_golden(struct queue_try *t, double *x, double low, double high,
-			  double (*error)(struct queue_try *))
+			  double (*error)(void *))
 {
 	double step = (high - low) / GRID, best = INFINITY, at = low;
 
@@ -111,16 +85,17 @@ static double grid_golden(struct queue_try *t, double *x, double low, double hig
 			at = *x;
 		}
 	}
-	return golden(t, x, fmax(low, at - step), fmin(high, at + step), error);
+	return golden_section(x, fmax(low, at - step), fmin(high, at + step), GOLDEN, error, t);
 }
 
-static double set_bytes(struct queue_try *t)
+static double set_bytes(void *arg)
 {
+	struct queue_try *t = arg;
 	double with, without;
 
 	if (!t->q->sizes_differ)
 		return set_serve(t);
-	with = golden(t, &t->r->serve_ns_per_byte, 0, t->limit, set_serve);
+	with = golden_section(&t->r->serve_ns_per_byte, 0, t->limit, GOLDEN, set_serve, t);
 	t->spare_rate = t->r->serve_ns_per_byte;
 	t->r->serve_ns_per_byte = 0;
 	without = set_serve(t);
@@ -177,8 +152,9 @@ static double burst_wait(const struct queue_try *t, size_t i)
 	return t->q->ahead[i * QUEUE_AHEAD + t->number - 1] + t->number * t->r->pace_ns;
 }
 
-static double sum_burst(struct queue_try *t)
+static double sum_burst(void *arg)
 {
+	struct queue_try *t = arg;
 	const struct queue_reads *q = t->q;
 	double sum = 0, due, n = 0;
 
@@ -196,9 +172,11 @@ static double sum_burst(struct queue_try *t)
 	return t->r->error_ns;
 }
 
-static double set_burst_latency(struct queue_try *t)
+static double set_burst_latency(void *arg)
 {
-	return golden(t, &t->r->latency_ns, 0, t->limit, sum_burst);
+	struct queue_try *t = arg;
+
+	return golden_section(&t->r->latency_ns, 0, t->limit, GOLDEN, sum_burst, t);
 }
 
 bool queue_fit_burst(const struct queue_reads *q, uint32_t burst, struct read_rates *r,

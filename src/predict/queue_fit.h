@@ -20,6 +20,10 @@ struct queue_reads {
 	double *spare; /* n */
 };
 
+/* Keeps the latest `most` of the ends of those that began, of which there are *n, the latest first.
+ */
+void queue_note_end(double *last, uint32_t most, uint32_t *n, double end);
+
 /* The best for so many servers; with `whole` nothing but service takes time. Fills `error`, ns.
  * False when reads wait longer than `most` of them under way can take: they wait for something
  * else, that ends them together; and when so many would hardly wait at all. */

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/compare.h"
+#include "base/stats.h"
 #include "predict/alone_fit.h"
 #include "predict/queue_fit.h"
 
@@ -82,7 +84,7 @@ static int by_time(const void *x, const void *y)
 {
 	const struct ending *a = x, *b = y;
 
-	return (a->at > b->at) - (a->at < b->at);
+	return ORDER(a->at, b->at);
 }
 
 static bool moves(const struct read_seen *s, int64_t latency)
@@ -176,59 +178,33 @@ static double sum_errors(struct fit *f, struct tried *t)
 	return t->rates.error_ns;
 }
 
-/* Golden section over one of the rates, between low and high. */
-static void golden_search(struct fit *f, struct tried *t, double *rate, double low, double high,
-			  void (*inner)(struct fit *, struct tried *))
+/* What a search over a rate is given. */
+struct search {
+	struct fit *f;
+	struct tried *t;
+};
+
+static double sum_of_search(void *arg)
 {
-	const double g = 0.6180339887498949;
-	double x[2] = {high - g * (high - low), low + g * (high - low)}, e[2];
+	const struct search *s = arg;
 
-	for (int i = 0; i < 2; i++) {
-		*rate = x[i];
-		if (inner)
-			inner(f, t);
-		e[i] = sum_errors(f, t);
-	}
-	for (int n = 0; n < GOLDEN; n++) {
-		int worse = e[0] < e[1];
-
-		if (worse) {
-			high = x[1];
-			x[1] = x[0];
-			e[1] = e[0];
-			x[0] = high - g * (high - low);
-		} else {
-			low = x[0];
-			x[0] = x[1];
-			e[0] = e[1];
-			x[1] = low + g * (high - low);
-		}
-		*rate = x[!worse];
-		if (inner)
-			inner(f, t);
-		e[!worse] = sum_errors(f, t);
-	}
-	*rate = e[0] < e[1] ? x[0] : x[1];
-	if (inner)
-		inner(f, t);
-	sum_errors(f, t);
+	return sum_errors(s->f, s->t);
 }
 
-static void search_stream(struct fit *f, struct tried *t)
+static double search_stream(void *arg)
 {
-	golden_search(f, t, &t->rates.stream_ns_per_byte, 0, 2 * f->mean_ns / f->mean_bytes, NULL);
+	const struct search *s = arg;
+
+	return golden_section(&s->t->rates.stream_ns_per_byte, 0,
+			      2 * s->f->mean_ns / s->f->mean_bytes, GOLDEN, sum_of_search, arg);
 }
 
-static void search_latency(struct fit *f, struct tried *t)
+static double search_latency(void *arg)
 {
-	golden_search(f, t, &t->rates.latency_ns, 0, f->longest_ns, NULL);
-}
+	const struct search *s = arg;
 
-static int by_double(const void *x, const void *y)
-{
-	const double *a = x, *b = y;
-
-	return (*a > *b) - (*a < *b);
+	return golden_section(&s->t->rates.latency_ns, 0, s->f->longest_ns, GOLDEN, sum_of_search,
+			      arg);
 }
 
 /* Errors beyond this are large: three quarters of the least errors are smaller. */
@@ -240,7 +216,7 @@ static void set_error_unit(struct fit *f, const double *error, double *spare)
 	for (size_t k = 0; k < f->targets; k++)
 		if (!isnan(error[k]))
 			spare[n++] = error[k];
-	qsort(spare, n, sizeof(*spare), by_double);
+	sort_numbers(spare, n);
 	f->unit = fmax(least, n ? spare[n * 3 / 4] : 0);
 }
 
@@ -262,8 +238,11 @@ static double nats(const struct fit *f, const double *error)
 /* The best for a share of the time that is shared, with a stream's rate or without. */
 static void best_for(struct fit *f, double share, bool stream, struct tried *t)
 {
+	struct search s = {f, t};
+
 	t->rates = (struct read_rates){.shared_ns_per_byte = share * f->mean_ns / f->mean_shared};
-	golden_search(f, t, &t->rates.latency_ns, 0, f->longest_ns, stream ? search_stream : NULL);
+	golden_section(&t->rates.latency_ns, 0, f->longest_ns, GOLDEN,
+		       stream ? search_stream : sum_of_search, &s);
 }
 
 /* Reads under way with one, itself included, averaged over its time. */
@@ -322,7 +301,7 @@ static int by_index(const void *x, const void *y)
 {
 	const struct target *a = x, *b = y;
 
-	return (a->at > b->at) - (a->at < b->at);
+	return ORDER(a->at, b->at);
 }
 
 /* Which reads are looked at, of one set: as many of each number under way as there are, so that
@@ -392,7 +371,7 @@ static void measure_targets(struct fit *f, struct read_law *law)
 		law->concurrency += concurrency * part;
 	}
 	find_most_beside(f);
-	qsort(took, f->targets, sizeof(*took), by_double);
+	sort_numbers(took, f->targets);
 	f->longest_ns = took[f->targets - 1 - f->targets / 50];
 	least = DIFFERENT * mean * mean;
 	law->sizes_differ = square - mean * mean > least;
@@ -404,30 +383,22 @@ static void measure_targets(struct fit *f, struct read_law *law)
 /* The ends of those that began before each target, the latest first. */
 static void find_ahead(struct fit *f)
 {
-	double *last = xcalloc(QUEUE_AHEAD, sizeof(*last));
+	double last[QUEUE_AHEAD];
+	uint32_t n = 0;
 	size_t j = 0;
 
 	for (int i = 0; i < QUEUE_AHEAD; i++)
 		last[i] = -INFINITY;
 	for (size_t k = 0; k < f->targets; k++) {
-		for (; j < f->target[k].at; j++) {
-			double end = (double)(f->seen[j].end_ns - f->seen[0].begin_ns);
-			int i = QUEUE_AHEAD;
+		size_t at = f->target[k].at;
 
-			while (i > 0 && last[i - 1] < end)
-				i--;
-			if (i == QUEUE_AHEAD)
-				continue;
-			memmove(&last[i + 1], &last[i],
-				(size_t)(QUEUE_AHEAD - 1 - i) * sizeof(*last));
-			last[i] = end;
-		}
-		for (int i = 0; i < QUEUE_AHEAD; i++)
-			f->ahead[k * QUEUE_AHEAD + (size_t)i] =
-				last[i] -
-				(double)(f->seen[f->target[k].at].begin_ns - f->seen[0].begin_ns);
+		for (; j < at; j++)
+			queue_note_end(last, QUEUE_AHEAD, &n,
+				       (double)(f->seen[j].end_ns - f->seen[0].begin_ns));
+		for (size_t i = 0; i < QUEUE_AHEAD; i++)
+			f->ahead[k * QUEUE_AHEAD + i] =
+				last[i] - (double)(f->seen[at].begin_ns - f->seen[0].begin_ns);
 	}
-	free(last);
 }
 
 /* A bandwidth above what the streams took together, of the run or of a sweep, was not seen. */
@@ -441,9 +412,10 @@ static void drop_unseen(const struct fit *f, struct read_rates *r)
 static void refine_share(struct fit *f, struct tried *t, int at)
 {
 	double unit = f->mean_ns / f->mean_shared;
+	struct search s = {f, t};
 
-	golden_search(f, t, &t->rates.shared_ns_per_byte, unit * shares[at > 0 ? at - 1 : 0],
-		      unit * shares[at + 1 < GRID ? at + 1 : at], search_latency);
+	golden_section(&t->rates.shared_ns_per_byte, unit * shares[at > 0 ? at - 1 : 0],
+		       unit * shares[at + 1 < GRID ? at + 1 : at], GOLDEN, search_latency, &s);
 }
 
 static struct tried *next_try(struct fit *f)
@@ -464,8 +436,8 @@ static void try_shared(struct fit *f, bool sizes_differ)
 		best_for(f, shares[i], true, next_try(f));
 	/* a grid is coarse where what is shared is exact */
 	t = next_try(f);
-	golden_search(f, t, &t->rates.shared_ns_per_byte, 0, f->mean_ns / f->mean_bytes,
-		      search_latency);
+	golden_section(&t->rates.shared_ns_per_byte, 0, f->mean_ns / f->mean_bytes, GOLDEN,
+		       search_latency, &(struct search){f, t});
 	for (int i = 1; i < f->tries; i++)
 		best = f->tried[i].rates.error_ns < f->tried[best].rates.error_ns ? i : best;
 	if (best < f->tries - 1) {
@@ -564,6 +536,26 @@ double read_rates_ceiling(const struct read_rates *r, double bytes)
 	if (r->burst)
 		ns = fmax(ns, r->pace_ns);
 	return ns > 0 ? 1e9 / ns : INFINITY;
+}
+
+void read_law_ceilings(const struct read_law *law, double *low, double *high)
+{
+	*low = INFINITY;
+	*high = 0;
+	for (uint32_t i = 0; i < law->count; i++) {
+		double c = read_rates_ceiling(&law->one[i], law->mean_bytes);
+
+		LOWER(*low, c);
+		RAISE(*high, c);
+	}
+}
+
+uint32_t read_law_servers(const struct read_law *law)
+{
+	for (uint32_t i = 0; i < law->count; i++)
+		if (law->one[i].servers && law->one[i].servers != law->best.servers)
+			return 0;
+	return law->best.servers;
 }
 
 double read_rates_alone(const struct read_rates *r, double bytes)

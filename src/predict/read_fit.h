@@ -59,6 +59,10 @@ struct read_set {
  * as many readers as are in the sets share the store. All 0 without memory or with fewer than four
  * reads in the first set. Takes up to 0.4 s. */
 struct read_law read_fit(const struct read_set *sets, size_t count, double times);
+/* The ends of the ceilings of all explanations, in reads/s. */
+void read_law_ceilings(const struct read_law *law, double *low, double *high);
+/* How many reads are served at a time, if all explanations of such a queue say the same; else 0. */
+uint32_t read_law_servers(const struct read_law *law);
 /* Reads/s that all together can have, of `bytes` each; INFINITY without a limit. */
 double read_rates_ceiling(const struct read_rates *r, double bytes);
 /* The time of a read that waits for nothing, ns. */

@@ -49,21 +49,14 @@ static bool has_ceiling(enum station_kind k, const struct read_rates *r)
 static void set_ceiling(struct station *s, enum station_kind k, const struct read_law *law,
 			double unit)
 {
-	double low = INFINITY, high = 0;
-
 	if (!has_ceiling(k, &law->best))
 		return;
-	for (uint32_t i = 0; i < law->count; i++) {
-		double c = read_rates_ceiling(&law->one[i], law->mean_bytes) * unit;
-
-		low = fmin(low, c);
-		high = fmax(high, c);
-	}
+	read_law_ceilings(law, &s->low, &s->high);
+	s->low *= unit;
+	s->high *= unit;
 	s->seen = true;
 	s->ceiling = read_rates_ceiling(&law->best, law->mean_bytes) * unit;
-	s->low = low;
-	s->high = high;
-	s->known = isfinite(high) && high <= SAME * low;
+	s->known = isfinite(s->high) && s->high <= SAME * s->low;
 	s->utilization = fmin(1, s->used / s->ceiling);
 }
 
@@ -77,15 +70,6 @@ static bool nothing_waits(const struct read_law *law)
 		if (read_rates_alone(&law->one[i], law->mean_bytes) * SAME < alone)
 			return false;
 	return !law->best.servers && !law->best.burst;
-}
-
-/* Of a queue, if all explanations have so many; else 0. */
-static double servers_of(const struct read_law *law)
-{
-	for (uint32_t i = 0; i < law->count; i++)
-		if (law->one[i].servers && law->one[i].servers != law->best.servers)
-			return 0;
-	return law->best.servers;
 }
 
 /* Of the workers' time in reads: latency, stream, bandwidth and queue by the best explanation. */
@@ -106,7 +90,7 @@ static void set_reads(struct stations *s, const struct read_law *law, double par
 	t[STATION_QUEUE].used = t[STATION_REQUESTS].used = n->reads / wall;
 	t[r->burst ? STATION_REQUESTS : STATION_QUEUE].share = law->queue_share * part;
 	t[STATION_QUEUE].each_s = (r->serve_ns + r->serve_ns_per_byte * bytes) / 1e9;
-	t[STATION_QUEUE].servers = servers_of(law);
+	t[STATION_QUEUE].servers = read_law_servers(law);
 	t[STATION_REQUESTS].each_s = r->pace_ns / 1e9;
 	for (int k = STATION_BANDWIDTH; k <= STATION_REQUESTS; k++)
 		set_ceiling(&t[k], (enum station_kind)k, law,
@@ -129,7 +113,7 @@ static void set_opens(struct stations *s, const struct read_law *law, double par
 	t[STATION_OPEN_LATENCY].known = s->opens_told;
 	t[STATION_OPEN_QUEUE].share = (law->queue_share + law->shared_share) * part;
 	t[STATION_OPEN_QUEUE].each_s = fmax(r->serve_ns + r->serve_ns_per_byte, r->pace_ns) / 1e9;
-	t[STATION_OPEN_QUEUE].servers = servers_of(law);
+	t[STATION_OPEN_QUEUE].servers = read_law_servers(law);
 	t[STATION_OPEN_QUEUE].used = n->opens / wall;
 	set_ceiling(&t[STATION_OPEN_QUEUE], STATION_OPEN_QUEUE, law, 1);
 }

@@ -2,11 +2,11 @@
  * own time. */
 #include "run/barrier_cost.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/stats.h"
 #include "comm/fabric.h"
 #include "comm/net.h"
 #include "workload/workload.h"
@@ -17,20 +17,13 @@
 #define MOST 48
 #define BUDGET_NS (NS_PER_S / 5)
 
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void summarize(double *took, uint32_t n, struct barrier_cost *out)
 {
 	double sum = 0;
 
 	for (uint32_t i = 0; i < n; i++)
 		sum += took[i];
-	qsort(took, n, sizeof(*took), by_size);
+	sort_numbers(took, n);
 	out->count = n;
 	out->median_s = n % 2 ? took[n / 2] : (took[n / 2 - 1] + took[n / 2]) / 2;
 	out->mean_s = sum / n;

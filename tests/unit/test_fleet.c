@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "predict/fleet.h"
+#include "predict/model.h"
 
 #define VALUES 200000
 #define SEEDS 8
@@ -195,6 +196,7 @@ static void same_as_loaders(void **state)
 	while (fgets(line, sizeof(line), in)) {
 		struct fleet f = base_of;
 		enum loader_rule rule;
+		struct model m;
 		double rate = 0, wait = 0;
 
 		if (line[0] == '#')
@@ -203,8 +205,12 @@ static void same_as_loaders(void **state)
 					&prefetch, order, &queue, &au, &dlio, &slowest_s),
 				 8);
 		rule = rule_of(loader);
-		fleet_rule(&f, rule, workers,
+		m = (struct model){.workers = workers, .samples = f.samples, .window = f.window};
+		model_rule(&m, rule,
 			   rule == RULE_PYTORCH && workers ? (double)prefetch / workers : prefetch);
+		f.workers = workers;
+		f.window = m.window;
+		f.runs = m.runs;
 		f.in_order = strcmp(order, "true") == 0;
 		f.compute = drawn_constant(workers > 1 ? 0.2 : 0.45);
 		f.servers = queue ? 16 : 0;
