@@ -11,7 +11,6 @@
 #include "judge/decompose.h"
 #include "judge/ledger.h"
 #include "judge/limit.h"
-#include "judge/limit_evaluation.h"
 #include "judge/measured.h"
 #include "judge/steadiness.h"
 #include "judge/stragglers.h"

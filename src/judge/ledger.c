@@ -33,9 +33,15 @@ struct facts {
 	double samples;
 };
 
-static void line_explain(struct ledger_line *l, enum ledger_state state, struct fact why)
+static void explain(struct ledger_line *l, struct fact why)
 {
-	l->state = state;
+	l->state = LEDGER_EXPLAINED;
+	l->why = why;
+}
+
+static void flag(struct ledger_line *l, struct fact why)
+{
+	l->state = LEDGER_FLAGGED;
 	l->why = why;
 }
 
@@ -50,6 +56,35 @@ static void line_set(struct ledger *l, enum ledger_key key, double bytes)
 {
 	l->line[key].known = true;
 	l->line[key].bytes = bytes;
+}
+
+/* What the kernel counted, of an epoch or of all; what is not known stays as it is. */
+static void take_counters(const struct result *r, const struct proc_io *process,
+			  const struct host_io *host, double bytes[LEDGER_LINES])
+{
+	if (process->known) {
+		bytes[LEDGER_CALLS] = (double)process->rchar_bytes;
+		bytes[LEDGER_CHARGED] = (double)process->read_bytes;
+	}
+	if (!r->host_source)
+		return;
+	if (host->whole.known)
+		bytes[LEDGER_DEVICE] = (double)host->whole.read_bytes;
+	if (host->lower.known)
+		bytes[LEDGER_DISKS] = (double)host->lower.read_bytes;
+	if (host->client.known)
+		bytes[LEDGER_CLIENT] = (double)host->client.returned_bytes;
+	if (host->client.fetched_known)
+		bytes[LEDGER_FETCHED] = (double)host->client.fetched_bytes;
+	if (host->net.known || host->net.rdma_known)
+		bytes[LEDGER_NETWORK] =
+			(double)host->net.received_bytes + (double)host->net.rdma_received_bytes;
+}
+
+static void none_known(double bytes[LEDGER_LINES])
+{
+	for (int k = 0; k < LEDGER_LINES; k++)
+		bytes[k] = NAN;
 }
 
 /* ---- the lines ---- */
@@ -69,10 +104,8 @@ static void sum_requests(struct ledger *l, struct facts *f)
 			for (uint32_t c = 0; c < ep->loads; c++)
 				f->loaded += (double)ep->load[c].stat.file_bytes;
 		}
-		asked += (double)io->kind[IO_DATA].asked_bytes +
-			 (double)io->kind[IO_META].asked_bytes;
-		returned += (double)io->kind[IO_DATA].returned_bytes +
-			    (double)io->kind[IO_META].returned_bytes;
+		asked += (double)io_stat_asked(io);
+		returned += (double)io_stat_returned(io);
 		f->meta_returned += (double)io->kind[IO_META].returned_bytes;
 		f->opens += (double)io->kind[IO_OPEN].requests;
 		f->requests +=
@@ -109,6 +142,7 @@ static void sum_kernel(struct ledger *l, struct facts *f)
 {
 	const struct result *r = f->r;
 	struct proc_io process = {.known = r->epochs_begun > 0};
+	double bytes[LEDGER_LINES];
 
 	for (uint32_t i = 0; i < r->epochs_begun; i++) {
 		const struct epoch_usage *u = &r->usage[i];
@@ -124,25 +158,14 @@ static void sum_kernel(struct ledger *l, struct facts *f)
 	}
 	if (r->epochs_begun)
 		f->host.whole.under_way = r->usage[r->epochs_begun - 1].host_train.whole.under_way;
-	if (process.known) {
-		line_set(l, LEDGER_CALLS, (double)process.rchar_bytes);
-		line_set(l, LEDGER_CHARGED, (double)process.read_bytes);
-	}
-	if (!r->host_source)
-		return;
-	if (f->host.whole.known)
-		line_set(l, LEDGER_DEVICE, (double)f->host.whole.read_bytes);
-	if (f->host.lower.known)
-		line_set(l, LEDGER_DISKS, (double)f->host.lower.read_bytes);
-	if (f->host.client.known)
-		line_set(l, LEDGER_CLIENT, (double)f->host.client.returned_bytes);
-	if (f->host.client.fetched_known)
-		line_set(l, LEDGER_FETCHED, (double)f->host.client.fetched_bytes);
+	none_known(bytes);
+	take_counters(r, &process, &f->host, bytes);
 	/* of a file system that is not on the network it says nothing */
-	if (r->host_source->client.network && (f->host.net.known || f->host.net.rdma_known))
-		line_set(l, LEDGER_NETWORK,
-			 (double)f->host.net.received_bytes +
-				 (double)f->host.net.rdma_received_bytes);
+	if (!r->host_source || !r->host_source->client.network)
+		bytes[LEDGER_NETWORK] = NAN;
+	for (int k = 0; k < LEDGER_LINES; k++)
+		if (!isnan(bytes[k]))
+			line_set(l, (enum ledger_key)k, bytes[k]);
 }
 
 static void gather_facts(struct ledger *l, struct facts *f)
@@ -171,22 +194,21 @@ static void gather_facts(struct ledger *l, struct facts *f)
 static void why_asked(struct ledger_line *l, const struct facts *f, double wanted, double returned)
 {
 	if (l->bytes > wanted)
-		line_explain(l, LEDGER_EXPLAINED,
-			     FACT(LEDGER_FRAMING, f->meta_returned, fmax(0, l->bytes - returned)));
+		explain(l, FACT(LEDGER_FRAMING, f->meta_returned, fmax(0, l->bytes - returned)));
 	else if (f->encoded)
-		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_ENCODED));
+		explain(l, FACT(LEDGER_ENCODED));
 	else if (f->copies)
-		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_COPIES));
+		explain(l, FACT(LEDGER_COPIES));
 	else
-		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_ASKED_LESS));
+		flag(l, FACT(LEDGER_ASKED_LESS));
 }
 
 static void why_returned(struct ledger_line *l, double asked)
 {
 	if (l->bytes < asked)
-		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_PAST_END));
+		explain(l, FACT(LEDGER_PAST_END));
 	else
-		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_RETURNED_MORE));
+		flag(l, FACT(LEDGER_RETURNED_MORE));
 }
 
 static void why_calls(struct ledger_line *l, const struct facts *f, double returned)
@@ -198,18 +220,17 @@ static void why_calls(struct ledger_line *l, const struct facts *f, double retur
 		series_points(f->r->series, &points);
 	sampling = (double)points * SAMPLE_BYTES;
 	if (more < 0 && f->mapped)
-		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_FAULTS, -more));
+		explain(l, FACT(LEDGER_FAULTS, -more));
 	else if (more < 0 && f->uncounted)
-		line_explain(l, LEDGER_EXPLAINED,
-			     fact_with(FACT(LEDGER_STORE_UNCOUNTED, -more), 0, f->base->name));
+		explain(l, fact_with(FACT(LEDGER_STORE_UNCOUNTED, -more), 0, f->base->name));
 	else if (more < 0)
-		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_NOT_CALLS, -more));
+		flag(l, FACT(LEDGER_NOT_CALLS, -more));
 	else if (f->direct && more <= 2 * BLOCK * f->requests + sampling)
-		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_BLOCKS, more));
+		explain(l, FACT(LEDGER_BLOCKS, more));
 	else if (more <= f->loaded + sampling + LEAST_BYTES)
-		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_READ_BACK, more, f->loaded));
+		explain(l, FACT(LEDGER_READ_BACK, more, f->loaded));
 	else
-		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_NOT_REQUESTED, more));
+		flag(l, FACT(LEDGER_NOT_REQUESTED, more));
 }
 
 /* Whether what was fetched and what was there can have served all: nobody else brought anything in,
@@ -241,27 +262,26 @@ static void why_less_charged(struct ledger_line *l, const struct facts *f, doubl
 	double again = fmax(0, missing - f->cached);
 
 	if (f->memory)
-		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_MEMORY));
+		explain(l, FACT(LEDGER_MEMORY));
 	else if (ledger_uncounted(f->r, l->bytes))
-		line_explain(l, LEDGER_EXPLAINED,
-			     fact_with(FACT(LEDGER_CLIENT_UNCOUNTED), 0,
-				       f->r->host_source->client.type));
+		explain(l, fact_with(FACT(LEDGER_CLIENT_UNCOUNTED), 0,
+				     f->r->host_source->client.type));
 	else if (f->thin)
-		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_THIN, missing));
+		explain(l, FACT(LEDGER_THIN, missing));
 	else if (f->direct)
-		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_DIRECT_LESS, missing));
+		flag(l, FACT(LEDGER_DIRECT_LESS, missing));
 	else if (!f->cached_known)
-		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_CACHE_UNKNOWN, missing));
+		flag(l, FACT(LEDGER_CACHE_UNKNOWN, missing));
 	else if (again <= slack)
-		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_CACHE_HELD, f->cached, f->part));
+		explain(l, FACT(LEDGER_CACHE_HELD, f->cached, f->part));
 	else if (again <= asked - f->files + slack || read_again(f, l->bytes, asked))
-		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_CACHE_AGAIN, f->cached, again));
+		explain(l, FACT(LEDGER_CACHE_AGAIN, f->cached, again));
 	else if (f->linked)
-		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_LINKS, missing));
+		explain(l, FACT(LEDGER_LINKS, missing));
 	else if (l->bytes <= 0 && f->grown <= slack)
-		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_UNREPORTED, missing));
+		flag(l, FACT(LEDGER_UNREPORTED, missing));
 	else
-		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_OTHER_READER, missing, f->cached));
+		flag(l, FACT(LEDGER_OTHER_READER, missing, f->cached));
 }
 
 static void why_more_charged(struct ledger_line *l, const struct facts *f, double more,
@@ -272,17 +292,17 @@ static void why_more_charged(struct ledger_line *l, const struct facts *f, doubl
 	double tables = BLOCK * f->opens, slack = fmax(LEAST_BYTES, SHARE * asked);
 
 	if (f->direct && more <= tables + slack)
-		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_TABLES, more));
+		explain(l, FACT(LEDGER_TABLES, more));
 	else if (f->direct && f->past_end > 0 && more <= tables + BLOCK * f->requests + slack)
-		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_LAST_BLOCKS, more));
+		explain(l, FACT(LEDGER_LAST_BLOCKS, more));
 	else if (!f->direct && more <= ahead + tables + slack)
-		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_READ_AHEAD, more, f->mapped));
+		explain(l, FACT(LEDGER_READ_AHEAD, more, f->mapped));
 	else if (!f->direct && f->r->workload->storage.page_cache == PAGE_CACHE_DROP)
-		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_DROPPED, more));
+		explain(l, FACT(LEDGER_DROPPED, more));
 	else if (!f->direct && f->cached_known && asked + more > f->files)
-		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_EVICTED, more));
+		flag(l, FACT(LEDGER_EVICTED, more));
 	else
-		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_MORE, more));
+		flag(l, FACT(LEDGER_MORE, more));
 }
 
 static void why_device(struct ledger_line *l, const struct facts *f, double charged)
@@ -301,11 +321,11 @@ static void why_device(struct ledger_line *l, const struct facts *f, double char
 	}
 	mean = w->reads ? (double)w->read_bytes / (double)w->reads : 0;
 	if (w->under_way && -more <= fmax(LEAST_BYTES, 2 * mean * (double)w->under_way))
-		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_UNDER_WAY, -more));
+		explain(l, FACT(LEDGER_UNDER_WAY, -more));
 	else if (f->loaded > 0 && -more <= 1.05 * f->loaded + LEAST_BYTES)
-		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_CHECKPOINTS_ELSEWHERE, -more));
+		explain(l, FACT(LEDGER_CHECKPOINTS_ELSEWHERE, -more));
 	else
-		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_OTHER_DEVICES, -more));
+		flag(l, FACT(LEDGER_OTHER_DEVICES, -more));
 }
 
 static void why_disks(struct ledger_line *l, const struct facts *f, double device)
@@ -313,11 +333,11 @@ static void why_disks(struct ledger_line *l, const struct facts *f, double devic
 	double away = fabs(l->bytes - device);
 
 	if (l->bytes > device)
-		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_DISKS_MORE, away));
+		flag(l, FACT(LEDGER_DISKS_MORE, away));
 	else if (f->r->host_source->tree.loop)
-		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_BACKING_FILE, away));
+		flag(l, FACT(LEDGER_BACKING_FILE, away));
 	else
-		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_CACHE_BETWEEN, away));
+		flag(l, FACT(LEDGER_CACHE_BETWEEN, away));
 }
 
 static void why_network(struct ledger_line *l, double before)
@@ -325,11 +345,11 @@ static void why_network(struct ledger_line *l, double before)
 	double more = l->bytes - before;
 
 	if (more > 0 && more <= HEADERS_SHARE * before)
-		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_HEADERS, more));
+		explain(l, FACT(LEDGER_HEADERS, more));
 	else if (more > 0)
-		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_TRAFFIC, more));
+		flag(l, FACT(LEDGER_TRAFFIC, more));
 	else
-		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_OTHER_PATH, -more));
+		flag(l, FACT(LEDGER_OTHER_PATH, -more));
 }
 
 static void why_client(struct ledger_line *l, double returned)
@@ -337,9 +357,9 @@ static void why_client(struct ledger_line *l, double returned)
 	double more = l->bytes - returned;
 
 	if (more > 0)
-		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_CLIENT_MORE, more));
+		flag(l, FACT(LEDGER_CLIENT_MORE, more));
 	else
-		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_CLIENT_LESS, -more));
+		flag(l, FACT(LEDGER_CLIENT_LESS, -more));
 }
 
 static void why_fetched(struct ledger_line *l, const struct facts *f, double client)
@@ -347,13 +367,13 @@ static void why_fetched(struct ledger_line *l, const struct facts *f, double cli
 	double missing = client - l->bytes;
 
 	if (missing < 0)
-		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_READ_AHEAD, -missing, false));
+		explain(l, FACT(LEDGER_READ_AHEAD, -missing, false));
 	else if (f->cached_known && missing <= f->cached + fmax(LEAST_BYTES, SHARE * client))
-		line_explain(l, LEDGER_EXPLAINED, FACT(LEDGER_CACHE_HELD, f->cached, false));
+		explain(l, FACT(LEDGER_CACHE_HELD, f->cached, false));
 	else if (f->cached_known)
-		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_CACHE_LESS, missing, f->cached));
+		flag(l, FACT(LEDGER_CACHE_LESS, missing, f->cached));
 	else
-		line_explain(l, LEDGER_FLAGGED, FACT(LEDGER_CACHE_UNKNOWN, missing));
+		flag(l, FACT(LEDGER_CACHE_UNKNOWN, missing));
 }
 
 /* The nearest known line before `key` among those that it follows from. */
@@ -393,7 +413,7 @@ static void compare_line(struct ledger *l, const struct facts *f, enum ledger_ke
 	if (!bytes_differ(before, now))
 		return;
 	if (key > LEDGER_CHARGED && fabs(now - before) <= SHARE * l->line[LEDGER_WANTED].bytes) {
-		line_explain(line, LEDGER_EXPLAINED, FACT(LEDGER_LITTLE, fabs(now - before)));
+		explain(line, FACT(LEDGER_LITTLE, fabs(now - before)));
 		return;
 	}
 	switch (key) {
@@ -405,7 +425,7 @@ static void compare_line(struct ledger *l, const struct facts *f, enum ledger_ke
 		break;
 	case LEDGER_CALLS:
 		if (line->against == LEDGER_WANTED)
-			line_explain(line, LEDGER_EXPLAINED, FACT(LEDGER_NOT_COUNTED));
+			explain(line, FACT(LEDGER_NOT_COUNTED));
 		else
 			why_calls(line, f, before);
 		break;
@@ -472,41 +492,19 @@ static void epoch_requests(const struct result *r, uint32_t epoch, bool eval, do
 	bytes[LEDGER_RETURNED] = returned;
 }
 
-static void epoch_counters(const struct result *r, uint32_t epoch, bool eval, double *bytes)
-{
-	const struct epoch_usage *u = &r->usage[epoch];
-	const struct proc_io *process = eval ? &u->eval : &u->train;
-	const struct host_io *host = eval ? &u->host_eval : &u->host_train;
-
-	if (process->known) {
-		bytes[LEDGER_CALLS] = (double)process->rchar_bytes;
-		bytes[LEDGER_CHARGED] = (double)process->read_bytes;
-	}
-	if (!r->host_source)
-		return;
-	if (host->whole.known)
-		bytes[LEDGER_DEVICE] = (double)host->whole.read_bytes;
-	if (host->lower.known)
-		bytes[LEDGER_DISKS] = (double)host->lower.read_bytes;
-	if (host->client.known)
-		bytes[LEDGER_CLIENT] = (double)host->client.returned_bytes;
-	if (host->client.fetched_known)
-		bytes[LEDGER_FETCHED] = (double)host->client.fetched_bytes;
-	if (host->net.known || host->net.rdma_known)
-		bytes[LEDGER_NETWORK] =
-			(double)host->net.received_bytes + (double)host->net.rdma_received_bytes;
-}
-
 void ledger_of_epoch(const struct result *r, uint32_t epoch, bool eval, double bytes[LEDGER_LINES])
 {
-	for (int k = 0; k < LEDGER_LINES; k++)
-		bytes[k] = NAN;
+	const struct epoch_usage *u;
+
+	none_known(bytes);
 	if (!r->rank || epoch >= r->epochs_begun)
 		return;
 	for (uint32_t k = 0; eval && k < r->ranks; k++)
 		if (!r->rank[k].lost && !r->rank[k].epoch[epoch].has_eval)
 			return;
 	epoch_requests(r, epoch, eval, bytes);
-	if (r->usage)
-		epoch_counters(r, epoch, eval, bytes);
+	if (!r->usage)
+		return;
+	u = &r->usage[epoch];
+	take_counters(r, eval ? &u->eval : &u->train, eval ? &u->host_eval : &u->host_train, bytes);
 }

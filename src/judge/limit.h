@@ -7,3 +7,5 @@
  * can be said. *basis is allocated: judgement_release. */
 void limit_find(const struct result *r, const struct run_metrics *m, struct limit *limit,
 		struct outlook *outlook, struct basis **basis);
+/* From r->judged and the finished epochs; leaves it empty where nothing can be said. */
+void limit_of_evaluation(const struct result *r, const struct run_metrics *m, struct limit *limit);

@@ -54,70 +54,56 @@ static bool taken_by(const struct limit_view *v, enum cpu_taker taker)
 	return v->short_of_cpu && v->no_cpu.taker == taker;
 }
 
-/* Of such a run nothing can be said about the storage, nor predicted. */
-static void forget_outlook(struct limit_view *v)
+static bool found(struct limit_view *v, struct fact what, struct fact effect)
 {
-	*v->outlook = (struct outlook){.why = FACT(NO_MODEL_PROCESSOR, v->no_cpu.lost_share)};
+	struct fact taker;
+
+	limit_found(v, what);
+	if (cpu_loss_fact(v->r, &v->no_cpu, &taker))
+		limit_found(v, taker);
+	limit_would(v, effect);
+	return true;
 }
 
-static void add_taker(struct limit_view *v)
+/* Of a run that others took the processors from nothing can be said about the storage, nor
+ * predicted. */
+static bool found_others(struct limit_view *v, struct fact what, struct fact effect)
 {
-	struct fact f;
-
-	if (cpu_loss_fact(v->r, &v->no_cpu, &f))
-		limit_found(v, f);
+	*v->outlook = (struct outlook){.why = FACT(NO_MODEL_PROCESSOR, v->no_cpu.lost_share)};
+	return found(v, what, effect);
 }
 
 bool limit_at_own_decoding(struct limit_view *v)
 {
-	if (!taken_by(v, CPU_TAKEN_BY_SELF) || !decodes(v->d->work_s))
-		return false;
-	limit_found(v, FACT(LIMIT_NO_CPU_DECODE, v->no_cpu.lost_share));
-	add_taker(v);
-	limit_would(v, FACT(EFFECT_LESS_DECODING));
-	return true;
+	return taken_by(v, CPU_TAKEN_BY_SELF) && decodes(v->d->work_s) &&
+	       found(v, FACT(LIMIT_NO_CPU_DECODE, v->no_cpu.lost_share),
+		     FACT(EFFECT_LESS_DECODING));
 }
 
 bool limit_at_own_framework(struct limit_view *v)
 {
-	if (!taken_by(v, CPU_TAKEN_BY_SELF) || !decodes(v->d->work_s) ||
-	    !is_framework(v->d->work_s))
-		return false;
-	limit_found(v, FACT(LIMIT_NO_CPU_FRAMEWORK, v->no_cpu.lost_share));
-	add_taker(v);
-	limit_would(v, FACT(EFFECT_MORE_PROCESSORS));
-	return true;
+	return taken_by(v, CPU_TAKEN_BY_SELF) && decodes(v->d->work_s) &&
+	       is_framework(v->d->work_s) &&
+	       found(v, FACT(LIMIT_NO_CPU_FRAMEWORK, v->no_cpu.lost_share),
+		     FACT(EFFECT_MORE_PROCESSORS));
 }
 
 bool limit_at_other_programs(struct limit_view *v)
 {
-	if (!taken_by(v, CPU_TAKEN_BY_OTHERS))
-		return false;
-	forget_outlook(v);
-	limit_found(v, FACT(LIMIT_NO_CPU_OTHERS, v->no_cpu.lost_share));
-	add_taker(v);
-	limit_would(v, FACT(EFFECT_FREE_PROCESSORS));
-	return true;
+	return taken_by(v, CPU_TAKEN_BY_OTHERS) &&
+	       found_others(v, FACT(LIMIT_NO_CPU_OTHERS, v->no_cpu.lost_share),
+			    FACT(EFFECT_FREE_PROCESSORS));
 }
 
 bool limit_at_quota(struct limit_view *v)
 {
-	if (!taken_by(v, CPU_TAKEN_BY_QUOTA))
-		return false;
-	forget_outlook(v);
-	limit_found(v, FACT(LIMIT_NO_CPU_QUOTA, v->no_cpu.lost_share));
-	add_taker(v);
-	limit_would(v, FACT(EFFECT_RAISE_QUOTA));
-	return true;
+	return taken_by(v, CPU_TAKEN_BY_QUOTA) &&
+	       found_others(v, FACT(LIMIT_NO_CPU_QUOTA, v->no_cpu.lost_share),
+			    FACT(EFFECT_RAISE_QUOTA));
 }
 
 bool limit_at_interruption(struct limit_view *v)
 {
-	if (!taken_by(v, CPU_STOPPED) && !taken_by(v, CPU_FROZEN))
-		return false;
-	forget_outlook(v);
-	limit_found(v, FACT(LIMIT_INTERRUPTED, v->no_cpu.lost_share));
-	add_taker(v);
-	limit_would(v, FACT(EFFECT_REPEAT));
-	return true;
+	return (taken_by(v, CPU_STOPPED) || taken_by(v, CPU_FROZEN)) &&
+	       found_others(v, FACT(LIMIT_INTERRUPTED, v->no_cpu.lost_share), FACT(EFFECT_REPEAT));
 }

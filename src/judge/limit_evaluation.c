@@ -1,5 +1,5 @@
 /* Evaluations have no barrier and no model: where their time went is what can be said. */
-#include "judge/limit_evaluation.h"
+#include "judge/limit.h"
 
 #include <math.h>
 

@@ -42,6 +42,19 @@ int verdicts_judge(struct result *r, const struct run_metrics *m,
 /* Rows of a table. */
 size_t verdicts_count(const struct verdict_ops *const *table);
 
+/* ---- what several of them ask ---- */
+
+/* Processors that the processes of a run may use, of all its nodes. */
+double verdict_cpus(const struct result *r);
+/* Of the files that were looked at: in the page cache. And what that takes, from which share on. */
+#define VERDICT_CACHE_SHARE 0.10
+double verdict_cached(const struct residency *c);
+unsigned verdict_takes_cached(double share);
+/* Whether the page cache was to be evicted before an epoch, from 0. */
+bool verdict_evicted(const struct result *r, uint32_t epoch);
+
+/* ---- what they answer ---- */
+
 /* Adds what it found. Its level becomes at least `level` (pass, unknown, warn, fail, from good to
  * bad); the first fact of the worst level is the reason for it. */
 struct fact *verdict_found(struct verdict *v, enum verdict_level level, struct fact f);

@@ -250,10 +250,8 @@ static void judge_bytes(const struct result *r, const struct run_metrics *m, str
 		for (uint32_t i = 0; i < r->epochs_begun; i++)
 			payload += (double)r->rank[k].epoch[i].payload_bytes;
 		requests += io->kind[IO_DATA].requests + io->kind[IO_META].requests;
-		asked += (double)io->kind[IO_DATA].asked_bytes +
-			 (double)io->kind[IO_META].asked_bytes;
-		returned += (double)io->kind[IO_DATA].returned_bytes +
-			    (double)io->kind[IO_META].returned_bytes;
+		asked += (double)io_stat_asked(io);
+		returned += (double)io_stat_returned(io);
 	}
 	if (r->workload->run.measure == MEASURE_NONE) {
 		verdict_found(v, VERDICT_UNKNOWN, FACT(BYTES_NOT_COUNTED));

@@ -4,18 +4,17 @@
 #include "judge/verdict.h"
 #include "store/store.h"
 
-static const double CACHE_SHARE = 0.10; /* of the dataset, in the page cache: it was measured */
 static const double NOT_STORAGE_SHARE = 0.5; /* from there on, it was not the storage */
 static const double LEFT_SHARE = 0.01; /* of the dataset, still cached where it should not be */
 static const uint64_t LEFT_BYTES = 65536;
 static const double ALL_SHARE = 0.99; /* of what training read: the device delivered it all */
 
-static double share_of(const struct residency *c)
+double verdict_cached(const struct residency *c)
 {
 	return c->bytes ? (double)c->cached_bytes / (double)c->bytes : 0;
 }
 
-static unsigned taken_by(double share)
+unsigned verdict_takes_cached(double share)
 {
 	return share >= NOT_STORAGE_SHARE ? TAKES_STORAGE : TAKES_PART;
 }
@@ -54,8 +53,8 @@ static uint32_t fullest(const struct result *r, bool end)
 	for (uint32_t i = 0; i < r->epochs_begun; i++) {
 		const struct residency *c = end ? &r->usage[i].cache_end : &r->usage[i].cache_start;
 
-		if (c->known && share_of(c) > most) {
-			most = share_of(c);
+		if (c->known && verdict_cached(c) > most) {
+			most = verdict_cached(c);
 			at = i;
 		}
 	}
@@ -110,26 +109,25 @@ static void judge_uncached(struct verdict *v, const struct result *r)
 	judge_sample(v, r, to);
 }
 
-/* What was to be evicted before epoch `i`. */
-static bool was_evicted(const struct result *r, uint32_t i)
+bool verdict_evicted(const struct result *r, uint32_t epoch)
 {
 	int how = r->workload->storage.page_cache;
 
-	return how == PAGE_CACHE_COLD ? i == 0 : how != PAGE_CACHE_KEEP;
+	return how == PAGE_CACHE_COLD ? epoch == 0 : how != PAGE_CACHE_KEEP;
 }
 
 static bool judge_eviction(struct verdict *v, const struct result *r)
 {
 	for (uint32_t i = 0; i < r->epochs_begun; i++) {
 		const struct residency *c = &r->usage[i].cache_start;
-		double share = share_of(c);
+		double share = verdict_cached(c);
 
-		if (!was_evicted(r, i) || !c->known || !too_much(c->cached_bytes, c->bytes))
+		if (!verdict_evicted(r, i) || !c->known || !too_much(c->cached_bytes, c->bytes))
 			continue;
 		verdict_found(
-			v, share > CACHE_SHARE ? VERDICT_FAIL : VERDICT_WARN,
+			v, share > VERDICT_CACHE_SHARE ? VERDICT_FAIL : VERDICT_WARN,
 			FACT(CACHE_NOT_EVICTED, (double)c->cached_bytes, (double)c->bytes, i + 1));
-		verdict_takes(v, share > CACHE_SHARE ? taken_by(share) : 0,
+		verdict_takes(v, share > VERDICT_CACHE_SHARE ? verdict_takes_cached(share) : 0,
 			      REASON_INSTEAD_PAGE_CACHE);
 		return true;
 	}
@@ -145,9 +143,11 @@ static uint32_t fullest_of_served(const struct result *r)
 	for (uint32_t i = 0; i < r->epochs_begun; i++) {
 		const struct residency *c = &r->usage[i].cache_start;
 
-		if (!c->known || device_delivered_all(r, i) || share_of(c) <= CACHE_SHARE)
+		if (!c->known || device_delivered_all(r, i) ||
+		    verdict_cached(c) <= VERDICT_CACHE_SHARE)
 			continue;
-		if (at == r->epochs_begun || share_of(c) > share_of(&r->usage[at].cache_start))
+		if (at == r->epochs_begun ||
+		    verdict_cached(c) > verdict_cached(&r->usage[at].cache_start))
 			at = i;
 	}
 	return at < r->epochs_begun ? at : fullest(r, false);
@@ -156,7 +156,8 @@ static uint32_t fullest_of_served(const struct result *r)
 static void judge_start(struct verdict *v, const struct result *r, uint32_t worst)
 {
 	const struct residency *c = &r->usage[worst].cache_start;
-	double share = share_of(c), cached = (double)c->cached_bytes, bytes = (double)c->bytes;
+	double share = verdict_cached(c), cached = (double)c->cached_bytes,
+	       bytes = (double)c->bytes;
 	uint32_t warm = 0, epochs = r->epochs_begun;
 
 	if (c->memory) {
@@ -166,9 +167,9 @@ static void judge_start(struct verdict *v, const struct result *r, uint32_t wors
 		return;
 	}
 	for (uint32_t i = 0; i < epochs; i++)
-		warm += share_of(&r->usage[i].cache_start) > CACHE_SHARE &&
+		warm += verdict_cached(&r->usage[i].cache_start) > VERDICT_CACHE_SHARE &&
 			!device_delivered_all(r, i);
-	if (share <= CACHE_SHARE) {
+	if (share <= VERDICT_CACHE_SHARE) {
 		verdict_found(v, VERDICT_PASS,
 			      FACT(CACHE_HELD, cached, bytes, worst + 1, epochs > 1));
 		return;
@@ -180,7 +181,7 @@ static void judge_start(struct verdict *v, const struct result *r, uint32_t wors
 	verdict_found(v, VERDICT_WARN,
 		      FACT(CACHE_MEASURED, cached, bytes, worst + 1, share >= NOT_STORAGE_SHARE,
 			   epochs > 1 ? warm : (double)NAN, epochs));
-	verdict_takes(v, taken_by(share), REASON_INSTEAD_PAGE_CACHE);
+	verdict_takes(v, verdict_takes_cached(share), REASON_INSTEAD_PAGE_CACHE);
 }
 
 /* Memory below the file system. */

@@ -14,8 +14,7 @@ static const double STOOD_WARN = 0.01;   /* the same, by standing still */
 static const double STEAL_WARN = 0.10;   /* of the processors, by the hypervisor */
 static const double BARRIER_WARN = 0.01; /* of a step, for the barrier's own cost */
 
-/* Over all nodes: processors that the processes may use. */
-static double cpus_of(const struct result *r)
+double verdict_cpus(const struct result *r)
 {
 	double all = 0;
 
@@ -136,7 +135,7 @@ static void judge_barrier(struct verdict *v, const struct result *r)
 static void judge_client(const struct result *r, const struct run_metrics *m, struct verdict *v)
 {
 	const struct host_facts *h = &r->host;
-	double cpus = cpus_of(r);
+	double cpus = verdict_cpus(r);
 	double busy = 0, own = 0, memory = memory_gib_of(r) * 1073741824.0;
 	bool known = false;
 

@@ -3,27 +3,13 @@
 
 #include "judge/verdict.h"
 
-static const double CACHE_SHARE = 0.10;      /* of the files, in the page cache: it was measured */
-static const double NOT_STORAGE_SHARE = 0.5; /* from there on, it was not the storage */
-static const double EVICTED_SHARE = 0.01;    /* the most that evicting may leave */
-
-static double share_of(const struct residency *c)
-{
-	return c->bytes ? (double)c->cached_bytes / (double)c->bytes : 0;
-}
-
-/* Whether it was to be evicted before this epoch. */
-static bool was_evicted(const struct result *r, uint32_t epoch)
-{
-	int how = r->workload->storage.page_cache;
-
-	return how == PAGE_CACHE_COLD ? epoch == 0 : how != PAGE_CACHE_KEEP;
-}
+static const double EVICTED_SHARE = 0.01; /* the most that evicting may leave */
 
 static void judge_eval_cache(const struct result *r, const struct run_metrics *m, struct verdict *v)
 {
 	const struct residency *most = NULL;
 	uint32_t at = 0, evaluations = 0, warm = 0;
+	unsigned taken;
 	double share;
 
 	/* O_DIRECT goes past whatever is there */
@@ -35,8 +21,8 @@ static void judge_eval_cache(const struct result *r, const struct run_metrics *m
 		if (!m->epoch[i].has_eval || !c->known)
 			continue;
 		evaluations++;
-		warm += share_of(c) > CACHE_SHARE;
-		if (!most || share_of(c) > share_of(most)) {
+		warm += verdict_cached(c) > VERDICT_CACHE_SHARE;
+		if (!most || verdict_cached(c) > verdict_cached(most)) {
 			most = c;
 			at = i;
 		}
@@ -51,20 +37,20 @@ static void judge_eval_cache(const struct result *r, const struct run_metrics *m
 		verdict_takes(v, TAKES_STORAGE, REASON_INSTEAD_MEMORY);
 		return;
 	}
-	share = share_of(most);
+	share = verdict_cached(most);
 	verdict_found(v, VERDICT_PASS,
 		      FACT(CACHE_EVAL_HELD, (double)most->cached_bytes, (double)most->bytes, at + 1,
 			   evaluations > 1));
-	if (was_evicted(r, at) && share > EVICTED_SHARE && most->cached_bytes > 65536)
-		verdict_found(v, share > CACHE_SHARE ? VERDICT_FAIL : VERDICT_WARN,
+	if (verdict_evicted(r, at) && share > EVICTED_SHARE && most->cached_bytes > 65536)
+		verdict_found(v, share > VERDICT_CACHE_SHARE ? VERDICT_FAIL : VERDICT_WARN,
 			      FACT(CACHE_EVAL_NOT_EVICTED));
-	if (share <= CACHE_SHARE)
+	if (share <= VERDICT_CACHE_SHARE)
 		return;
+	taken = verdict_takes_cached(share);
 	verdict_found(v, VERDICT_WARN,
-		      FACT(CACHE_EVAL_MEASURED, share >= NOT_STORAGE_SHARE,
+		      FACT(CACHE_EVAL_MEASURED, taken == TAKES_STORAGE,
 			   evaluations > 1 ? warm : (double)NAN, evaluations));
-	verdict_takes(v, share >= NOT_STORAGE_SHARE ? TAKES_STORAGE : TAKES_PART,
-		      REASON_INSTEAD_PAGE_CACHE);
+	verdict_takes(v, taken, REASON_INSTEAD_PAGE_CACHE);
 }
 
 extern const struct verdict_ops verdict_eval_cache;

@@ -8,20 +8,9 @@ static const double CPU_BUSY_SHARE = 0.90;
 static void judge_eval_client(const struct result *r, const struct run_metrics *m,
 			      struct verdict *v)
 {
-	double cpus = 0, busy = 0, own = 0;
+	double cpus = verdict_cpus(r), busy = 0, own = 0;
 	uint32_t at = 0;
 
-	for (uint32_t n = 0; n < (r->process ? r->nodes : 0); n++) {
-		const struct host_facts *h = result_node_host(r, n);
-		double here = 0;
-
-		/* a launcher may have bound each process to CPUs of its own */
-		for (uint32_t p = 0; h && p < r->processes; p++)
-			here += r->process[p].node == n ? result_usable_cpus(h) : 0;
-		cpus += h ? fmin(here, h->cpu_count) : 0;
-	}
-	if (!r->process)
-		cpus = result_usable_cpus(&r->host);
 	for (uint32_t i = 0; i < m->epochs; i++) {
 		const struct epoch_usage *u = &r->usage[i];
 		double share;
