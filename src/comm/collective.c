@@ -185,14 +185,15 @@ int comm_barrier_until(struct comm *c, int64_t due_ns, bool *due)
 	return rc;
 }
 
-/* The parts of this process's ranks, each with its length in front. */
-static void pack_parts(struct comm_group *g, struct buf *out)
+/* The parts of ranks, each with its length in front: a comm_answer. */
+static void pack_parts(void *arg, const struct comm_part *part, uint32_t ranks, struct buf *out)
 {
-	for (uint32_t r = 0; r < g->locals; r++) {
-		uint64_t n = g->slot[r].bytes;
+	(void)arg;
+	for (uint32_t r = 0; r < ranks; r++) {
+		uint64_t n = part[r].bytes;
 
 		buf_append(out, &n, sizeof(n));
-		buf_append(out, g->slot[r].p, g->slot[r].bytes);
+		buf_append(out, part[r].p, part[r].bytes);
 	}
 }
 
@@ -247,7 +248,7 @@ static int exchange_for_all(struct comm_group *g, comm_answer *fn, void *arg, bo
 		fn(arg, g->slot, g->size, &g->answer);
 		return 0;
 	}
-	pack_parts(g, &mine);
+	pack_parts(NULL, g->slot, g->locals, &mine);
 	rc = net_exchange(g->net, g->channel, mine.data, mine.len, answer_parts, &a, for_all,
 			  &g->answer, g->stop);
 	buf_release(&mine);
@@ -301,22 +302,11 @@ int comm_broadcast(struct comm *c, uint32_t root, void *p, size_t n)
 	return rc;
 }
 
-static void gather_all(void *arg, const struct comm_part *part, uint32_t ranks, struct buf *out)
-{
-	(void)arg;
-	for (uint32_t k = 0; k < ranks; k++) {
-		uint64_t n = part[k].bytes;
-
-		buf_append(out, &n, sizeof(n));
-		buf_append(out, part[k].p, part[k].bytes);
-	}
-}
-
 int comm_gather(struct comm *c, const void *mine, size_t n, struct buf *part)
 {
 	const struct buf *out;
 	size_t at = 0;
-	int rc = comm_exchange(c, mine, n, gather_all, NULL, false, &out);
+	int rc = comm_exchange(c, mine, n, pack_parts, NULL, false, &out);
 
 	for (uint32_t k = 0; rc == 0 && c->rank == 0 && k < c->size; k++) {
 		uint64_t bytes;

@@ -377,6 +377,19 @@ unsigned crew_dismiss(struct crew *c)
 	return stuck;
 }
 
+unsigned crew_destroy(struct loader *l, void (*release)(struct crew *c))
+{
+	struct crew *c = (struct crew *)l;
+	unsigned stuck;
+
+	if (!c)
+		return 0;
+	stuck = crew_dismiss(c);
+	if (stuck == 0)
+		release(c);
+	return stuck;
+}
+
 /* ---- the epoch ---- */
 
 int crew_begin(struct crew *c, const struct order *order, uint64_t steps, struct err *e)

@@ -115,6 +115,8 @@ int crew_end(struct crew *c, struct err *e);
 /* Ends and joins all threads for good; the number of those that hang and were left behind. */
 unsigned crew_dismiss(struct crew *c);
 
+/* struct loader_ops' destroy, of a loader that `release` frees. */
+unsigned crew_destroy(struct loader *l, void (*release)(struct crew *c));
 /* struct loader_ops' wake and stats. */
 void crew_wake(struct loader *l);
 const struct worker_stat *crew_stats(const struct loader *l, uint32_t *workers);

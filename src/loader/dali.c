@@ -109,8 +109,10 @@ static int allocate_batches(struct dali *l, struct err *e)
 	return 0;
 }
 
-static void release_loader(struct dali *l)
+static void release_loader(struct crew *c)
 {
+	struct dali *l = (struct dali *)c;
+
 	workers_release(&l->workers);
 	free(l->run);
 	free(l->window);
@@ -139,7 +141,7 @@ static int dali_create(struct loader **out, const struct loader_config *c, struc
 	if (rc == 0)
 		rc = allocate_batches(l, e);
 	if (rc < 0) {
-		release_loader(l);
+		release_loader(&l->workers.crew);
 		return rc;
 	}
 	*out = &l->workers.crew.base;
@@ -329,15 +331,7 @@ static void dali_describe(const struct loader *base, char *out, size_t out_size)
 
 static unsigned dali_destroy(struct loader *base)
 {
-	struct dali *l = dali_of(base);
-	unsigned stuck;
-
-	if (!l)
-		return 0;
-	stuck = crew_dismiss(&l->workers.crew);
-	if (stuck == 0)
-		release_loader(l);
-	return stuck;
+	return crew_destroy(base, release_loader);
 }
 
 const struct loader_ops loader_dali = {

@@ -389,8 +389,10 @@ static int init_threads(struct native_dali *l, struct err *e)
 	return rc;
 }
 
-static void release_loader(struct native_dali *l)
+static void release_loader(struct crew *c)
 {
+	struct native_dali *l = (struct native_dali *)c;
+
 	for (uint64_t i = 0; l->item && i < l->items; i++)
 		dali_item_drop(&l->item[i]);
 	for (uint32_t i = 0; l->copying && i < l->copiers && l->copying[i].copier.source; i++)
@@ -430,7 +432,7 @@ static int native_dali_create(struct loader **out, const struct loader_config *c
 	if (rc == 0)
 		rc = init_threads(l, e);
 	if (rc < 0) {
-		release_loader(l);
+		release_loader(&l->crew);
 		return rc;
 	}
 	/* DLIO preprocesses the images of these readers, and nothing else */
@@ -584,15 +586,7 @@ static void native_dali_describe(const struct loader *base, char *out, size_t ou
 
 static unsigned native_dali_destroy(struct loader *base)
 {
-	struct native_dali *l = dali_of(base);
-	unsigned stuck;
-
-	if (!l)
-		return 0;
-	stuck = crew_dismiss(&l->crew);
-	if (stuck == 0)
-		release_loader(l);
-	return stuck;
+	return crew_destroy(base, release_loader);
 }
 
 const struct loader_ops loader_native_dali = {

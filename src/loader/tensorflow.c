@@ -526,8 +526,10 @@ static int allocate_pipeline(struct tensorflow *l, struct err *e)
 	return init_queues(l, e);
 }
 
-static void release_loader(struct tensorflow *l)
+static void release_loader(struct crew *c)
 {
+	struct tensorflow *l = (struct tensorflow *)c;
+
 	crew_release(&l->crew);
 	for (uint32_t i = 0; l->reader && i < l->threads; i++) {
 		queue_release(&l->reader[i].in);
@@ -586,7 +588,7 @@ static int tensorflow_create(struct loader **out, const struct loader_config *c,
 	if (rc == 0)
 		rc = crew_open_readers(&l->crew, e);
 	if (rc < 0) {
-		release_loader(l);
+		release_loader(&l->crew);
 		return rc;
 	}
 	*out = &l->crew.base;
@@ -896,15 +898,7 @@ static bool tensorflow_undelivered(struct loader *base, uint64_t steps_done, str
 
 static unsigned tensorflow_destroy(struct loader *base)
 {
-	struct tensorflow *l = tensorflow_of(base);
-	unsigned stuck;
-
-	if (!l)
-		return 0;
-	stuck = crew_dismiss(&l->crew);
-	if (stuck == 0)
-		release_loader(l);
-	return stuck;
+	return crew_destroy(base, release_loader);
 }
 
 const struct loader_ops loader_tensorflow = {

@@ -11,7 +11,6 @@
 #include "base/alloc.h"
 #include "base/say.h"
 #include "base/str.h"
-#include "result/level_look.h"
 #include "result/supply.h"
 
 #define COLUMNS 100

@@ -2,21 +2,59 @@
 #include "result/dlio_log.h"
 
 #include <math.h>
+#include <stdarg.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/program.h"
-#include "result/dlio_values.h"
 
 #define STAMP_MAX 64
 
 static const double GIB = 1073741824.0;
 
+double dlio_data_gib(const struct result *r)
+{
+	double share = 1;
+
+	/* of the first host, by its ranks */
+	for (uint32_t p = 0; p < r->processes; p++)
+		share -= r->process[p].node != 0 ? (double)r->process[p].ranks / r->ranks : 0;
+	return share * metrics_data_bytes(r) / GIB;
+}
+
+double dlio_checkpoint_gib(const struct result *r)
+{
+	return checkpoint_size_bytes(r) / GIB;
+}
+
+bool dlio_fits_memory(const struct result *r, const struct host_facts *h)
+{
+	return dlio_data_gib(r) <= h->memory_gib;
+}
+
+const char *dlio_expectation(const struct result *r, const struct series_stat *au)
+{
+	return au->count && au->mean >= r->workload->metric.au * 100 ? "success" : "fail";
+}
+
 static const char *stamp(int64_t wall_ns, char *out)
 {
 	clock_timestamp(wall_ns ? wall_ns : clock_wall_ns(), out, STAMP_MAX);
 	return out;
+}
+
+/* One line; a time of 0 is now. */
+__attribute__((format(printf, 2, 3))) static void output_at(int64_t wall_ns, const char *fmt, ...)
+{
+	AUTO_FREE char *text = NULL;
+	char ts[STAMP_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = xvasprintf(fmt, ap);
+	va_end(ap);
+	log_output("%s %s", stamp(wall_ns, ts), text);
 }
 
 static double phase_s(const struct phase *p)
@@ -68,9 +106,7 @@ void dlio_log_generation_start(const struct dataset *d)
 
 void dlio_log_generation_end(void)
 {
-	char ts[STAMP_MAX];
-
-	log_output("%s Generation done", stamp(0, ts));
+	output_at(0, "Generation done");
 }
 
 void dlio_log_plan(const struct result *r)
@@ -104,33 +140,24 @@ void dlio_log_plan(const struct result *r)
 
 void dlio_log_epoch_start(uint32_t epoch, uint64_t steps)
 {
-	char ts[STAMP_MAX];
-
-	log_output("%s Starting epoch %u: %llu steps expected", stamp(0, ts), epoch,
-		   (unsigned long long)steps);
+	output_at(0, "Starting epoch %u: %llu steps expected", epoch, (unsigned long long)steps);
 }
 
 void dlio_log_epoch_end(uint32_t epoch, uint64_t steps, int64_t end_wall_ns, int64_t took_ns)
 {
-	char ts[STAMP_MAX];
-
-	log_output("%s Ending epoch %u - %llu steps completed in %.2f s", stamp(end_wall_ns, ts),
-		   epoch, (unsigned long long)steps, (double)took_ns / 1e9);
+	output_at(end_wall_ns, "Ending epoch %u - %llu steps completed in %.2f s", epoch,
+		  (unsigned long long)steps, (double)took_ns / 1e9);
 }
 
 void dlio_log_block_start(uint32_t block)
 {
-	char ts[STAMP_MAX];
-
-	log_output("%s Starting block %u", stamp(0, ts), block);
+	output_at(0, "Starting block %u", block);
 }
 
 void dlio_log_block_end(uint32_t block, const struct phase *p)
 {
-	char ts[STAMP_MAX];
-
-	log_output("%s Ending block %u - %llu steps completed in %.2f s", stamp(p->end_wall_ns, ts),
-		   block, (unsigned long long)p->steps, phase_s(p));
+	output_at(p->end_wall_ns, "Ending block %u - %llu steps completed in %.2f s", block,
+		  (unsigned long long)p->steps, phase_s(p));
 }
 
 static double compute_s(const struct step_times *t)
@@ -171,18 +198,13 @@ void dlio_log_block_metrics(uint32_t epoch, const struct phase *p, double au, do
 
 void dlio_log_eval_start(uint64_t steps)
 {
-	char ts[STAMP_MAX];
-
-	log_output("%s Starting eval - %llu steps expected", stamp(0, ts),
-		   (unsigned long long)steps);
+	output_at(0, "Starting eval - %llu steps expected", (unsigned long long)steps);
 }
 
 void dlio_log_eval_end(const struct phase *p)
 {
-	char ts[STAMP_MAX];
-
-	log_output("%s Ending eval - %llu steps completed in %.2f s", stamp(p->end_wall_ns, ts),
-		   (unsigned long long)p->steps, phase_s(p));
+	output_at(p->end_wall_ns, "Ending eval - %llu steps completed in %.2f s",
+		  (unsigned long long)p->steps, phase_s(p));
 }
 
 void dlio_log_eval_metrics(uint32_t epoch, double au, double throughput)
@@ -218,18 +240,14 @@ void dlio_log_checkpoint_size(const struct result *r)
 
 void dlio_log_checkpoint_phase(const char *what)
 {
-	char ts[STAMP_MAX];
-
-	log_output("%s Checkpointing %s", stamp(0, ts), what);
+	output_at(0, "Checkpointing %s", what);
 }
 
 void dlio_log_checkpoint_start(const struct checkpoint_times *t, bool load, uint32_t epoch)
 {
-	char ts[STAMP_MAX];
-
-	log_output("%s Starting %s checkpoint %u after total step %llu for epoch %u",
-		   stamp(t->begin_wall_ns, ts), load ? "loading" : "saving", t->number,
-		   (unsigned long long)t->total_steps, epoch);
+	output_at(t->begin_wall_ns, "Starting %s checkpoint %u after total step %llu for epoch %u",
+		  load ? "loading" : "saving", t->number, (unsigned long long)t->total_steps,
+		  epoch);
 }
 
 void dlio_log_checkpoint_end(const struct result *r, const struct checkpoint_times *t, bool load,

@@ -63,6 +63,13 @@ const char *const ledger_titles[LEDGER_LINES] = {
 	[LEDGER_NETWORK] = "received from the network",
 };
 
+const struct level_look level_looks[LEVEL_LOOKS] = {
+	{VERDICT_FAIL, "FAIL", "\033[1;31m"},
+	{VERDICT_WARN, "WARN", "\033[33m"},
+	{VERDICT_UNKNOWN, "?", "\033[33m"},
+	{VERDICT_PASS, "ok", "\033[32m"},
+};
+
 static bool gives_more(const struct what_if *a, const struct what_if *b)
 {
 	return a->known != b->known ? a->known : a->known && a->au > b->au;

@@ -1,8 +1,9 @@
 /* The files of DLIO's output folder: summary.json, N_output.json and N_per_epoch_stats.json. */
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 
-#include "result/dlio_values.h"
+#include "result/dlio_log.h"
 #include "result/json_out.h"
 #include "result/sink.h"
 
@@ -198,75 +199,86 @@ static void append_measured(json_t *list, double v)
 		json_array_append_new(list, json_real(v));
 }
 
-static void put_stat(json_t *metric, const char *mean_key, const char *stdev_key,
-		     const struct series_stat *s)
+/* Takes ownership of the value; the key is made. */
+__attribute__((format(printf, 3, 4))) static void put_as(json_t *metric, json_t *value,
+							 const char *fmt, ...)
 {
-	if (s->count == 0)
-		return;
-	json_put_real(metric, mean_key, s->mean);
-	json_put_real(metric, stdev_key, s->stdev);
+	char key[80];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(key, sizeof(key), fmt, ap);
+	va_end(ap);
+	json_put(metric, key, value);
+}
+
+static void put_stat(json_t *metric, const char *of, const char *unit, const struct series_stat *s)
+{
+	if (s->count && isfinite(s->mean))
+		put_as(metric, json_real(s->mean), "%s_mean_%s", of, unit);
+	if (s->count && isfinite(s->stdev))
+		put_as(metric, json_real(s->stdev), "%s_stdev_%s", of, unit);
+}
+
+/* Of "train" or "eval": each value of AU and throughput, and what they are on average. */
+static void put_phase(json_t *metric, const struct result *r, const char *phase, json_t *values[2],
+		      const struct series_stat *au, const struct series_stat *rate,
+		      const struct series_stat *io)
+{
+	char of[32];
+
+	put_as(metric, values[0], "%s_au_percentage", phase);
+	if (au->count && isfinite(au->mean))
+		put_as(metric, json_real(au->mean), "%s_au_mean_percentage", phase);
+	put_as(metric, json_text(dlio_expectation(r, au)), "%s_au_meet_expectation", phase);
+	if (au->count && isfinite(au->stdev))
+		put_as(metric, json_real(au->stdev), "%s_au_stdev_percentage", phase);
+	put_as(metric, values[1], "%s_throughput_samples_per_second", phase);
+	snprintf(of, sizeof(of), "%s_throughput", phase);
+	put_stat(metric, of, "samples_per_second", rate);
+	snprintf(of, sizeof(of), "%s_io", phase);
+	put_stat(metric, of, "MB_per_second", io);
 }
 
 static void put_train(json_t *metric, const struct result *r, const struct run_metrics *m)
 {
-	json_t *au = json_array(), *rate = json_array();
+	json_t *values[2] = {json_array(), json_array()};
 
 	for (uint32_t i = 0; i < m->epochs; i++) {
 		const struct epoch_metrics *e = &m->epoch[i];
 
 		if (e->steps == 0 || !e->train_valid)
 			continue;
-		append_measured(au, e->train_au);
-		append_measured(rate, e->train_throughput);
+		append_measured(values[0], e->train_au);
+		append_measured(values[1], e->train_throughput);
 	}
-	json_put(metric, "train_au_percentage", au);
-	if (m->train_au.count)
-		json_put_real(metric, "train_au_mean_percentage", m->train_au.mean);
-	json_put_text(metric, "train_au_meet_expectation", dlio_expectation(r, &m->train_au));
-	if (m->train_au.count)
-		json_put_real(metric, "train_au_stdev_percentage", m->train_au.stdev);
-	json_put(metric, "train_throughput_samples_per_second", rate);
-	put_stat(metric, "train_throughput_mean_samples_per_second",
-		 "train_throughput_stdev_samples_per_second", &m->train_throughput);
-	put_stat(metric, "train_io_mean_MB_per_second", "train_io_stdev_MB_per_second",
-		 &m->train_io);
+	put_phase(metric, r, "train", values, &m->train_au, &m->train_throughput, &m->train_io);
+}
+
+static void put_eval(json_t *metric, const struct result *r, const struct run_metrics *m)
+{
+	json_t *values[2] = {json_array(), json_array()};
+
+	for (uint32_t i = 0; i < m->evals; i++) {
+		append_measured(values[0], m->eval_au_list[i]);
+		append_measured(values[1], m->eval_throughput_list[i]);
+	}
+	put_phase(metric, r, "eval", values, &m->eval_au, &m->eval_throughput, &m->eval_io);
 }
 
 static void put_checkpoints(json_t *metric, const struct result *r)
 {
 	struct series_stat duration, rate;
 
-	checkpoint_series(r, false, &duration, &rate);
-	put_stat(metric, "save_checkpoint_io_mean_GB_per_second",
-		 "save_checkpoint_io_stdev_GB_per_second", &rate);
-	put_stat(metric, "save_checkpoint_duration_mean_seconds",
-		 "save_checkpoint_duration_stdev_seconds", &duration);
-	checkpoint_series(r, true, &duration, &rate);
-	put_stat(metric, "load_checkpoint_io_mean_GB_per_second",
-		 "load_checkpoint_io_stdev_GB_per_second", &rate);
-	put_stat(metric, "load_checkpoint_duration_mean_seconds",
-		 "load_checkpoint_duration_stdev_seconds", &duration);
-	json_put_real(metric, "checkpoint_size_GB", dlio_checkpoint_gib(r));
-}
+	for (int load = 0; load < 2; load++) {
+		const char *io = load ? "load_checkpoint_io" : "save_checkpoint_io";
 
-static void put_eval(json_t *metric, const struct result *r, const struct run_metrics *m)
-{
-	json_t *au = json_array(), *rate = json_array();
-
-	for (uint32_t i = 0; i < m->evals; i++) {
-		append_measured(au, m->eval_au_list[i]);
-		append_measured(rate, m->eval_throughput_list[i]);
+		checkpoint_series(r, load, &duration, &rate);
+		put_stat(metric, io, "GB_per_second", &rate);
+		put_stat(metric, load ? "load_checkpoint_duration" : "save_checkpoint_duration",
+			 "seconds", &duration);
 	}
-	json_put(metric, "eval_au_percentage", au);
-	if (m->eval_au.count)
-		json_put_real(metric, "eval_au_mean_percentage", m->eval_au.mean);
-	json_put_text(metric, "eval_au_meet_expectation", dlio_expectation(r, &m->eval_au));
-	if (m->eval_au.count)
-		json_put_real(metric, "eval_au_stdev_percentage", m->eval_au.stdev);
-	json_put(metric, "eval_throughput_samples_per_second", rate);
-	put_stat(metric, "eval_throughput_mean_samples_per_second",
-		 "eval_throughput_stdev_samples_per_second", &m->eval_throughput);
-	put_stat(metric, "eval_io_mean_MB_per_second", "eval_io_stdev_MB_per_second", &m->eval_io);
+	json_put_real(metric, "checkpoint_size_GB", dlio_checkpoint_gib(r));
 }
 
 enum host_value { HOST_CPUS, HOST_MEMORY, HOST_CACHING };

@@ -11,7 +11,6 @@
 #include "base/say.h"
 #include "base/str.h"
 #include "result/answer.h"
-#include "result/level_look.h"
 
 #define COLUMNS 100
 #define INDENT 18

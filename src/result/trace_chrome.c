@@ -4,7 +4,6 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "result/trace_events.h"
-#include "result/trace_files.h"
 
 static const struct {
 	const char *cat, *name;

@@ -26,3 +26,12 @@ void trace_rank_threads(const struct result *r, uint32_t rank, trace_thread_fn f
 bool trace_file_path(const struct result *r, const struct trace_event *ev, char *out, size_t size);
 /* A text as the inside of a JSON string. */
 void trace_put_text(struct out_file *f, const char *text);
+
+/* ---- files of a trace, in the folder of the result: of the ranks of this process, with times by
+ * its own clock. The result has a trace, and no other thread uses its rings ---- */
+
+/* trace-R-of-N.pfw for each rank R of N, as DFTracer leaves them under DLIO. */
+int trace_write_pfw(const struct result *r, struct err *e);
+/* trace.json for Perfetto and chrome://tracing; with `several` processes trace-R.json, R being the
+ * first rank of this one. */
+int trace_write_chrome(const struct result *r, bool several, struct err *e);

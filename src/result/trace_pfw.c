@@ -12,7 +12,6 @@
 #include "base/file.h"
 #include "codec/digest.h"
 #include "result/trace_events.h"
-#include "result/trace_files.h"
 
 /* Which files' names were written lately: a few may be written twice, as several processes of
  * DFTracer do. */

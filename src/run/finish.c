@@ -27,7 +27,7 @@
 #include "result/dlio_log.h"
 #include "result/metrics.h"
 #include "result/sink.h"
-#include "result/trace_files.h"
+#include "result/trace_events.h"
 #include "run/apart.h"
 #include "run/run.h"
 

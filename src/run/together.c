@@ -443,6 +443,15 @@ static void unpack_sparse(struct part_reader *in, void *out, size_t bytes)
 	}
 }
 
+/* `n` zeroed structs for as many in the part; NULL, and the part is bad, where it has fewer. */
+static void *unpack_room(struct part_reader *in, uint64_t n, size_t size)
+{
+	void *p = in->bad || n > in->left / size ? NULL : calloc(n, size);
+
+	in->bad = !p;
+	return p;
+}
+
 /* NULL: there are none, or the part is bad. */
 static struct io_stat *unpack_counters(struct part_reader *in)
 {
@@ -518,14 +527,8 @@ static void unpack_phase(struct part_reader *in, struct phase *p, const struct c
 	shift_time(&p->end_wall_ns, by->wall_ns);
 	if (in->bad || p->steps == 0)
 		return;
-	if (p->steps > in->left / sizeof(*p->step)) {
-		in->bad = true;
-		p->steps = 0;
-		return;
-	}
-	p->step = calloc(p->steps, sizeof(*p->step));
+	p->step = unpack_room(in, p->steps, sizeof(*p->step));
 	if (!p->step) {
-		in->bad = true;
 		p->steps = 0;
 		return;
 	}
@@ -545,15 +548,11 @@ static void unpack_phase(struct part_reader *in, struct phase *p, const struct c
 static struct checkpoint_times *unpack_checkpoints(struct part_reader *in, uint32_t *count,
 						   const struct clock_shift *by)
 {
-	struct checkpoint_times *t = NULL;
+	struct checkpoint_times *t;
 	uint32_t n = *count;
 
 	*count = 0;
-	if (n == 0 || in->bad)
-		return NULL;
-	if (n <= in->left / sizeof(*t))
-		t = calloc(n, sizeof(*t));
-	in->bad = !t;
+	t = n ? unpack_room(in, n, sizeof(*t)) : NULL;
 	if (!t)
 		return NULL;
 	unpack_bytes(in, t, n * sizeof(*t));
