@@ -314,9 +314,7 @@ static void why_device(struct ledger_line *l, const struct facts *f, double char
 	if (more > 0) {
 		if (f->host.part.known && t->part.n == t->whole.n)
 			parts = fmax(0, l->bytes - (double)f->host.part.read_bytes);
-		line_explain(
-			l, LEDGER_FLAGGED,
-			FACT(LEDGER_OTHERS_READ, more, parts > SHARE * l->bytes ? parts : NAN));
+		flag(l, FACT(LEDGER_OTHERS_READ, more, parts > SHARE * l->bytes ? parts : NAN));
 		return;
 	}
 	mean = w->reads ? (double)w->read_bytes / (double)w->reads : 0;
