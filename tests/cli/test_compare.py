@@ -284,20 +284,20 @@ def configurations(tmp):
 
 def claims(tmp, a, others):
     """What a result says itself that it measured counts, also where no byte was counted."""
-    def says(name, storage, text, taken, a=a):
+    def says(name, storage, text, taken, a=a, instead=None):
         folder = tmp / name
         shutil.copytree(a, folder)
         for path in folder.glob("*.json"):  # another run
             path.write_text(path.read_text().replace(load(a)["run_id"], name.encode().hex().ljust(32, "0")[:32]))
         result = load(folder)
-        result["measured"] = dict(storage=storage, text=text, taken=taken)
+        result["measured"] = dict(storage=storage, text=text, taken=taken, **({"instead": instead} if instead else {}))
         result["start"] = "2026-01-01T00:00:00.000000"
         (folder / "result.json").write_text(json.dumps(result))
         return folder
 
     yes = says("yes", "yes", "the storage.", [])
-    memory = says("device", "no", "not the storage: memory (cache).", ["storage"])
-    cache = says("cache", "no", "not the storage: the page cache (cache, bytes).", ["storage"])
+    memory = says("device", "no", "not the storage: memory (cache).", ["storage"], instead="instead.memory")
+    cache = says("cache", "no", "not the storage: the page cache (cache, bytes).", ["storage"], instead="instead.page_cache")
     unseen = says("unseen", "unknown", "unknown whether it was the storage or the page cache.", [])
     holes = says("holes", "yes", "the storage; not the samples of the workload (dataset).", ["content"])
     words = ["sides did not measure the same"]

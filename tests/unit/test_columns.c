@@ -53,7 +53,7 @@ static void fill(struct one *v, size_t n)
 		v[i].value = i == 3 ? NAN : 0.1 * (double)(i / 2);
 		v[i].known = i % 3 == 0;
 		if (i != 2)
-			snprintf(v[i].name, sizeof(v[i].name), "name %zu", i);
+			snprintf(v[i].name, sizeof(v[i].name), "name %u", (unsigned)(i % 100000));
 		v[i].bucket[i % 100] = UINT32_MAX;
 		v[i].in[1].few[2] = (uint8_t)(255 - i);
 		v[i].in[0].part = -INFINITY;
