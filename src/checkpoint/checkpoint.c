@@ -104,11 +104,7 @@ int checkpoint_open(struct checkpoint **out, const struct workload *w, int64_t r
 		.torch = w->checkpoint.torch,
 		.python = w->reader.python == 0 ? 311 : 314,
 	};
-	rc = find_format(c, e);
-	if (rc == 0)
-		rc = checkpoint_plan_init(&c->plan, w, ranks, e);
-	if (rc == 0)
-		rc = make_pools(c, e);
+	rc = find_format(c, e) ?: checkpoint_plan_init(&c->plan, w, ranks, e) ?: make_pools(c, e);
 	if (rc < 0) {
 		checkpoint_close(c);
 		return rc;
@@ -338,9 +334,7 @@ static int write_part(struct checkpoint_rank *r, const struct checkpoint_file *f
 	rc = io_open(io, temporary, STORE_WRITE | STORE_CREATE, r->blob, e);
 	if (rc < 0)
 		return explain_write_error(rc, path, e);
-	rc = fill_file(r, f, part, io, e);
-	if (rc == 0)
-		rc = io_rename(io, temporary, path, e);
+	rc = fill_file(r, f, part, io, e) ?: io_rename(io, temporary, path, e);
 	if (rc < 0)
 		store_remove(io->store, temporary, NULL);
 	return rc < 0 ? explain_write_error(rc, path, e) : 0;
@@ -413,9 +407,7 @@ static int write_small(struct checkpoint_rank *r, const char *path, const struct
 		rc = io_sync(io, r->blob, e);
 	closed = io_close(io, r->blob, rc == 0 ? e : NULL);
 	if (rc == 0)
-		rc = closed;
-	if (rc == 0)
-		rc = io_rename(io, temporary, path, e);
+		rc = closed ?: io_rename(io, temporary, path, e);
 	if (rc < 0)
 		store_remove(io->store, temporary, NULL);
 	return rc < 0 ? explain_write_error(rc, path, e) : 0;
@@ -487,9 +479,7 @@ int checkpoint_remove(struct checkpoint_rank *r, int64_t epoch, int64_t step, co
 							 r->c->format->part_suffix[part]);
 			AUTO_FREE char *temporary = xasprintf("%s" TEMPORARY, path);
 
-			rc = remove_quietly(io, path, e);
-			if (rc == 0)
-				rc = remove_quietly(io, temporary, e);
+			rc = remove_quietly(io, path, e) ?: remove_quietly(io, temporary, e);
 		}
 	}
 	return rc < 0 && e ? err_wrap(e, "cannot remove an old checkpoint") : rc;

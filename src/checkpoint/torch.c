@@ -526,22 +526,17 @@ static int read_pickle(struct archive *a, struct err *e)
 	if (version->bytes >= sizeof(text) || x->bytes > TORCH_META_MAX)
 		return read_wrong(a->r, e, "its record '%s' is too large",
 				  version->bytes >= sizeof(text) ? "version" : "data.pkl");
-	rc = locate_record(a, version, &place, e);
-	if (rc == 0)
-		rc = archive_read(a, place, text, (size_t)version->bytes, e);
-	if (rc == 0)
-		rc = check_record(a, version, text, e);
-	if (rc == 0)
-		rc = locate_record(a, x, &place, e);
+	rc = locate_record(a, version, &place, e) ?:
+	     archive_read(a, place, text, (size_t)version->bytes, e) ?:
+	     check_record(a, version, text, e) ?:
+	     locate_record(a, x, &place, e);
 	buf_reset(&a->r->meta);
 	if (rc == 0 && !buf_room(&a->r->meta, (size_t)x->bytes))
 		rc = read_wrong(a->r, e, "no memory for its pickle of %" PRIu64 " bytes", x->bytes);
 	if (rc == 0)
-		rc = archive_read(a, place, a->r->meta.data, (size_t)x->bytes, e);
-	if (rc == 0)
-		rc = check_record(a, x, a->r->meta.data, e);
-	if (rc == 0)
-		rc = pickle_read_tensors(a->r->meta.data, (size_t)x->bytes, TORCH_META_MAX * 4ull,
+		rc = archive_read(a, place, a->r->meta.data, (size_t)x->bytes, e) ?:
+		     check_record(a, x, a->r->meta.data, e) ?:
+		     pickle_read_tensors(a->r->meta.data, (size_t)x->bytes, TORCH_META_MAX * 4ull,
 					 on_tensor, a, e);
 	return rc;
 }
@@ -570,9 +565,7 @@ int torch_read_archive(struct file_reader *r, uint64_t begin, uint64_t end, size
 	if (r->way == READ_FRAMEWORK)
 		rc = begin_buffered(&a, buffer, e);
 	if (rc == 0)
-		rc = read_directory(&a, e);
-	if (rc == 0)
-		rc = read_pickle(&a, e);
+		rc = read_directory(&a, e) ?: read_pickle(&a, e);
 	free(a.entry);
 	return rc;
 }

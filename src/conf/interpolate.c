@@ -336,9 +336,7 @@ static int evaluate(struct resolver *r, const struct place *at, const char **p, 
 			buf_putc(&inner, *(*p)++);
 			continue;
 		}
-		rc = evaluate(r, at, p, depth + 1, &v);
-		if (rc == 0)
-			rc = append_value(r, at, v, &inner);
+		rc = evaluate(r, at, p, depth + 1, &v) ?: append_value(r, at, v, &inner);
 		node_free(v);
 	}
 	if (rc == 0 && **p == '\0')
@@ -372,9 +370,7 @@ static int expand(struct resolver *r, const struct place *at, const char *p, str
 			p += 2;
 			continue;
 		}
-		rc = evaluate(r, at, &p, 1, &v);
-		if (rc == 0)
-			rc = append_value(r, at, v, out);
+		rc = evaluate(r, at, &p, 1, &v) ?: append_value(r, at, v, out);
 		node_free(v);
 		if (rc != 0)
 			return rc;

@@ -560,9 +560,7 @@ static int read_function(struct override_text *t, int depth, const char *name, s
 			name);
 	t->at = strchr(t->at, '(') + 1;
 	skip_space(t);
-	rc = read_element(t, depth + 1, out);
-	if (rc == 0)
-		rc = next_item(t, ')', "call", &done);
+	rc = read_element(t, depth + 1, out) ?: next_item(t, ')', "call", &done);
 	if (rc == 0 && !done)
 		rc = override_fail(t, "%s() takes one value", name);
 	return rc ? rc : override_cast(&start, name, *out);
@@ -617,9 +615,7 @@ static int override_read_value(struct override_text *t, struct node **out)
 		(*out)->quoted = true;
 		return 0;
 	}
-	rc = read_element(t, 1, out);
-	if (rc == 0)
-		rc = check_end(t, value);
+	rc = read_element(t, 1, out) ?: check_end(t, value);
 	if (rc != 0) {
 		node_free(*out);
 		*out = NULL;

@@ -71,19 +71,14 @@ static int check_subfolders(const char *key, int64_t n, struct err *e)
 
 static int set_counts(struct dataset *d, const struct workload *w, struct err *e)
 {
-	int rc = check_count("dataset.num_files_train", w->dataset.num_files_train, 0, e);
+	int rc = check_count("dataset.num_files_train", w->dataset.num_files_train, 0, e) ?:
+		 check_count("dataset.num_files_eval", w->dataset.num_files_eval, 0, e) ?:
+		 check_count("dataset.num_samples_per_file", w->dataset.num_samples_per_file, 1,
+			     e) ?:
+		 check_subfolders("dataset.num_subfolders_train", w->dataset.num_subfolders_train,
+				  e) ?:
+		 check_subfolders("dataset.num_subfolders_eval", w->dataset.num_subfolders_eval, e);
 
-	if (rc == 0)
-		rc = check_count("dataset.num_files_eval", w->dataset.num_files_eval, 0, e);
-	if (rc == 0)
-		rc = check_count("dataset.num_samples_per_file", w->dataset.num_samples_per_file, 1,
-				 e);
-	if (rc == 0)
-		rc = check_subfolders("dataset.num_subfolders_train",
-				      w->dataset.num_subfolders_train, e);
-	if (rc == 0)
-		rc = check_subfolders("dataset.num_subfolders_eval", w->dataset.num_subfolders_eval,
-				      e);
 	if (rc < 0)
 		return rc;
 	d->files[DATASET_TRAIN] = (uint64_t)w->dataset.num_files_train;
@@ -625,9 +620,7 @@ static int init_layout(struct dataset *d, const struct workload *w, bool draws, 
 	else if (rc == 0 && draws && d->drawn_stdev > 0)
 		rc = draw_dims(d, d->name_total, &d->drawn, e);
 	if (rc == 0)
-		rc = measure(d, e);
-	if (rc == 0)
-		rc = check_names(d, e);
+		rc = measure(d, e) ?: check_names(d, e);
 	content_init(&d->content, (uint64_t)w->dataset.seed, d->elem);
 	d->config_hash = hash_of(d, w);
 	return rc;
@@ -676,9 +669,7 @@ int dataset_set_name_total(struct dataset *d, const uint64_t total[DATASET_KINDS
 		if (rc < 0)
 			return rc;
 	}
-	rc = measure(&next, e);
-	if (rc == 0)
-		rc = check_names(&next, e);
+	rc = measure(&next, e) ?: check_names(&next, e);
 	if (next.drawn)
 		free(rc == 0 ? d->drawn : next.drawn);
 	if (rc == 0)

@@ -385,19 +385,15 @@ static int take_names(struct generation *g, struct err *e)
 	/* first of all: where a store cannot write, nothing else is left behind */
 	if (rc == 0)
 		rc = manifest_write(&g->io, g->d, g->keep ? MANIFEST_WRITING : MANIFEST_CLEARING,
-				    e);
-	if (rc == 0)
-		rc = over_folders(g, store_mkdirs, e);
-	if (rc == 0)
-		rc = remove_leftovers(g, e);
+				    e) ?:
+		     over_folders(g, store_mkdirs, e) ?:
+		     remove_leftovers(g, e);
 	if (rc < 0 || g->keep)
 		return rc;
 	if (g->any && g->there_files)
 		rc = over_all_files(g, remove_file, e);
 	if (rc == 0)
-		rc = sync_folders(g, e);
-	if (rc == 0)
-		rc = manifest_write(&g->io, g->d, MANIFEST_WRITING, e);
+		rc = sync_folders(g, e) ?: manifest_write(&g->io, g->d, MANIFEST_WRITING, e);
 	g->there_files = 0;
 	g->any = false;
 	g->keep = true;
@@ -492,10 +488,7 @@ static int prepare_folder(struct generation *g, struct err *e)
 
 	if (rc != 0)
 		return rc;
-	rc = check_space(g, e);
-	if (rc == 0)
-		rc = take_names(g, e);
-	return rc;
+	return check_space(g, e) ?: take_names(g, e);
 }
 
 static int complete_folder(struct generation *g, struct err *e)

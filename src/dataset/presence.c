@@ -375,9 +375,7 @@ static int check_manifest(struct check *c, const struct manifest *m, struct err 
 			     "workflow.generate_data=true",
 			     c->d->folder, m->created);
 	if (rc == 0)
-		rc = take_larger(c, m, e);
-	if (rc == 0)
-		rc = check_sizes(c, &odd, e);
+		rc = take_larger(c, m, e) ?: check_sizes(c, &odd, e);
 	if (rc < 0)
 		return rc;
 	if (fit == MANIFEST_LARGER)
@@ -450,9 +448,7 @@ static int check_names(struct check *c, struct err *e)
 		if (c->d->files[k])
 			rc = find_total(c, (enum dataset_kind)k, &total[k], e);
 	if (rc == 0)
-		rc = dataset_set_name_total(c->d, total, e);
-	if (rc == 0)
-		rc = check_sizes(c, &odd, e);
+		rc = dataset_set_name_total(c->d, total, e) ?: check_sizes(c, &odd, e);
 	if (rc < 0)
 		return rc;
 	snprintf(c->out->note, sizeof(c->out->note),

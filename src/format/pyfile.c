@@ -479,10 +479,8 @@ int pyzip_find(struct pyzip *z, const char *name, struct zip_entry *out, struct 
 	size_t pos = 0;
 	bool found = false;
 	ssize_t got;
-	int rc = find_end(z, &end, &at, e);
+	int rc = find_end(z, &end, &at, e) ?: find_end64(z, at, &end, &before, e);
 
-	if (rc == 0)
-		rc = find_end64(z, at, &end, &before, e);
 	if (rc < 0)
 		return rc;
 	if (end.directory_bytes > at || before > at - end.directory_bytes ||

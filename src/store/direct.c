@@ -466,11 +466,9 @@ static ssize_t write_range(struct blob *b, const void *p, size_t n, uint64_t off
 		rc = write_cached(db, from, n, offset, e);
 		return rc < 0 ? rc : (ssize_t)n;
 	}
-	rc = write_cached(db, from, (size_t)(low - offset), offset, e);
-	if (rc == 0)
-		rc = write_aligned(db, from + (low - offset), high - low, low, e);
-	if (rc == 0)
-		rc = write_cached(db, from + (high - offset), (size_t)(end - high), high, e);
+	rc = write_cached(db, from, (size_t)(low - offset), offset, e) ?:
+	     write_aligned(db, from + (low - offset), high - low, low, e) ?:
+	     write_cached(db, from + (high - offset), (size_t)(end - high), high, e);
 	return rc < 0 ? rc : (ssize_t)n;
 }
 

@@ -102,10 +102,8 @@ static int create_part(struct store **out, const struct store_ops *ops, const st
 		       struct store *lower, struct err *e)
 {
 	void *config = xcalloc(1, ops->is.config_bytes ? ops->is.config_bytes : 1);
-	int rc = read_options(ops, storage, config, e);
+	int rc = read_options(ops, storage, config, e) ?: ops->create(out, config, lower, e);
 
-	if (rc == 0)
-		rc = ops->create(out, config, lower, e);
 	if (rc == 0) {
 		(*out)->ops = ops;
 		(*out)->lower = lower;

@@ -163,10 +163,8 @@ static int find_path(const struct composer *c, const char *name, const char *nea
 {
 	AUTO_FREE char *path = near_dir ? path_join(near_dir, name) : xstrdup(name);
 	AUTO_FREE char *longer = xasprintf("%s.yaml", path);
-	int rc = try_file(c, path, s, e);
+	int rc = try_file(c, path, s, e) ?: try_file(c, longer, s, e);
 
-	if (rc == 0)
-		rc = try_file(c, longer, s, e);
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
 	rc = path_look(path, e);
@@ -193,14 +191,11 @@ static int find_source(const struct composer *c, const char *name, const char *n
 		return find_path(c, name, near_dir, s, e);
 
 	AUTO_FREE char *stem = xstrndup(name, strlen(name) - (str_ends(name, ".yaml") ? 5 : 0));
-	int rc = try_dir(c, near_dir, "", stem, s, e);
+	int rc = try_dir(c, near_dir, "", stem, s, e) ?:
+		 try_dir(c, c->config_dir, "workload/", stem, s, e) ?:
+		 try_dir(c, c->config_dir, "", stem, s, e) ?:
+		 try_builtin(c, stem, s);
 
-	if (rc == 0)
-		rc = try_dir(c, c->config_dir, "workload/", stem, s, e);
-	if (rc == 0)
-		rc = try_dir(c, c->config_dir, "", stem, s, e);
-	if (rc == 0)
-		rc = try_builtin(c, stem, s);
 	if (rc < 0)
 		return rc;
 	return rc ? 0 : not_found(c, stem, e);

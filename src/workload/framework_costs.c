@@ -382,11 +382,9 @@ static int read_points(const struct reading *r, const char *key, const struct no
 						   "after_wait, s without workers]"
 						 : "a point is a list of three: [bytes, s, "
 						   "after_wait]");
-		rc = read_number(r, key, &size, n->child[0], &p->bytes);
-		if (rc == 0)
-			rc = read_number(r, key, &law_rows[0], n->child[1], &p->s);
-		if (rc == 0)
-			rc = read_number(r, key, &law_rows[0], n->child[2], &p->after_wait);
+		rc = read_number(r, key, &size, n->child[0], &p->bytes) ?:
+		     read_number(r, key, &law_rows[0], n->child[1], &p->s) ?:
+		     read_number(r, key, &law_rows[0], n->child[2], &p->after_wait);
 		p->alone_s = p->s;
 		if (rc == 0 && n->n == 4)
 			rc = read_number(r, key, &law_rows[0], n->child[3], &p->alone_s);

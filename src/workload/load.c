@@ -406,10 +406,8 @@ static int interpolate(struct loading *l)
 		node_set(model, "name", text);
 	}
 	node_merge(root, l->hydra_tree);
-	int rc = node_interpolate(root, l->req->start_wall_ns, l->e);
+	int rc = node_interpolate(root, l->req->start_wall_ns, l->e) ?: take_hydra(l, root);
 
-	if (rc == 0)
-		rc = take_hydra(l, root);
 	node_unset(root, "hydra");
 	sections = node_get(root, "workload");
 	if (rc == 0 && no_name)
@@ -438,21 +436,14 @@ static int load(struct loading *l)
 	if (rc == 0 && l->req->config_dir)
 		w->config_dir = xstrdup(l->req->config_dir);
 	if (rc == 0)
-		rc = read_overrides(l);
-	if (rc == 0)
-		rc = choose(l);
-	if (rc == 0)
-		rc = compose(l);
-	if (rc == 0)
-		rc = apply_overrides(l);
-	if (rc == 0)
-		rc = compose_hydra(l);
-	if (rc == 0)
-		rc = interpolate(l);
-	if (rc == 0)
-		rc = keep(l, framework_take_costs(w, false, l->e));
-	if (rc == 0)
-		rc = workload_type(w, l->req->strict, l->e);
+		rc = read_overrides(l) ?:
+		     choose(l) ?:
+		     compose(l) ?:
+		     apply_overrides(l) ?:
+		     compose_hydra(l) ?:
+		     interpolate(l) ?:
+		     keep(l, framework_take_costs(w, false, l->e)) ?:
+		     workload_type(w, l->req->strict, l->e);
 	/* rules across keys say nothing of keys that were not understood */
 	if (rc == 0)
 		rc = workload_derive(w, false, l->e);
@@ -500,11 +491,9 @@ int workload_read_back(struct workload *w, const struct node *config, struct err
 		return rc;
 	w->composed = node_clone(config);
 	w->tree = node_clone(config);
-	rc = node_interpolate(w->tree, 0, e);
-	if (rc == 0)
-		rc = framework_take_costs(w, true, e);
-	if (rc == 0)
-		rc = workload_type(w, false, e);
+	rc = node_interpolate(w->tree, 0, e) ?:
+	     framework_take_costs(w, true, e) ?:
+	     workload_type(w, false, e);
 	return rc == 0 ? workload_derive(w, true, e) : rc;
 }
 

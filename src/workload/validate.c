@@ -271,26 +271,19 @@ static int check_recorded_access(const struct workload *w, struct err *e)
 
 static int check_recorded(struct workload *w, struct err *e)
 {
-	int rc;
-
 	if (!w->recorded) {
 		if (workload_is_set(w, "dataset.recorded_file"))
 			workload_warn(w, "dataset.recorded_file has no effect: it is for "
 					 "dataset.sizes, reader.order and reader.access recorded");
 		return 0;
 	}
-	rc = check_recorded_sizes(w, e);
-	if (rc == 0)
-		rc = check_recorded_order(w, e);
-	if (rc == 0)
-		rc = check_recorded_access(w, e);
-	if (rc == 0)
-		rc = check_recorded_part(w, RECORDED_TRAIN, "dataset.num_files_train",
-					 w->dataset.num_files_train, e);
-	if (rc == 0)
-		rc = check_recorded_part(w, RECORDED_EVAL, "dataset.num_files_eval",
-					 w->dataset.num_files_eval, e);
-	return rc;
+	return check_recorded_sizes(w, e) ?:
+	       check_recorded_order(w, e) ?:
+	       check_recorded_access(w, e) ?:
+	       check_recorded_part(w, RECORDED_TRAIN, "dataset.num_files_train",
+				   w->dataset.num_files_train, e) ?:
+	       check_recorded_part(w, RECORDED_EVAL, "dataset.num_files_eval",
+				   w->dataset.num_files_eval, e);
 }
 
 static double sample_bytes(const struct workload *w)

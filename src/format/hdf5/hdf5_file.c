@@ -162,9 +162,7 @@ int hdf5_file_open(struct hdf5_file *f, uint64_t file_bytes, struct err *e)
 		hdf5_name(i, f->dataset[i].name);
 		f->dataset[i].header = HDF5_UNDEFINED;
 	}
-	rc = read_super(f, file_bytes, b, &bytes, e);
-	if (rc == 0)
-		rc = parse_super(f, b, bytes, &extension, e);
+	rc = read_super(f, file_bytes, b, &bytes, e) ?: parse_super(f, b, bytes, &extension, e);
 	if (rc < 0)
 		return rc;
 	if (f->end > file_bytes)

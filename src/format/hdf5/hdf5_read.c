@@ -401,10 +401,8 @@ static int opened_dataset(struct hdf5_file *f, uint32_t n, const struct hdf5_sha
 static int open_framework(struct reader *r, struct hdf5_file *f, const char *path, struct err *e)
 {
 	struct store_stat st, unused;
-	int rc = io_stat_blob(r->base.io, f->blob, &st, e);
+	int rc = io_stat_blob(r->base.io, f->blob, &st, e) ?: hdf5_file_open(f, st.bytes, e);
 
-	if (rc == 0)
-		rc = hdf5_file_open(f, st.bytes, e);
 	return rc < 0 ? rc : io_stat_path(r->base.io, path, &unused, e);
 }
 
@@ -413,10 +411,8 @@ static int open_native(struct reader *r, struct hdf5_file *f, uint64_t index,
 		       const struct hdf5_shape *want, struct err *e)
 {
 	uint64_t file_bytes = INT64_MAX;
-	int rc = fill_window(r, f, index, &file_bytes, e);
+	int rc = fill_window(r, f, index, &file_bytes, e) ?: hdf5_file_open(f, file_bytes, e);
 
-	if (rc == 0)
-		rc = hdf5_file_open(f, file_bytes, e);
 	for (uint32_t i = 0; rc == 0 && i < f->datasets; i++)
 		rc = opened_dataset(f, i, want, e);
 	return rc;

@@ -274,11 +274,7 @@ int hdf5_shape_of(const struct file_spec *f, struct hdf5_shape *out, struct err 
 	int rc;
 
 	*out = (struct hdf5_shape){.elem = f->elem};
-	rc = find_filter(f, out, e);
-	if (rc == 0)
-		rc = set_dims(f, datasets, out, e);
-	if (rc == 0)
-		rc = set_max_dims(f, out, e);
+	rc = find_filter(f, out, e) ?: set_dims(f, datasets, out, e) ?: set_max_dims(f, out, e);
 	if (rc < 0)
 		return rc;
 	out->chunked = f->chunk_ndims || f->max_ndims || out->filter;

@@ -612,11 +612,9 @@ static int jpeg_read_image(struct reader *r, const struct file_spec *f, uint64_t
 
 	(void)index;
 	if (rc == 0)
-		rc = read_markers(source, &h, e);
-	if (rc == 0)
-		rc = image_shape_of(f, "jpeg", JPEG_SIDE_MAX, &shape, e);
-	if (rc == 0)
-		rc = image_shape_check(h.width, h.height, &shape, e);
+		rc = read_markers(source, &h, e) ?:
+		     image_shape_of(f, "jpeg", JPEG_SIDE_MAX, &shape, e) ?:
+		     image_shape_check(h.width, h.height, &shape, e);
 	if (rc < 0)
 		return rc;
 	if (config->decode == DECODE_FULL) {

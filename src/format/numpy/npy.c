@@ -562,9 +562,7 @@ static int read_framework(struct reader *r, const struct file_spec *f, struct sa
 		return rc;
 	pybuffer_start(&py, r->base.io, r->base.blob, r->base.config.python, st.bytes,
 		       r->python_buffer, buffer);
-	rc = framework_header(r, &py, &a, e);
-	if (rc == 0)
-		rc = npy_array_check(&a, f, e);
+	rc = framework_header(r, &py, &a, e) ?: npy_array_check(&a, f, e);
 	if (rc == 0 && a.data_bytes > r->data_bytes)
 		rc = err_set(e, ERR_USAGE, "the array is larger than the reader's buffer");
 	stdio.size = st.block_bytes < STDIO_BUFFER_MAX ? st.block_bytes : STDIO_BUFFER_MAX;

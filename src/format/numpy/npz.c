@@ -75,9 +75,7 @@ static int npz_layout_of(const struct file_spec *f, struct npz_layout *out, stru
 	int rc;
 
 	memset(out, 0, sizeof(*out));
-	rc = npy_array_of(f, &out->array[0], e);
-	if (rc == 0)
-		rc = npy_array_of(&labels, &out->array[1], e);
+	rc = npy_array_of(f, &out->array[0], e) ?: npy_array_of(&labels, &out->array[1], e);
 	for (int i = 0; rc == 0 && i < NPZ_MEMBERS; i++) {
 		struct zip_entry *entry = &out->entry[i];
 
@@ -166,9 +164,7 @@ static int put_blocks(struct blob_stream *s, const struct member *m, uint64_t by
 	for (uint64_t done = 0; rc == 0 && done < bytes;) {
 		size_t n = block_bytes_of(bytes - done);
 
-		rc = put_block_header(s, n, done + n == bytes, e);
-		if (rc == 0)
-			rc = put_range(s, m, done, n, e);
+		rc = put_block_header(s, n, done + n == bytes, e) ?: put_range(s, m, done, n, e);
 		done += n;
 	}
 	return rc;
@@ -446,15 +442,11 @@ static int member_header(struct reader *r, next_fn *next, const struct zip_entry
 	before = npy_prefix_bytes(h, 8, offset, e);
 	if (before < 0)
 		return before;
-	rc = next_bytes(r, next, m, h + 8, (size_t)before - 8, e);
-	if (rc == 0)
-		rc = npy_header_length(h, offset, &total, e);
-	if (rc == 0)
-		rc = next_bytes(r, next, m, h + before, total - (size_t)before, e);
-	if (rc == 0)
-		rc = npy_header_parse(h, total, offset, a, e);
-	if (rc == 0)
-		rc = npy_array_check(a, f, e);
+	rc = next_bytes(r, next, m, h + 8, (size_t)before - 8, e) ?:
+	     npy_header_length(h, offset, &total, e) ?:
+	     next_bytes(r, next, m, h + before, total - (size_t)before, e) ?:
+	     npy_header_parse(h, total, offset, a, e) ?:
+	     npy_array_check(a, f, e);
 	if (rc == 0 && (m->bytes < total || m->bytes - total != a->data_bytes))
 		rc = err_set(e, ERR_DATA,
 			     "the member '%s' has %" PRIu64
@@ -535,12 +527,10 @@ static int read_framework(struct reader *r, const struct file_spec *f, struct sa
 	struct zip_entry m;
 	struct npy_array a;
 	uint64_t member = 0;
-	int rc = framework_open(r, &m, e);
+	int rc = framework_open(r, &m, e) ?:
+		 pyzip_open(&r->zip, &m, e) ?:
+		 next_bytes(r, framework_next, &m, r->header, NPY_MAGIC_BYTES, e);
 
-	if (rc == 0)
-		rc = pyzip_open(&r->zip, &m, e);
-	if (rc == 0)
-		rc = next_bytes(r, framework_next, &m, r->header, NPY_MAGIC_BYTES, e);
 	if (rc == 0 && memcmp(r->header, npy_magic, NPY_MAGIC_BYTES) != 0)
 		rc = err_set(e, ERR_DATA, "the member '%s' is not an npy array", m.name);
 	if (rc == 0)
@@ -622,9 +612,7 @@ static int native_directory(struct reader *r, uint64_t *data, size_t *have, stru
 	if (rc < 0)
 		return rc;
 	pybuffer_start(&r->py, r->base.io, r->base.blob, 314, st.bytes, r->in, NATIVE_PIECE_MIN);
-	rc = pyzip_find(&z, npz_member_name[0], &r->entry, e);
-	if (rc == 0)
-		rc = pyzip_open(&z, &r->entry, e);
+	rc = pyzip_find(&z, npz_member_name[0], &r->entry, e) ?: pyzip_open(&z, &r->entry, e);
 	if (rc < 0)
 		return rc;
 	*data = z.pos;

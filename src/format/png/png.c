@@ -277,9 +277,7 @@ static int put_pixels(struct blob_stream *s, const struct png_layout *p, const s
 
 		make_rows(f, content, (uint64_t)p->shape.width + 1, at, rows, pixels, n);
 		adler = libdeflate_adler32(adler, rows, n);
-		rc = idat_put(&d, head, sizeof(head), e);
-		if (rc == 0)
-			rc = idat_put(&d, rows, n, e);
+		rc = idat_put(&d, head, sizeof(head), e) ?: idat_put(&d, rows, n, e);
 	}
 	if (rc == 0 && p->matches)
 		rc = put_zeros(&d, p->matches, &adler, rows, e);
@@ -298,19 +296,13 @@ static int png_put(struct blob_stream *s, const struct file_spec *f,
 		return rc;
 	put_be32(ihdr, p.shape.width);
 	put_be32(ihdr + 4, p.shape.height);
-	rc = blob_stream_put(s, png_signature, sizeof(png_signature), e);
-	if (rc == 0)
-		rc = chunk_begin(s, "IHDR", sizeof(ihdr), e);
-	if (rc == 0)
-		rc = blob_stream_put(s, ihdr, sizeof(ihdr), e);
-	if (rc == 0)
-		rc = chunk_end(s, e);
-	if (rc == 0)
-		rc = put_pixels(s, &p, f, content, scratch, e);
-	if (rc == 0)
-		rc = chunk_begin(s, "IEND", 0, e);
-	if (rc == 0)
-		rc = chunk_end(s, e);
+	rc = blob_stream_put(s, png_signature, sizeof(png_signature), e) ?:
+	     chunk_begin(s, "IHDR", sizeof(ihdr), e) ?:
+	     blob_stream_put(s, ihdr, sizeof(ihdr), e) ?:
+	     chunk_end(s, e) ?:
+	     put_pixels(s, &p, f, content, scratch, e) ?:
+	     chunk_begin(s, "IEND", 0, e) ?:
+	     chunk_end(s, e);
 	assert(rc < 0 || s->offset + s->used == p.file_bytes);
 	return rc;
 }
@@ -694,14 +686,10 @@ static int read_ihdr(struct decoding *d, struct image_source *s, struct chunk *k
 	if (rc < 0)
 		return rc;
 	k->crc = crc32_update(k->crc, ihdr, sizeof(ihdr));
-	rc = chunk_close(d, s, k, e);
-	if (rc == 0)
-		rc = png_image_parse(ihdr, offset, &d->image, e);
-	if (rc == 0)
-		rc = image_shape_of(d->f, "png", PNG_SIDE_MAX, &shape, e);
-	if (rc == 0)
-		rc = image_shape_check(d->image.width, d->image.height, &shape, e);
-	return rc;
+	return chunk_close(d, s, k, e) ?:
+	       png_image_parse(ihdr, offset, &d->image, e) ?:
+	       image_shape_of(d->f, "png", PNG_SIDE_MAX, &shape, e) ?:
+	       image_shape_check(d->image.width, d->image.height, &shape, e);
 }
 
 /* Whether, and how, the image of this header can be decoded. */
@@ -742,9 +730,7 @@ static int open_image(struct decoding *d, struct image_source *s, struct chunk *
 		rc = err_set(e, ERR_DATA,
 			     "not a PNG file: it does not begin with the PNG signature");
 	if (rc == 0)
-		rc = chunk_open(s, k, e);
-	if (rc == 0)
-		rc = read_ihdr(d, s, k, e);
+		rc = chunk_open(s, k, e) ?: read_ihdr(d, s, k, e);
 	return rc < 0 ? rc : plan_decoding(d, e);
 }
 
@@ -805,9 +791,7 @@ static int png_read_image(struct reader *r, const struct file_spec *f, uint64_t 
 
 	(void)index;
 	if (rc == 0)
-		rc = open_image(&d, source, &k, e);
-	if (rc == 0)
-		rc = read_chunks(&d, source, e);
+		rc = open_image(&d, source, &k, e) ?: read_chunks(&d, source, e);
 	if (rc == 0 && d.look)
 		rc = d.by_rows ? finish_rows(&d, e) : finish_whole(&d, e);
 	if (rc < 0)

@@ -329,14 +329,11 @@ static int put_record(struct blob_stream *s, const struct file_spec *f,
 		rc = put_checksum(s, crc32c_update(0, &length, sizeof(length)), e);
 	blob_stream_crc32c_begin(s);
 	if (rc == 0)
-		rc = blob_stream_put(s, x->head, x->head_bytes, e);
-	if (rc == 0)
-		rc = blob_stream_payload(s, content, f->file_index, index * x->image_bytes,
-					 x->image_bytes, e);
-	if (rc == 0)
-		rc = blob_stream_put(s, x->tail, x->tail_bytes, e);
-	if (rc == 0)
-		rc = put_checksum(s, blob_stream_crc_end(s), e);
+		rc = blob_stream_put(s, x->head, x->head_bytes, e) ?:
+		     blob_stream_payload(s, content, f->file_index, index * x->image_bytes,
+					 x->image_bytes, e) ?:
+		     blob_stream_put(s, x->tail, x->tail_bytes, e) ?:
+		     put_checksum(s, blob_stream_crc_end(s), e);
 	return rc;
 }
 
