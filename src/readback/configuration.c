@@ -7,72 +7,75 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/vector.h"
 #include "workload/backend.h"
 #include "workload/key.h"
 
 #define NOTHING 0 /* the number of no text */
 
-struct setting {
-	char *key, *value;
-	bool given; /* not the default of an option */
+/* A key that is no row, by the numbers of texts. */
+struct entry {
+	uint32_t key, value;
+	bool given; /* of a setting: not the default of an option */
+	bool row;   /* of an extra: another name of a row */
 };
 
-/* Of result.json, under a key that is no row. */
-struct extra {
-	char *key, *value;
-	bool row; /* another name of one */
+struct entries {
+	struct entry *v;
+	size_t n, room;
 };
 
-/* Built with texts of its own; once it is kept, numbers stand for them. */
+/* Numbers are those of `texts`, + 1: of its own until it is kept. */
 struct configuration {
-	bool recorded; /* result.json has one */
-	bool read;     /* the workload is known: `own` has the values */
+	struct texts *texts;
+	bool read; /* the workload is known: `own` has the values */
 	bool complete;
-	char **stated, **own; /* of each row; NULL where there is none */
-	struct setting *setting;
-	size_t settings;
-	struct extra *extra;
-	size_t extras;
+	uint32_t *stated, *own; /* of each row */
+	struct entries setting;
+	struct entries extra; /* of result.json, under a key that is no row */
 };
 
-struct kept_setting {
-	uint32_t key, value;
-	bool given;
-};
+/* The number of a text, which is released. */
+static uint32_t number_of(struct configuration *c, char *text)
+{
+	uint32_t n = text ? (uint32_t)texts_add(c->texts, text) + 1 : NOTHING;
 
-struct kept_extra {
-	uint32_t key, value;
-	bool row;
-};
+	free(text);
+	return n;
+}
 
-/* Numbers of texts + 1. */
-struct kept_configuration {
-	const struct texts *texts;
-	bool recorded, read, complete;
-	uint32_t *stated, *own;
-	struct kept_setting *setting;
-	size_t settings;
-	struct kept_extra *extra;
-	size_t extras;
-};
+static uint32_t known_number(const struct configuration *c, const char *text)
+{
+	size_t i = texts_find(c->texts, text);
+
+	return i == TEXT_NONE ? NOTHING : (uint32_t)i + 1;
+}
+
+static const char *text_of(const struct configuration *c, uint32_t number)
+{
+	return number == NOTHING ? NULL : c->texts->v[number - 1];
+}
+
+static const struct entry *find_entry(const struct entries *in, uint32_t key)
+{
+	for (size_t i = 0; i < in->n; i++)
+		if (in->v[i].key == key)
+			return &in->v[i];
+	return NULL;
+}
 
 /* ---- taken from a whole record ---- */
 
-static void add_setting(struct configuration *s, char *key, char *value, bool given)
+static void add_setting(struct configuration *c, char *key, char *value, bool given)
 {
-	s->setting = xrealloc(s->setting, (s->settings + 1) * sizeof(*s->setting));
-	s->setting[s->settings++] = (struct setting){key, value, given};
+	struct entry *one = VECTOR_ADD(c->setting.v, c->setting.n, c->setting.room);
+
 	/* what was in the environment of that run is not recorded */
 	if (strstr(value, "${"))
-		s->complete = false;
-}
-
-static const struct setting *find_setting(const struct configuration *s, const char *key)
-{
-	for (size_t i = 0; i < s->settings; i++)
-		if (strcmp(s->setting[i].key, key) == 0)
-			return &s->setting[i];
-	return NULL;
+		c->complete = false;
+	one->key = number_of(c, key);
+	one->value = number_of(c, value);
+	one->given = given;
 }
 
 static const json_t *recorded(const struct run_record *r)
@@ -83,16 +86,12 @@ static const json_t *recorded(const struct run_record *r)
 static char *value_text(const json_t *entry)
 {
 	const json_t *v = figure_json(part_whole(entry), F_CONFIGURED_VALUE);
-	char *dump, *text;
 
 	if (!v || json_is_string(v))
 		return v ? xstrdup(json_string_value(v)) : NULL;
 	if (json_is_number(v))
 		return xasprintf("%.15g", json_number_value(v));
-	dump = json_dumps(v, JSON_ENCODE_ANY);
-	text = dump ? xstrdup(dump) : NULL;
-	free(dump);
-	return text;
+	return json_dumps(v, JSON_ENCODE_ANY);
 }
 
 static void add_store(struct configuration *s, const struct run_record *r,
@@ -145,7 +144,7 @@ static void add_leaves(struct configuration *s, const struct node *map, const ch
 		const struct node *v = map->child[i];
 
 		if (workload_key_row(key) || strcmp(key, "data_reader") == 0 ||
-		    find_setting(s, key)) {
+		    find_entry(&s->setting, known_number(s, key))) {
 			free(key);
 		} else if (v->kind == NODE_MAP) {
 			add_leaves(s, v, key);
@@ -154,8 +153,7 @@ static void add_leaves(struct configuration *s, const struct node *map, const ch
 			struct buf text = {0};
 
 			node_emit_flow(v, &text);
-			add_setting(s, key, text.data ? buf_take(&text) : xstrdup(""), true);
-			buf_release(&text);
+			add_setting(s, key, buf_take(&text), true);
 		}
 	}
 }
@@ -168,13 +166,14 @@ static void add_extras(struct configuration *s, const json_t *all)
 	json_object_foreach((json_t *)(uintptr_t)all, key, entry)
 	{
 		const struct opt *row = workload_key_row(key);
-		char *value;
+		struct entry *one;
 
 		if (row && strcmp(row->key, key) == 0)
 			continue;
-		value = value_text(entry);
-		s->extra = xrealloc(s->extra, (s->extras + 1) * sizeof(*s->extra));
-		s->extra[s->extras++] = (struct extra){xstrdup(key), value, row != NULL};
+		one = VECTOR_ADD(s->extra.v, s->extra.n, s->extra.room);
+		one->key = number_of(s, xstrdup(key));
+		one->value = number_of(s, value_text(entry));
+		one->row = row != NULL;
 	}
 }
 
@@ -184,18 +183,18 @@ struct configuration *configuration_find(const struct run_record *r)
 	const struct node *sections = node_get(r->config, "workload");
 	const json_t *all = recorded(r);
 
-	s->recorded = all != NULL;
+	s->texts = xcalloc(1, sizeof(*s->texts));
 	s->read = s->complete = r->has_workload;
 	s->stated = xcalloc(workload_row_count, sizeof(*s->stated));
 	s->own = xcalloc(workload_row_count, sizeof(*s->own));
 	for (size_t i = 0; i < workload_row_count; i++) {
 		const json_t *entry = json_object_get(all, workload_rows[i].key);
 
-		s->stated[i] = value_text(entry);
+		s->stated[i] = number_of(s, value_text(entry));
 		if (all && !entry)
 			s->complete = false;
 		if (r->has_workload)
-			s->own[i] = opt_get_text(&workload_rows[i], &r->workload);
+			s->own[i] = number_of(s, opt_get_text(&workload_rows[i], &r->workload));
 	}
 	if (r->has_workload)
 		add_stores(s, r);
@@ -207,107 +206,64 @@ struct configuration *configuration_find(const struct run_record *r)
 
 /* ---- kept: each text once ---- */
 
-/* The number of a text, which is released. */
-static uint32_t number_of(struct texts *t, char *text)
+static uint32_t kept_number(const struct configuration *c, struct texts *t, uint32_t number)
 {
-	uint32_t n = text ? (uint32_t)texts_add(t, text) + 1 : NOTHING;
-
-	free(text);
-	return n;
+	return number == NOTHING ? NOTHING : (uint32_t)texts_add(t, text_of(c, number)) + 1;
 }
 
-static uint32_t *numbers_of(struct texts *t, char **v)
+static void keep_entries(const struct configuration *c, struct texts *t, struct entries *e)
 {
-	uint32_t *n = xcalloc(workload_row_count, sizeof(*n));
-
-	for (size_t i = 0; i < workload_row_count; i++)
-		n[i] = number_of(t, v[i]);
-	free(v);
-	return n;
+	for (size_t i = 0; i < e->n; i++) {
+		e->v[i].key = kept_number(c, t, e->v[i].key);
+		e->v[i].value = kept_number(c, t, e->v[i].value);
+	}
+	if (e->n)
+		e->v = xrealloc(e->v, e->n * sizeof(*e->v));
+	e->room = e->n;
 }
 
-struct kept_configuration *configuration_keep(struct configuration *s, struct texts *t)
+void configuration_keep(struct configuration *c, struct texts *t)
 {
-	struct kept_configuration *k = xcalloc(1, sizeof(*k));
-
-	*k = (struct kept_configuration){.texts = t,
-					 .recorded = s->recorded,
-					 .read = s->read,
-					 .complete = s->complete,
-					 .settings = s->settings,
-					 .extras = s->extras};
-	k->stated = numbers_of(t, s->stated);
-	k->own = numbers_of(t, s->own);
-	k->setting = xcalloc(s->settings + 1, sizeof(*k->setting));
-	for (size_t i = 0; i < s->settings; i++)
-		k->setting[i] = (struct kept_setting){number_of(t, s->setting[i].key),
-						      number_of(t, s->setting[i].value),
-						      s->setting[i].given};
-	k->extra = xcalloc(s->extras + 1, sizeof(*k->extra));
-	for (size_t i = 0; i < s->extras; i++)
-		k->extra[i] = (struct kept_extra){number_of(t, s->extra[i].key),
-						  number_of(t, s->extra[i].value), s->extra[i].row};
-	free(s->setting);
-	free(s->extra);
-	free(s);
-	return k;
+	for (size_t i = 0; i < workload_row_count; i++) {
+		c->stated[i] = kept_number(c, t, c->stated[i]);
+		c->own[i] = kept_number(c, t, c->own[i]);
+	}
+	keep_entries(c, t, &c->setting);
+	keep_entries(c, t, &c->extra);
+	texts_release(c->texts);
+	free(c->texts);
+	c->texts = t;
 }
 
-void configuration_release(struct kept_configuration *k)
+void configuration_release(struct configuration *c)
 {
-	if (!k)
+	if (!c)
 		return;
-	free(k->stated);
-	free(k->own);
-	free(k->setting);
-	free(k->extra);
-	free(k);
-}
-
-static const char *text_of(const struct kept_configuration *k, uint32_t number)
-{
-	return number == NOTHING ? NULL : k->texts->v[number - 1];
-}
-
-static const struct kept_setting *kept_setting(const struct kept_configuration *k, uint32_t key)
-{
-	for (size_t i = 0; i < k->settings; i++)
-		if (k->setting[i].key == key)
-			return &k->setting[i];
-	return NULL;
-}
-
-static const struct kept_extra *kept_extra(const struct kept_configuration *k, uint32_t key)
-{
-	for (size_t i = 0; i < k->extras; i++)
-		if (k->extra[i].key == key)
-			return &k->extra[i];
-	return NULL;
-}
-
-static char *copy_of(const char *s)
-{
-	return s ? xstrdup(s) : NULL;
+	free(c->stated);
+	free(c->own);
+	free(c->setting.v);
+	free(c->extra.v);
+	free(c);
 }
 
 char *key_value(const struct run_record *r, const char *key)
 {
-	const struct kept_configuration *k = r->configuration;
+	const struct configuration *c = r->configuration;
 	const struct opt *row = workload_key_row(key);
-	size_t known = texts_find(k->texts, key);
-	uint32_t number = known == TEXT_NONE ? NOTHING : (uint32_t)known + 1;
-	const struct kept_extra *extra = number ? kept_extra(k, number) : NULL;
-	const struct kept_setting *setting;
+	const struct entry *extra = find_entry(&c->extra, known_number(c, key));
+	const struct entry *setting = find_entry(&c->setting, known_number(c, key));
 	size_t at = row ? (size_t)(row - workload_rows) : 0;
+	uint32_t value = NOTHING;
 
-	if (row && strcmp(row->key, key) == 0 && k->stated[at])
-		return copy_of(text_of(k, k->stated[at]));
-	if (extra && extra->value)
-		return copy_of(text_of(k, extra->value));
-	if (row)
-		return copy_of(text_of(k, k->own[at]));
-	setting = number ? kept_setting(k, number) : NULL;
-	return setting ? copy_of(text_of(k, setting->value)) : NULL;
+	if (row && strcmp(row->key, key) == 0 && c->stated[at])
+		value = c->stated[at];
+	else if (extra && extra->value)
+		value = extra->value;
+	else if (row)
+		value = c->own[at];
+	else if (setting)
+		value = setting->value;
+	return value ? xstrdup(text_of(c, value)) : NULL;
 }
 
 /* ---- two runs ---- */
@@ -317,13 +273,12 @@ static void add_difference(struct key_differences *d, const char *key, const cha
 	for (size_t i = 0; i < d->n; i++)
 		if (strcmp(d->v[i].key, key) == 0)
 			return;
-	d->v = xrealloc(d->v, (d->n + 1) * sizeof(*d->v));
-	d->v[d->n++] = (struct key_difference){xstrdup(key), xstrdup(x), xstrdup(y)};
+	VECTOR_PUSH(d->v, d->n, d->room, {xstrdup(key), xstrdup(x), xstrdup(y)});
 }
 
 /* From where both have the value, so that it is written in the same way. */
-static void compare_row(struct key_differences *d, const struct kept_configuration *a,
-			const struct kept_configuration *b, size_t row)
+static void compare_row(struct key_differences *d, const struct configuration *a,
+			const struct configuration *b, size_t row)
 {
 	uint32_t x = a->stated[row], y = b->stated[row];
 
@@ -339,11 +294,11 @@ static void compare_row(struct key_differences *d, const struct kept_configurati
 }
 
 /* Keys that are only in result.json: of a version with other options. */
-static void compare_extras(struct key_differences *d, const struct kept_configuration *a,
-			   const struct kept_configuration *b)
+static void compare_extras(struct key_differences *d, const struct configuration *a,
+			   const struct configuration *b)
 {
-	for (size_t i = 0; i < a->extras; i++) {
-		const struct kept_extra *x = &a->extra[i], *y = kept_extra(b, x->key);
+	for (size_t i = 0; i < a->extra.n; i++) {
+		const struct entry *x = &a->extra.v[i], *y = find_entry(&b->extra, x->key);
 
 		if (y && x->value && y->value && x->value != y->value)
 			add_difference(d, text_of(a, x->key), text_of(a, x->value),
@@ -351,12 +306,12 @@ static void compare_extras(struct key_differences *d, const struct kept_configur
 	}
 }
 
-static void compare_settings(struct key_differences *d, const struct kept_configuration *x,
-			     const struct kept_configuration *y, bool second)
+static void compare_settings(struct key_differences *d, const struct configuration *x,
+			     const struct configuration *y, bool second)
 {
-	for (size_t i = 0; i < x->settings; i++) {
-		const struct kept_setting *one = &x->setting[i];
-		const struct kept_setting *other = kept_setting(y, one->key);
+	for (size_t i = 0; i < x->setting.n; i++) {
+		const struct entry *one = &x->setting.v[i];
+		const struct entry *other = find_entry(&y->setting, one->key);
 		const char *value = other ? text_of(y, other->value) : "not set";
 
 		/* the options of a store that the other side does not use are its defaults, and
@@ -369,19 +324,22 @@ static void compare_settings(struct key_differences *d, const struct kept_config
 }
 
 /* Whether each key outside the rows that `a` records is known of `b`. */
-static bool covers(const struct kept_configuration *a, const struct kept_configuration *b)
+static bool covers(const struct configuration *a, const struct configuration *b)
 {
-	for (size_t i = 0; i < a->extras; i++)
-		if (!a->extra[i].row && !kept_extra(b, a->extra[i].key) &&
-		    !kept_setting(b, a->extra[i].key))
+	for (size_t i = 0; i < a->extra.n; i++) {
+		const struct entry *one = &a->extra.v[i];
+
+		if (!one->row && !find_entry(&b->extra, one->key) &&
+		    !find_entry(&b->setting, one->key))
 			return false;
+	}
 	return true;
 }
 
 void key_differences_find(struct key_differences *d, const struct run_record *a,
 			  const struct run_record *b)
 {
-	const struct kept_configuration *x = a->configuration, *y = b->configuration;
+	const struct configuration *x = a->configuration, *y = b->configuration;
 
 	assert(x->texts == y->texts);
 	*d = (struct key_differences){0};

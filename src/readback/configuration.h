@@ -6,11 +6,11 @@
 
 struct configuration;
 
-/* Of a whole record, as texts. It goes to configuration_keep. */
+/* Of a whole record, with texts of its own: for configuration_keep. */
 struct configuration *configuration_find(const struct run_record *r);
-/* The same with a number for each text; releases `c`. Two that are compared have the same `t`,
- * which has to outlive them. For run_record.configuration; a kilobyte or two. */
-struct kept_configuration *configuration_keep(struct configuration *c, struct texts *t);
+/* Its texts become those of `t`, which has to outlive it. Two that are compared have the same `t`.
+ * For run_record.configuration; a kilobyte or two. */
+void configuration_keep(struct configuration *c, struct texts *t);
 
 struct key_difference {
 	char *key, *x, *y; /* values as text, "not set" where a run lacks the key; heap */
@@ -18,7 +18,7 @@ struct key_difference {
 
 struct key_differences {
 	struct key_difference *v;
-	size_t n;
+	size_t n, room;
 	bool known;    /* at least one key could be compared */
 	bool complete; /* both configurations are known in full */
 };

@@ -187,8 +187,7 @@ struct run_record {
 	struct str_list damage; /* sentences: files that cannot be read or are damaged, and those of
 				 * this program that are missing */
 	struct record_facts facts;
-	struct kept_configuration
-		*configuration; /* readback/configuration.h; NULL: not asked for */
+	struct configuration *configuration; /* readback/configuration.h; NULL: not asked for */
 	/* Of audit_alone. */
 	struct record_alone {
 		struct str_list damage, changed; /* sentences: damaged files, digests that differ */
@@ -204,7 +203,7 @@ const json_t *record_configured(const struct run_record *r, const char *key, enu
 /* What is not kept: after it a record has no summary, result, config, workload and no times of
  * steps. About 2 KiB stay, and what records_visit was asked to keep. */
 void record_settle(struct run_record *r);
-void configuration_release(struct kept_configuration *k);
+void configuration_release(struct configuration *c);
 
 /* What is done with each result while it is whole. */
 struct record_visit {

@@ -235,7 +235,8 @@ static void take_in_turn(struct visiting *v, size_t i, struct configuration *con
 	while (v->turn != i)
 		pthread_cond_wait(&v->moved, &v->lock);
 	if (configuration)
-		v->record[i].configuration = configuration_keep(configuration, of->texts);
+		configuration_keep(configuration, of->texts);
+	v->record[i].configuration = configuration;
 	if (of->take)
 		of->take(of->arg, i, &v->record[i]);
 	v->turn++;
