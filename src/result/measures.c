@@ -3,6 +3,7 @@
 #include "result/measures.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -849,6 +850,13 @@ static void get_result(struct loading *x, struct workload *w, struct dataset *d)
 	if (h.series)
 		get_series(x);
 	levels_release(&l);
+	for (int k = 0; x->rc == 0 && h.dataset && d && k < DATASET_KINDS; k++)
+		if (h.name_total[k] < d->files[k])
+			x->rc = err_set(x->e, -EINVAL,
+					"the measures are of a dataset of %" PRIu64
+					" files, and the configuration beside them reads %" PRIu64
+					": one of them was changed after the run",
+					h.name_total[k], d->files[k]);
 	if (x->rc == 0 && h.dataset && d &&
 	    memcmp(h.name_total, d->name_total, sizeof(h.name_total)) != 0)
 		x->rc = dataset_set_name_total(d, h.name_total, x->e);

@@ -167,10 +167,13 @@ double result_framework_ns(const struct result *r, uint32_t epoch, bool eval)
 
 const char *result_sample_file(const struct result *r, uint64_t sample, char *path, size_t size)
 {
+	const struct dataset *d = r->dataset;
+	uint64_t file = d && d->samples_per_file ? sample / d->samples_per_file : 0;
 	struct err e;
 
-	if (!r->dataset || dataset_path(r->dataset, DATASET_TRAIN,
-					sample / r->dataset->samples_per_file, path, size, &e) < 0)
+	/* the measures of a result that was edited may be of more files than its workload has */
+	if (!d || file >= d->name_total[DATASET_TRAIN] ||
+	    dataset_path(d, DATASET_TRAIN, file, path, size, &e) < 0)
 		path[0] = 0;
 	return path;
 }

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import shutil
 import sys
 import tempfile
@@ -103,6 +104,15 @@ def damaged(tmp, sound):
     (copy / "0_output.json").write_text('{"1": {"load": {"block1": ["x", -1]}}}')
     result, = audit(copy)
     assert [f for f in result["findings"] if f["check"] == "digest" and "0_output.json" in f["text"]], result
+    # the configuration with other numbers, to which the measures do not belong
+    config = (sound / ".hydra/config.yaml").read_text()
+    numbers = list(re.finditer(r"(?<= )\d+$", config, re.M))
+    for number in numbers:
+        for other in ("0", "1", "3", "4000000000"):
+            again()
+            (copy / ".hydra/config.yaml").write_text(config[:number.start()] + other + config[number.end():])
+            done = stoker("audit", "--quick", "--json", copy, status=None)
+            assert done.returncode in (0, 1), (number.string[number.start() - 30:number.end()], other, done)
     again()
     (copy / "summary.json").write_text('{"num_accelerators": 3, "metric": {"train_au_percentage": [NaN, -Infinity, 4]}}')
     found = json.dumps(audit(copy))
