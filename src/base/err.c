@@ -10,6 +10,7 @@ int err_vset(struct err *e, int code, const char *fmt, va_list ap)
 {
 	if (e) {
 		e->code = code;
+		e->named = false;
 		vsnprintf(e->text, sizeof(e->text), fmt, ap);
 	}
 	return code;
@@ -44,19 +45,44 @@ int err_sys(struct err *e, int errnum, const char *fmt, ...)
 	return -errnum;
 }
 
-int err_wrap(struct err *e, const char *fmt, ...)
+static void put_before(struct err *e, const char *fmt, va_list ap)
 {
 	char inner[ERR_TEXT_MAX];
-	va_list ap;
 	size_t n;
 
 	memcpy(inner, e->text, sizeof(inner));
-	va_start(ap, fmt);
 	vsnprintf(e->text, sizeof(e->text), fmt, ap);
-	va_end(ap);
 	n = strlen(e->text);
 	snprintf(e->text + n, sizeof(e->text) - n, ": %s", inner);
+}
+
+int err_wrap(struct err *e, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put_before(e, fmt, ap);
+	va_end(ap);
 	return e->code;
+}
+
+int err_named(int rc, struct err *e)
+{
+	if (e)
+		e->named = true;
+	return rc;
+}
+
+int err_name(int rc, struct err *e, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!e || e->named)
+		return rc;
+	va_start(ap, fmt);
+	put_before(e, fmt, ap);
+	va_end(ap);
+	return err_named(rc, e);
 }
 
 int err_exit_status(int code)

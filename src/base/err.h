@@ -5,12 +5,14 @@
  * on success and a negative code on failure. The code is a negative errno value or one of ERR_*.
  * `struct err` is written only on failure. It may be NULL where the caller only wants the code. */
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define ERR_TEXT_MAX 1024
 
 struct err {
 	int code;
+	bool named; /* the sentence names the file that it is about */
 	char text[ERR_TEXT_MAX];
 };
 
@@ -31,6 +33,11 @@ int err_vset(struct err *e, int code, const char *fmt, va_list ap)
 int err_sys(struct err *e, int errnum, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Puts "<formatted>: " before the text of `e` and returns e->code. `e` must not be NULL. */
 int err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same with the name of the file that the sentence is about; nothing when the sentence names it
+ * already. Returns `rc`; `e` may be NULL. */
+int err_name(int rc, struct err *e, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Says of a sentence that it names its file. Returns `rc`; `e` may be NULL. */
+int err_named(int rc, struct err *e);
 /* Leaves the code of a failure that ends the process for the one that started it: in the new file
  * that this variable of the environment names, if it is set. The first code stays. */
 #define ERR_CODE_FILE "STOKER_ERR_CODE_FILE"

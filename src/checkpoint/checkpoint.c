@@ -615,11 +615,11 @@ static int read_rank(struct checkpoint_rank *r, int64_t of, bool shared_only, in
 		if (shared_only && f.part != CHECKPOINT_LAYERS && r->c->plan.zero > 0)
 			continue;
 		rc = read_file(r, &f, epoch, step, io, s, e);
-		if (rc < 0 && rc != ERR_CANCELED && e && !strstr(e->text, f.name)) {
+		if (rc < 0 && rc != ERR_CANCELED && e && !e->named) {
 			AUTO_FREE char *path =
 				part_path(r->c, epoch, step, f.name, r->c->format->part_suffix[0]);
 
-			err_wrap(e, "reading back '%s'", path);
+			err_name(rc, e, "reading back '%s'", path);
 		}
 		s->part_ns[f.part] += clock_now_ns() - begin;
 	}

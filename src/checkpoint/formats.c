@@ -32,9 +32,7 @@ int read_wrong(const struct file_reader *r, struct err *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	err_vset(e, ERR_DATA, fmt, ap);
 	va_end(ap);
-	if (e)
-		err_wrap(e, "the checkpoint file '%s'", r->path);
-	return ERR_DATA;
+	return err_name(ERR_DATA, e, "the checkpoint file '%s'", r->path);
 }
 
 int read_meta(struct file_reader *r, uint64_t offset, void *out, size_t n, struct err *e)
@@ -85,7 +83,7 @@ static int read_large(struct file_reader *r, const struct checkpoint_tensor *t,
 	}
 	got = io_preadv(r->io, IO_DATA, r->blob, v, pieces, data_offset + done, e);
 	if (got < 0)
-		return e ? err_wrap(e, "reading '%s'", r->path) : (int)got;
+		return err_name((int)got, e, "reading '%s'", r->path);
 	if ((uint64_t)got < n)
 		return read_wrong(r, e,
 				  "ends at offset %" PRIu64 ", before the %" PRIu64
@@ -140,7 +138,7 @@ static int read_buffered(struct file_reader *r, struct pybuffer *py,
 	got = pybuffer_readinto(py, r->piece, (size_t)(n - have), e);
 	py->kind = IO_META;
 	if (got < 0)
-		return e ? err_wrap(e, "reading '%s'", r->path) : (int)got;
+		return err_name((int)got, e, "reading '%s'", r->path);
 	if ((uint64_t)got < n - have)
 		return read_wrong(r, e, "ends inside the tensor '%s'", t->key);
 	return compare_payload(r, t, offset, have, r->piece, (size_t)got, e);

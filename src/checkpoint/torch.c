@@ -375,7 +375,7 @@ static int archive_read(struct archive *a, uint64_t at, void *out, size_t n, str
 	pybuffer_seek(&a->py, a->begin + at);
 	got = pybuffer_readinto(&a->py, out, n, e);
 	if (got < 0)
-		return err_wrap(e, "reading '%s'", a->r->path);
+		return err_name((int)got, e, "reading '%s'", a->r->path);
 	if ((size_t)got < n)
 		return read_wrong(a->r, e, "%zu bytes at offset %" PRIu64 " are missing", n,
 				  a->begin + at);

@@ -30,7 +30,6 @@
 #define FIND_TRIES 30
 /* One generator a folder at a time. */
 #define LOCK_NAME ".stoker_generate.lock"
-#define CANNOT "cannot write '"
 
 struct folder_lock {
 	struct file_lock file;
@@ -225,15 +224,6 @@ static int remove_file(void *arg, enum dataset_kind kind, uint64_t index, struct
 	return rc == -ENOENT ? 0 : rc;
 }
 
-/* The sentence names the file that could not be written, whatever the layer below said. The batch
- * names one itself, which may be an earlier one. */
-static int name_file(int rc, const char *path, struct err *e)
-{
-	if (rc == 0 || rc == ERR_CANCELED || !e || strncmp(e->text, CANNOT, strlen(CANNOT)) == 0)
-		return rc;
-	return err_wrap(e, CANNOT "%s'", path);
-}
-
 static int write_file(void *arg, enum dataset_kind kind, uint64_t index, struct each_worker *w,
 		      struct err *e)
 {
@@ -248,7 +238,7 @@ static int write_file(void *arg, enum dataset_kind kind, uint64_t index, struct 
 		rc = is_whole(g, kind, index, w, &st, e);
 		if (rc == 1) {
 			count(&g->progress->files_skipped, 1);
-			return name_file(sidecars_write(g->d, w, batch, &f, true, e), w->path, e);
+			return sidecars_write(g->d, w, batch, &f, true, e);
 		}
 		if (rc < 0 && rc != -ENOENT)
 			return rc;
@@ -257,11 +247,10 @@ static int write_file(void *arg, enum dataset_kind kind, uint64_t index, struct 
 	if (rc == 0)
 		rc = store_batch_open(batch, &w->io, w->path, w->blob, e);
 	if (rc < 0)
-		return name_file(rc, w->path, e);
+		return rc;
 	rc = format_write(g->d->format, &w->io, w->blob, w->path, &f, &g->d->content, w->scratch,
 			  w->scratch_bytes, e);
-	rc = store_batch_close(batch, &w->io, w->blob, rc, &g->progress->files_done, e);
-	return name_file(rc, w->path, e);
+	return store_batch_close(batch, &w->io, w->blob, rc, &g->progress->files_done, e);
 }
 
 static int begin_batch(void *arg, struct each_worker *w, struct err *e)

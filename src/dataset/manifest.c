@@ -132,12 +132,11 @@ int manifest_write(const struct io *io, const struct dataset *d, enum manifest_s
 	return store_sync_dir(io->store, d->folder, e);
 }
 
-/* A store may not say which file it could not read. */
 static int name_path(int rc, const char *path, struct err *e)
 {
-	if (rc < 0 && rc != ERR_CANCELED && e && !strstr(e->text, path))
-		err_wrap(e, "cannot read the dataset's manifest '%s'", path);
-	return rc;
+	return rc < 0 && rc != ERR_CANCELED
+		       ? err_name(rc, e, "cannot read the dataset's manifest '%s'", path)
+		       : rc;
 }
 
 static int read_text(const struct io *io, const char *path, struct buf *out, struct err *e)

@@ -45,8 +45,8 @@ static int verify_file(void *arg, enum dataset_kind kind, uint64_t index, struct
 	dataset_file_spec(v->d, kind, index, &f);
 	rc = format_verify(v->d->format, &w->io, w->path, &f, &v->d->content, w->scratch,
 			   w->scratch_bytes, &why);
-	if (rc < 0 && rc != ERR_CANCELED && !strstr(why.text, w->path))
-		err_wrap(&why, "'%s'", w->path);
+	if (rc < 0 && rc != ERR_CANCELED)
+		err_name(rc, &why, "'%s'", w->path);
 	if (rc >= 0)
 		rc = sidecars_verify(v->d, w, &f, &why);
 	if (rc == ERR_CANCELED)

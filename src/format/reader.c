@@ -88,9 +88,7 @@ ssize_t inflater_run(struct inflater *f, const unsigned char *in, size_t *in_n, 
 
 int err_in_path(int rc, const char *path, struct err *e)
 {
-	if (e)
-		err_wrap(e, "'%s'", path);
-	return rc;
+	return err_name(rc, e, "'%s'", path);
 }
 
 size_t first_difference(const void *a, const void *b, size_t n)

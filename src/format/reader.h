@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "format/format.h"
 
-/* Puts "'path': " before the sentence and returns rc. */
+/* Puts "'path': " before a sentence that does not name its file yet, and returns rc. */
 int err_in_path(int rc, const char *path, struct err *e);
 
 /* Index of the first byte that differs, n when none does. */

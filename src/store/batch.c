@@ -215,6 +215,14 @@ static int open_part(struct store_batch *b, const struct io *io, const char *par
 	return rc < 0 && rc != -ENOENT ? rc : io_open(io, part, how, blob, e);
 }
 
+/* The sentence begins with the file that could not be written, whatever the layer below says. */
+static int not_written(int rc, const char *path, struct err *e)
+{
+	if (rc < 0 && rc != ERR_CANCELED && e)
+		err_wrap(e, "cannot write '%s'", path);
+	return rc;
+}
+
 int store_batch_open(struct store_batch *b, const struct io *io, const char *path,
 		     struct blob *blob, struct err *e)
 {
@@ -223,7 +231,7 @@ int store_batch_open(struct store_batch *b, const struct io *io, const char *pat
 	if (rc < 0)
 		return rc;
 	if (strlen(path) >= PATH_MAX_BYTES - 8)
-		return err_sys(e, ENAMETOOLONG, "cannot create '%.200s...'", path);
+		return err_sys(e, ENAMETOOLONG, "cannot write '%.200s...'", path);
 	if (b->n == 0)
 		b->begun_ns = clock_now_ns();
 	b->open = (struct entry){.fd = -1, .part = NO_NAME};
@@ -234,7 +242,7 @@ int store_batch_open(struct store_batch *b, const struct io *io, const char *pat
 	rc = open_part(b, io, b->paths + b->open.part, blob, e);
 	if (rc < 0)
 		b->paths_used = b->open.path;
-	return rc;
+	return not_written(rc, path, e);
 }
 
 /* Keeps the file open beyond its blob, so that what goes wrong with its bytes until they are
@@ -271,7 +279,7 @@ int store_batch_close(struct store_batch *b, const struct io *io, struct blob *b
 	if (rc < 0) {
 		discard(b, f);
 		b->paths_used = f->path;
-		return rc;
+		return not_written(rc, b->paths + f->path, e);
 	}
 	b->entry[b->n++] = *f;
 	return b->files ? 0 : store_batch_commit(b, e);
@@ -401,7 +409,7 @@ static int give_name(struct store_batch *b, struct entry *f, struct err *e)
 	}
 	rc = store_rename(b->store, b->paths + f->part, b->paths + f->path, e);
 	if (rc < 0)
-		return e ? err_wrap(e, "cannot write '%s'", b->paths + f->path) : rc;
+		return not_written(rc, b->paths + f->path, e);
 	f->part = NO_NAME;
 	return 0;
 }

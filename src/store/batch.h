@@ -31,12 +31,13 @@ struct store_batch;
  * open: its soft limit is raised as far as it needs and may. */
 int store_batch_new(struct store_batch **out, struct store *s, unsigned batches, struct err *e);
 /* Opens the file that is to be named `path` for writing; it is empty. Commits before that if the
- * batch is full. After a failure there is nothing to close. */
+ * batch is full. After a failure, which names the file, there is nothing to close. */
 int store_batch_open(struct store_batch *b, const struct io *io, const char *path,
 		     struct blob *blob, struct err *e);
 /* Closes the file opened last and puts it into the batch. `written`: how writing it ended; when
- * that is negative, or closing fails, the file is discarded and the failure returned (`e` is
- * written only by the latter). `named` (may be NULL) is incremented when the file has its name. */
+ * that is negative (with `e` set), or closing fails, the file is discarded and the failure
+ * returned, with the name of the file. `named` (may be NULL) is incremented when the file has its
+ * name. */
 int store_batch_close(struct store_batch *b, const struct io *io, struct blob *blob, int written,
 		      _Atomic uint64_t *named, struct err *e);
 /* Syncs all files, then names them in the order in which they were closed; existing files of these

@@ -195,7 +195,9 @@ static int fault_close(struct blob *b, struct err *e)
 	/* the blob below ends in any case, as after a real close that failed */
 	int below = store_close(store_blob_below(b), rc < 0 ? NULL : e);
 
-	return rc < 0 ? err_set(e, rc, "%s", first.text) : below;
+	if (rc < 0 && e)
+		*e = first;
+	return rc < 0 ? rc : below;
 }
 
 static ssize_t fault_pread(struct blob *b, void *p, size_t n, uint64_t offset, struct err *e)

@@ -140,17 +140,19 @@ int io_report_short(struct blob *b, const char *path, size_t got, size_t n, uint
 	const char *quote = path ? "'" : "";
 
 	if (store_stat_blob(b, &st, NULL) == 0 && st.bytes >= offset + n)
-		return err_set(e, ERR_DATA,
-			       "%s%s%s has %llu bytes, but the store returned only %zu of the %zu "
-			       "bytes requested at %llu",
-			       quote, name, quote, (unsigned long long)st.bytes, got, n,
-			       (unsigned long long)offset);
-	if (got == 0 && store_stat_blob(b, &st, NULL) == 0)
-		return err_set(e, ERR_DATA, "%s%s%s ends at %llu, %zu bytes requested at %llu",
-			       quote, name, quote, (unsigned long long)st.bytes, n,
-			       (unsigned long long)offset);
-	return err_set(e, ERR_DATA, "%s%s%s ends at %llu, %zu bytes requested at %llu", quote, name,
-		       quote, (unsigned long long)(offset + got), n, (unsigned long long)offset);
+		err_set(e, ERR_DATA,
+			"%s%s%s has %llu bytes, but the store returned only %zu of the %zu bytes "
+			"requested at %llu",
+			quote, name, quote, (unsigned long long)st.bytes, got, n,
+			(unsigned long long)offset);
+	else
+		err_set(e, ERR_DATA, "%s%s%s ends at %llu, %zu bytes requested at %llu", quote,
+			name, quote,
+			(unsigned long long)(got == 0 && store_stat_blob(b, &st, NULL) == 0
+						     ? st.bytes
+						     : offset + got),
+			n, (unsigned long long)offset);
+	return path ? err_named(ERR_DATA, e) : ERR_DATA;
 }
 
 int io_pread_full(const struct io *io, enum io_kind kind, struct blob *b, const char *path, void *p,
@@ -159,7 +161,7 @@ int io_pread_full(const struct io *io, enum io_kind kind, struct blob *b, const 
 	ssize_t r = io_pread(io, kind, b, p, n, offset, e);
 
 	if (r < 0)
-		return e && path ? err_wrap(e, "reading '%s'", path) : (int)r;
+		return path ? err_name((int)r, e, "reading '%s'", path) : (int)r;
 	if ((size_t)r < n)
 		return io_report_short(b, path, (size_t)r, n, offset, e);
 	return 0;

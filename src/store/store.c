@@ -249,6 +249,12 @@ struct blob *store_blob_new(const struct store *s, struct err *e)
 		blob_;                                                                             \
 	})
 
+/* A store's sentences about a path name it; those about a blob do not. */
+static int of_path(int rc, struct err *e)
+{
+	return rc < 0 ? err_named(rc, e) : rc;
+}
+
 int store_open(struct store *s, const char *path, unsigned how, struct blob *b, struct err *e)
 {
 	b->store = s;
@@ -256,7 +262,7 @@ int store_open(struct store *s, const char *path, unsigned how, struct blob *b, 
 		b = store_blob_below(b);
 		b->store = s = s->lower;
 	}
-	return s->ops->open(s, path, how, b, e);
+	return of_path(s->ops->open(s, path, how, b, e), e);
 }
 
 int store_close(struct blob *b, struct err *e)
@@ -280,43 +286,43 @@ int store_stat_blob(struct blob *b, struct store_stat *out, struct err *e)
 int store_stat_path(struct store *s, const char *path, struct store_stat *out, struct err *e)
 {
 	s = HANDLER(s, stat);
-	return s->ops->stat(s, path, out, e);
+	return of_path(s->ops->stat(s, path, out, e), e);
 }
 
 int store_mkdirs(struct store *s, const char *path, struct err *e)
 {
 	s = HANDLER(s, mkdirs);
-	return s->ops->mkdirs(s, path, e);
+	return of_path(s->ops->mkdirs(s, path, e), e);
 }
 
 int store_list(struct store *s, const char *path, store_list_fn fn, void *arg, struct err *e)
 {
 	s = HANDLER(s, list);
-	return s->ops->list(s, path, fn, arg, e);
+	return of_path(s->ops->list(s, path, fn, arg, e), e);
 }
 
 int store_remove(struct store *s, const char *path, struct err *e)
 {
 	s = HANDLER(s, remove);
-	return s->ops->remove(s, path, e);
+	return of_path(s->ops->remove(s, path, e), e);
 }
 
 int store_rename(struct store *s, const char *from, const char *to, struct err *e)
 {
 	s = HANDLER(s, rename);
-	return s->ops->rename(s, from, to, e);
+	return of_path(s->ops->rename(s, from, to, e), e);
 }
 
 int store_sync_dir(struct store *s, const char *path, struct err *e)
 {
 	s = HANDLER(s, sync_dir);
-	return s->ops->sync_dir(s, path, e);
+	return of_path(s->ops->sync_dir(s, path, e), e);
 }
 
 int store_space(struct store *s, const char *path, uint64_t *bytes, uint64_t *files, struct err *e)
 {
 	s = HANDLER(s, space);
-	return s->ops->space(s, path, bytes, files, e);
+	return of_path(s->ops->space(s, path, bytes, files, e), e);
 }
 
 int store_descriptor(struct blob *b)

@@ -23,6 +23,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import zipfile
 
@@ -274,7 +275,7 @@ class Results(Kind):
 
 
 def report(folder, kind, *more):
-    page = folder.parent / (folder.name + ".html")
+    page = folder.parent / f"{folder.name}-{threading.get_ident()}.html"  # several report the same folder at a time
     command(["report", folder, *more, "-o", page, "--csv", page.with_suffix(".csv")], kind.tmp)
     if page.exists():
         text = page.read_bytes().decode()

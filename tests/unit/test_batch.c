@@ -326,13 +326,15 @@ static void a_slow_file_system_is_not_synced_whole(void **state)
 
 static void a_failed_write_is_discarded(void **state)
 {
-	struct err e = {.text = "not touched"};
+	struct err e = {.text = "why"};
+	char said[PATH_MAX + 64];
 
 	(void)state;
 	must_put("a", "a");
 	assert_int_equal(store_batch_open(t.batch, &t.io, at("b"), t.blob, &e), 0);
 	assert_int_equal(store_batch_close(t.batch, &t.io, t.blob, -ENOSPC, NULL, &e), -ENOSPC);
-	assert_string_equal(e.text, "not touched");
+	snprintf(said, sizeof(said), "cannot write '%s': why", at("b"));
+	assert_string_equal(e.text, said);
 	assert_true(store_batch_open(t.batch, &t.io, at("no/such/folder"), t.blob, &e) < 0);
 	must_put("c", "c");
 	must_commit();

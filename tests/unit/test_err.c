@@ -45,6 +45,28 @@ static void test_wrap(void **state)
 	assert_string_equal(e.text, "f.yaml: line 3: inner");
 }
 
+/* A sentence is given the name of its file once, whichever layer knows it first. */
+static void test_name(void **state)
+{
+	struct err e = {0};
+
+	(void)state;
+	err_set(&e, -EIO, "reading failed");
+	assert_false(e.named);
+	assert_int_equal(err_name(-EIO, &e, "'%s'", "a/b"), -EIO);
+	assert_int_equal(err_name(-EIO, &e, "'%s'", "a/b"), -EIO);
+	assert_string_equal(e.text, "'a/b': reading failed");
+	err_wrap(&e, "rank 3");
+	assert_true(e.named);
+	err_set(&e, -EIO, "cannot open 'c'");
+	assert_int_equal(err_named(-EIO, &e), -EIO);
+	err_name(-EIO, &e, "the file '%s'", "c");
+	assert_string_equal(e.text, "cannot open 'c'");
+	err_set(&e, -EIO, "another");
+	assert_false(e.named);
+	assert_int_equal(err_name(-EIO, NULL, "a"), -EIO);
+}
+
 static void test_nobody_listens(void **state)
 {
 	(void)state;
@@ -93,6 +115,7 @@ int main(void)
 		cmocka_unit_test(test_set),
 		cmocka_unit_test(test_sys),
 		cmocka_unit_test(test_wrap),
+		cmocka_unit_test(test_name),
 		cmocka_unit_test(test_nobody_listens),
 		cmocka_unit_test(test_long_text_is_cut),
 		cmocka_unit_test(test_exit_status),

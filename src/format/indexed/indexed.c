@@ -58,7 +58,9 @@ int indexed_path(const char *path, uint32_t which, char out[INDEXED_PATH_MAX], s
 {
 	int rc = indexed_sidecar_path(path, which, out, INDEXED_PATH_MAX);
 
-	return rc < 0 ? err_set(e, rc, "the path of the index of '%s' is too long", path) : 0;
+	if (rc == 0)
+		return 0;
+	return err_named(err_set(e, rc, "the path of the index of '%s' is too long", path), e);
 }
 
 uint64_t indexed_sidecar_bytes(const struct file_spec *f, uint32_t which)
