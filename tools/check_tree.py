@@ -53,8 +53,7 @@ MAY_READ_PROSE = {
     "src/study/design.c": "names of columns that a user gave",
     "src/readback/derive_log.c": "a line of DLIO's log",
     **dict.fromkeys(("src/workload/key.c", "src/study/forecast.c"), "an equal sentence is said once"),
-    **dict.fromkeys(("src/checkpoint/checkpoint.c", "src/dataset/generate.c", "src/dataset/manifest.c", "src/dataset/presence.c",
-                     "src/readback/finding.c", "src/run/rank.c"), "an error that names the file or rank already is not given it again"),
+    **dict.fromkeys(("src/readback/finding.c", "src/run/rank.c"), "a sentence that names the folder or rank already is not given it again"),
 }
 # What one person can carry on, with some room. Growth is a change of these figures, and a line in the commit's body that
 # says what for.

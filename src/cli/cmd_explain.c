@@ -1,5 +1,4 @@
 /* stoker explain: what a real job did, from its log. */
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,87 +114,43 @@ static int confirm_run(const struct job *job, const struct explain_args *x, stru
 
 /* ---- how near the run of a workload came to the job ---- */
 
-#define OUTPUT_MAX (UINT64_C(256) << 20)
-
 struct steps {
 	double *s;
 	size_t n, room;
 	double wall_s; /* of training; NAN */
 };
 
-static json_t *read_json(const char *folder, const char *name, struct err *e)
-{
-	AUTO_FREE char *path = path_join(folder, name);
-	struct buf text = {0};
-	json_error_t why;
-	json_t *root;
-
-	if (file_read(path, OUTPUT_MAX, &text, e) < 0)
-		return NULL;
-	root = json_loadb(text.data ? text.data : "", text.len, 0, &why);
-	buf_release(&text);
-	if (!root)
-		err_set(e, ERR_DATA, "%s: line %d: %s", path, why.line, why.text);
-	return root;
-}
-
 /* From having one batch to having the next: the rest of this step, whose time has that of loading
  * in it, and the wait for the next. */
-static void take_block(const json_t *load, const json_t *proc, struct steps *out)
+static void take_block(const struct record_phase *b, struct steps *out)
 {
-	for (size_t i = 0; i + 1 < json_array_size(proc); i++) {
-		const json_t *p = json_array_get(proc, i), *l = json_array_get(load, i),
-			     *next = json_array_get(load, i + 1);
+	for (size_t i = 0; i + 1 < b->loads && i < b->procs; i++) {
+		double s = b->proc[i] - b->load[i] + b->load[i + 1];
 
-		if (json_is_number(p) && json_is_number(l) && json_is_number(next))
-			VECTOR_PUSH(out->s, out->n, out->room,
-				    json_number_value(p) - json_number_value(l) +
-					    json_number_value(next));
-	}
-}
-
-static void take_output(const json_t *root, struct steps *out)
-{
-	const char *epoch, *block;
-	json_t *e, *proc;
-
-	json_object_foreach((json_t *)(uintptr_t)root, epoch, e)
-	{
-		json_t *procs = json_object_get(e, "proc"), *loads = json_object_get(e, "load");
-
-		json_object_foreach(procs, block, proc) if (strncmp(block, "block", 5) == 0)
-			take_block(json_object_get(loads, block), proc, out);
+		if (isfinite(s))
+			VECTOR_PUSH(out->s, out->n, out->room, s);
 	}
 }
 
 static int take_results(const char *folder, struct steps *out, struct err *e)
 {
-	json_t *result = read_json(folder, "result.json", e);
-	const struct part *training = part(part_whole(result), F_RUN_TRAINING);
-	int rc = 0;
+	struct run_record r;
+	int rc = record_check(folder, e);
 
-	if (!result)
-		return e->code;
-	out->wall_s = figure(part(training, F_TRAINING_DECOMPOSITION), F_DECOMPOSITION_WALL);
+	if (rc < 0)
+		return rc;
+	record_load(&r, folder);
+	out->wall_s = figure(part(record_part(&r, F_RUN_TRAINING), F_TRAINING_DECOMPOSITION),
+			     F_DECOMPOSITION_WALL);
 	/* a run without an epoch has none */
 	if (isnan(out->wall_s))
 		out->wall_s = 0;
-	json_decref(result);
-	for (int rank = 0; rc == 0; rank++) {
-		AUTO_FREE char *name = xasprintf("%d_output.json", rank);
-		AUTO_FREE char *path = path_join(folder, name);
-		json_t *root;
-
-		if (file_there(path, NULL) <= 0)
-			break;
-		root = read_json(folder, name, e);
-		if (!root)
-			rc = e->code;
-		else
-			take_output(root, out);
-		json_decref(root);
-	}
-	return rc;
+	for (uint32_t k = 0; r.rank && k < r.ranks; k++)
+		for (size_t n = 0; n < r.rank[k].epochs; n++)
+			for (size_t b = 0; b < r.rank[k].epoch[n].blocks; b++)
+				take_block(&r.rank[k].epoch[n].block[b], out);
+	record_release(&r);
+	return 0;
 }
 
 static bool has_results(const char *path)
