@@ -73,8 +73,9 @@ static void say_measured(struct key_finding *f, const struct run_groups *g)
 		say(f, " Measured: %.400s", first);
 	else if (doubted)
 		say(f,
-		    " %zu of %zu runs did not measure the storage alone, or not what lasts; the "
-		    "first of them: %.400s",
+		    " In %zu of %zu runs, the numbers are not those of the storage alone. The "
+		    "first of "
+		    "these runs measured: %.400s",
 		    doubted, known, first);
 }
 

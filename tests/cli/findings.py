@@ -213,7 +213,7 @@ class Checker:
                 (r" (\d+) runs? that the page cache or memory served (?:is|are) left out: other runs of the model were not "
                  r"served from there\.", self.memory),
                 (r" The findings below are based on the other (\d+) runs?\.| No run is left to base findings on\.", self.others),
-                (r" (\d+) of (\d+) runs did not measure the storage alone, or not what lasts; the first of them: .*?\.(?= \d| In|$)",
+                (r" In (\d+) of (\d+) runs, the numbers are not those of the storage alone\. The first of these runs measured: .*?\.(?= \d| In|$)",
                  self.doubted),
                 (r" Measured: .*", self.measured),
                 (r" (?:The page cache|In (\d+) runs?, the page cache) served some or all of (?:its|the) reads\.", self.cached),
