@@ -124,7 +124,6 @@ FOR_TESTS = {
 # Files that are no result.json and have keys of the same names.
 OTHER_FILES = {
     "cli/cmd_calibrate.c": "what the framework's own code costs, as the helper in Python prints it",
-    "cli/cmd_explain.c": "N_output.json of DLIO",
     "dataset/manifest.c": "the manifest of a dataset",
     "page/job_page.c": "the page's own data",
     "page/page.c": "the plan's data",
