@@ -45,7 +45,8 @@ int err_sys(struct err *e, int errnum, const char *fmt, ...)
 	return -errnum;
 }
 
-static void put_before(struct err *e, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static void put_before(struct err *e, const char *fmt,
+							     va_list ap)
 {
 	char inner[ERR_TEXT_MAX];
 	size_t n;
