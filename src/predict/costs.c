@@ -380,20 +380,13 @@ static void variant_assemble(struct variant *v, const struct costs *c, const str
 	m->delay_s = v->open_latency + v->latency + v->decode + fmax(0, rest);
 }
 
-static void queue_scale(struct model_queue *q, double by)
-{
-	q->serve_s *= by;
-	q->serve_sized_s *= by;
-	q->pace_s *= by;
-}
-
 static void variant_scale(struct variant *v, double by)
 {
 	v->m.delay_s *= by;
 	v->m.bytes *= by;
 	v->m.cpu_s *= by;
-	queue_scale(&v->m.open, by);
-	queue_scale(&v->m.read, by);
+	model_queue_slow(&v->m.open, by);
+	model_queue_slow(&v->m.read, by);
 	v->latency *= by;
 	v->open_latency *= by;
 	v->decode *= by;
@@ -509,6 +502,19 @@ static bool add_variants(struct variants *v, const struct model *m)
 	return fits;
 }
 
+bool variants_table(struct variants *v)
+{
+	const struct read_law *reads = &v->costs.law.reads, *opens = &v->costs.law.opens;
+
+	if (reads->table.misfit.count < 2 && opens->table.misfit.count < 2)
+		return false;
+	v->count = 0;
+	if (!add_variant(v, &v->base, &reads->table, &opens->table, false))
+		return false;
+	v->one[0].tabled = true;
+	return true;
+}
+
 /* RULE_NONE where the loader cannot be simulated, or not as the workload uses it. */
 static enum loader_rule rule_of(const struct workload *w)
 {
@@ -581,6 +587,7 @@ bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 	m.step_s = m.step_s > 0 ? m.step_s : 0;
 	cadence_of(r, epochs, m.steps, d->wall_s, &v->cadence);
 	cadence_now(&v->cadence, &m);
+	v->base = m;
 	if (!add_variants(v, &m))
 		return refuse(out, FACT(NO_MODEL_SIZE));
 	if (c->others > BUSY * m.cpus && fmin(c->decode, c->cpu) > BUSY * c->service) {

@@ -35,6 +35,7 @@ struct costs {
 /* One explanation. */
 struct variant {
 	struct read_rates rates, opens;
+	bool tabled;         /* no explanation, but the times by how many requests are under way */
 	bool split_only;     /* differs from another one only in what goes with requests or bytes */
 	struct model m;      /* as it was */
 	double scale;        /* of the law's times, that the run is met */
@@ -76,6 +77,7 @@ struct variants {
 	const struct workload *w;         /* borrowed */
 	struct variant one[VARIANTS_MAX]; /* the best first */
 	uint32_t count;
+	struct model base;               /* of a run that reads nothing */
 	bool few_steps;                  /* the run had too few to foretell another one */
 	uint64_t prefetch;               /* of a worker (PyTorch) or of all */
 	double *compute, *spread, *size; /* the models' */
@@ -95,6 +97,9 @@ bool costs_law_told(const struct read_law *law, double rate);
  * `law`; false with out->why when there is no model. Needs variants_release in any case. */
 bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 		   const struct store_law *law, struct outlook *out);
+/* In place of all explanations, what was measured of reads and opens by how many are under way;
+ * false where the run itself is not met. */
+bool variants_table(struct variants *v);
 /* So many workers; the window and the runs follow by the loader's rule. */
 void rule_workers(const struct variants *v, uint32_t workers, struct model *m);
 /* prefetch_size times so much. */

@@ -50,6 +50,13 @@ void model_queue_scale(struct model_queue *q, double requests, double bytes)
 	q->requests *= requests;
 }
 
+void model_queue_slow(struct model_queue *q, double by)
+{
+	q->serve_s *= by;
+	q->serve_sized_s *= by;
+	q->pace_s *= by;
+}
+
 /* ---- one simulation ---- */
 
 enum state { ABSENT, BEGINNING, REST, OPENING, DELAY, QUEUED, TRANSFER, HELD, COMPUTING };

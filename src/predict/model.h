@@ -103,6 +103,8 @@ struct modeled {
 void model_rule(struct model *m, enum loader_rule rule, double prefetch);
 /* Requests of a batch times so many, of bytes times so much in all. */
 void model_queue_scale(struct model_queue *q, double requests, double bytes);
+/* All that a queue takes time for takes so many times as long. */
+void model_queue_slow(struct model_queue *q, double by);
 
 /* One simulation of at most so many events: fewer parts, then fewer steps, are simulated where that
  * would take more; at least 4 (window + 4) steps. *seen may be NULL. */

@@ -13,22 +13,27 @@
 #include "predict/packing.h"
 
 #define WORKERS_MAX 256
+#define SETTLES 6
 static const double GOAL = 90;     /* percent */
 static const double AGREED = 6;    /* points between explanations: wider, there is no figure */
 static const double PROMISED = 20; /* points between what else a change may come to: the same */
 static const double MISFIT = 5;    /* points: a model of the run that is further off is none */
 /* The median of reads that vary much is less than their mean. */
 static const double SCALED_MIN = 0.4, SCALED_MAX = 2.5;
-static const double SERVICE_OFF = 0.1;  /* of a batch's time */
-static const double BURST_OFF = 0.3;    /* the same where requests are let through many at once */
-static const double PLATEAU_OFF = 1.05; /* times the AU that a plateau allows: beyond doubt */
-static const double WORTH = 4;          /* points: what more workers bring is said */
-static const double HELPS = 0.5;        /* points: workers that bring less are not worth a try */
-static const double LITTLE = 0.05;      /* of the wall time: checkpoints that take no more */
-static const double FAR_APART = 64;     /* times as far apart as they are */
-static const double SMALL = 0.02;       /* of a batch's time: taking away less is no change */
-static const double REPEATS = 2;        /* points that a second run may differ by anyway */
-static const double SHORT = 0.1;        /* s of an epoch: a try-out of which nothing is said */
+static const double SERVICE_OFF = 0.1;   /* of a batch's time */
+static const double BURST_OFF = 0.3;     /* the same where requests are let through many at once */
+static const double PLATEAU_OFF = 1.05;  /* times the AU that a plateau allows: beyond doubt */
+static const double WORTH = 4;           /* points: what more workers bring is said */
+static const double HELPS = 0.5;         /* points: workers that bring less are not worth a try */
+static const double LITTLE = 0.05;       /* of the wall time: checkpoints that take no more */
+static const double FAR_APART = 64;      /* times as far apart as they are */
+static const double SMALL = 0.02;        /* of a batch's time: taking away less is no change */
+static const double REPEATS = 2;         /* points that a second run may differ by anyway */
+static const double SHORT = 0.1;         /* s of an epoch: a try-out of which nothing is said */
+static const double COUNTS = 0.1;        /* of a batch's time: requests that matter */
+static const double REFUTED = 0.25;      /* of the time of a request: an explanation is wrong, */
+static const double REFUTED_BURST = 0.5; /* and where requests are let through many at once */
+static const double MISSED = 0.25;       /* of what a law is off by: the correction may be off */
 
 /* A change, made to one explanation of the run. */
 struct change {
@@ -124,7 +129,8 @@ static bool change_batch(const struct change *c)
 	model_queue_scale(&m->open, c->by, c->by);
 	model_queue_scale(&m->read, c->by, c->by);
 	m->steps = (uint64_t)((double)m->steps / c->by);
-	m->spread_by /= sqrt(c->by);
+	/* its samples differ each by itself, or as one */
+	m->spread_by /= c->end == 1 ? 1 : c->end == 2 ? c->by : sqrt(c->by);
 	m->samples *= c->by;
 	m->parts = (uint32_t)fmax(1, c->v->m.parts * c->by);
 	if (c->all->costs.rule == RULE_EXTERNAL)
@@ -252,7 +258,7 @@ static bool change_async(const struct change *c)
 static const struct kind by_workers = {change_workers, OF_SETTING | SAME_STORE};
 static const struct kind by_window = {change_window, OF_SETTING | SAME_STORE};
 static const struct kind by_order = {change_order, OF_SETTING | SAME_STORE};
-static const struct kind by_batch = {change_batch, SAME_STORE};
+static const struct kind by_batch = {change_batch, SAME_STORE | HAS_ENDS};
 static const struct kind by_ranks = {change_ranks, SAME_STORE};
 static const struct kind by_latency_alone = {change_latency_alone, 0};
 static const struct kind by_latency = {change_latency, OF_STORAGE | SPLITS};
@@ -292,17 +298,120 @@ static double within_plateau(const struct outlook *out, const struct variants *v
 	return au > most * PLATEAU_OFF ? most : au;
 }
 
-/* What one variant says of a change, or of an end of it; NAN: nothing. */
-static double say_one(const struct outlook *out, const struct variants *v, uint32_t i,
-		      const struct kind *how, double by, int end, struct model *m)
+/* The store takes so many times as long: for requests for bytes, and for opens. */
+static void slow_store(const struct variant *v, double reads, double opens, struct model *m)
 {
-	double au;
+	double samples = v->m.samples > 0 ? m->samples / v->m.samples : 1;
 
-	*m = v->one[i].m;
-	if (!how->make(&(struct change){v, &v->one[i], by, end, m}))
+	m->delay_s += samples * (v->latency * (reads - 1) + v->open_latency * (opens - 1));
+	m->bytes *= reads;
+	model_queue_slow(&m->read, reads);
+	model_queue_slow(&m->open, opens);
+}
+
+/* The time of all readers in batches, in s of each s. */
+static double under_way(const struct model *m, const struct modeled *made)
+{
+	return batches_of(m, made->au) * made->service_s * fmax(1, m->runs);
+}
+
+/* What a law is off by where a change leads, for reads and for opens. */
+struct missed {
+	struct misfit_range reads, opens;
+};
+
+static struct missed missed_at(const struct variants *v, const struct variant *one, double more)
+{
+	double reads = v->costs.law.reads.concurrency, opens = v->costs.law.opens.concurrency;
+
+	return (struct missed){
+		misfit_from_to(&one->rates.misfit, reads, fmax(1, reads * more)),
+		misfit_from_to(&one->opens.misfit, opens, fmax(1, opens * more)),
+	};
+}
+
+static double slowed(const struct outlook *out, const struct variant *one, const struct model *m,
+		     double reads, double opens, struct modeled *made)
+{
+	struct model slow = *m;
+
+	slow_store(one, reads, opens, &slow);
+	*made = model_run(&slow);
+	return corrected(out, one, made->au);
+}
+
+static bool is_one(const struct missed *f)
+{
+	return f->reads.low >= 1 && f->reads.high <= 1 && f->opens.low >= 1 && f->opens.high <= 1;
+}
+
+/* A slower store has more requests under way, which may make it slower: where that ends, when
+ * `more` times as many as in the run are under way first. */
+static double settle(const struct outlook *out, const struct variants *v, const struct variant *one,
+		     const struct model *m, double now, double more, struct missed *f)
+{
+	double right = 0;
+
+	for (int i = 0; i < SETTLES; i++) {
+		struct modeled made;
+		double next;
+
+		*f = missed_at(v, one, more);
+		right = slowed(out, one, m, f->reads.factor, f->opens.factor, &made);
+		next = under_way(m, &made) / now;
+		if (fabs(next - more) <= SMALL * more)
+			break;
+		more = next;
+	}
+	return right;
+}
+
+/* What a law that is off says once that is put right, with how much of that is not known. */
+static double put_right(const struct outlook *out, const struct variants *v,
+			const struct variant *one, const struct model *m, double au,
+			const struct modeled *made, double *off)
+{
+	double now = under_way(&one->m, &one->reproduced), most, least, right, few;
+	struct missed at_least, at_most;
+	struct modeled end;
+
+	if (!(now > 0))
+		return au;
+	least = under_way(m, made) / now;
+	most = fmax(least, (double)m->ranks * (m->workers ? m->workers : 1) / now);
+	at_least = missed_at(v, one, least);
+	at_most = missed_at(v, one, most);
+	if (is_one(&at_least) && is_one(&at_most))
+		return au;
+	/* a loader begins with all its workers reading */
+	right = settle(out, v, one, m, now, most, &at_most);
+	few = settle(out, v, one, m, now, least, &at_least);
+	*off = fabs(right - few) + (one->tabled ? 0 : MISSED * fabs(right - au));
+	*off += fmax(
+		fabs(right - slowed(out, one, m, at_most.reads.high, at_most.opens.high, &end)),
+		fabs(right - slowed(out, one, m, at_least.reads.low, at_least.opens.low, &end)));
+	return right;
+}
+
+/* What one variant says of a change, or of an end of it; NAN: nothing. *off grows to what it is off
+ * by where it can be told: points. */
+static double say_one(const struct outlook *out, const struct variants *v, uint32_t i,
+		      const struct kind *how, double by, int end, struct model *m, double *off)
+{
+	const struct variant *one = &v->one[i];
+	struct modeled made;
+	double au, missed = 0;
+
+	*m = one->m;
+	if (!how->make(&(struct change){v, one, by, end, m}))
 		return NAN;
-	au = corrected(out, &v->one[i], model_run(m).au);
-	return how->is & SAME_STORE && end == 0 ? within_plateau(out, v, m, au) : au;
+	made = model_run(m);
+	au = corrected(out, one, made.au);
+	if (!(how->is & SAME_STORE) || end != 0 || how->is & OF_CHECKPOINTS)
+		return au;
+	au = put_right(out, v, one, m, au, &made, &missed);
+	*off = fmax(*off, missed);
+	return within_plateau(out, v, m, au);
 }
 
 /* The part of a run that one burst is: where slices begin in it is chance. */
@@ -336,9 +445,10 @@ static void widen_by_ends(const struct outlook *out, const struct variants *v,
 	for (int end = 1; end <= 2; end++)
 		for (uint32_t i = 0; i < v->count; i++) {
 			struct model m;
+			double off = 0;
 
 			if (counts(&v->one[i], how))
-				widen(w, say_one(out, v, i, how, by, end, &m));
+				widen(w, say_one(out, v, i, how, by, end, &m, &off));
 		}
 }
 
@@ -346,7 +456,7 @@ static bool predict_change(const struct outlook *out, const struct variants *v,
 			   const struct kind *how, double by, struct what_if *w)
 {
 	bool agreed;
-	double error;
+	double error, off = 0;
 
 	*w = (struct what_if){.low = 100, .high = 0, .why = REASON_NO_FIGURE_MODELS};
 	for (uint32_t i = 0; i < v->count; i++) {
@@ -355,13 +465,13 @@ static bool predict_change(const struct outlook *out, const struct variants *v,
 
 		if (!counts(&v->one[i], how))
 			continue;
-		au = say_one(out, v, i, how, by, 0, &m);
+		au = say_one(out, v, i, how, by, 0, &m, &off);
 		if (isnan(au))
 			return false;
 		widen(w, au);
 		/* what keeps a server busy may be a latency, or a limit that has none */
 		if (how == &by_latency && m.read.servers)
-			widen(w, say_one(out, v, i, &by_latency_alone, by, 0, &other));
+			widen(w, say_one(out, v, i, &by_latency_alone, by, 0, &other, &off));
 		if (i > 0)
 			continue;
 		w->au = au;
@@ -373,13 +483,16 @@ static bool predict_change(const struct outlook *out, const struct variants *v,
 			w->low = isnan(au) ? w->low : fmin(w->low, corrected(out, &v->one[i], au));
 		}
 	}
-	agreed = w->high - w->low <= AGREED;
-	w->error += REPEATS + fabs(out->measured_au - v->one[0].reproduced.au) + v->costs.taken +
+	agreed = w->high - w->low <= AGREED && off <= PROMISED / 2 && !out->refuted;
+	w->error += fmin(off, PROMISED) + REPEATS +
+		    fabs(out->measured_au - v->one[0].reproduced.au) + v->costs.taken +
 		    0.03 * fabs(w->au - out->measured_au);
 	error = w->error + fmax(w->high - w->au, w->au - w->low);
 	if (how->is & HAS_ENDS)
 		widen_by_ends(out, v, how, by, w);
 	w->known = agreed && w->high - w->low <= PROMISED;
+	if (out->refuted || off > PROMISED / 2)
+		w->why = REASON_NO_FIGURE_LAW;
 	if (how->is & HAS_ENDS) {
 		w->low -= w->error;
 		w->high += w->error;
@@ -447,26 +560,25 @@ static void add_workers(struct outlook *out, const struct variants *v, uint32_t 
 
 /* By one variant, corrected. */
 static double workers_give(const struct outlook *out, const struct variants *v, uint32_t i,
-			   uint32_t workers)
+			   uint32_t workers, double *off)
 {
-	struct model m = v->one[i].m;
+	struct model m;
 
-	rule_workers(v, workers, &m);
-	return within_plateau(out, v, &m, corrected(out, &v->one[i], model_run(&m).au));
+	return say_one(out, v, i, &by_workers, workers, 0, &m, off);
 }
 
-/* How many reach the goal by one variant; 0: none do. Then *most is the first of those beyond which
- * there is little to gain. */
+/* How many reach the goal by one variant; 0: none do, by what is off by *off. Then *most is the
+ * first of those beyond which there is little to gain. */
 static uint32_t workers_for_goal(const struct outlook *out, const struct variants *v, uint32_t i,
-				 uint32_t *most)
+				 uint32_t *most, double *off)
 {
 	uint32_t now = v->one[i].m.workers, useless = 0;
 	double best = 0;
 
 	*most = now;
-
+	*off = 0;
 	for (uint32_t n = now ? now : 1; n <= WORKERS_MAX && useless < 4; n += n < 8 ? 1 : n / 4) {
-		double au = workers_give(out, v, i, n);
+		double au = workers_give(out, v, i, n, off);
 
 		if (isnan(au))
 			return 0;
@@ -487,9 +599,10 @@ static void find_workers(struct outlook *out, const struct variants *v)
 {
 	uint32_t most, other;
 	struct what_if w;
+	double off, other_off;
 
-	out->workers_needed = workers_for_goal(out, v, 0, &most);
-	out->needed_known = true;
+	out->workers_needed = workers_for_goal(out, v, 0, &most, &off);
+	out->needed_known = !out->refuted && (out->workers_needed || off <= PROMISED / 2);
 	if (out->workers_needed) {
 		out->needed_known =
 			predict_change(out, v, &by_workers, out->workers_needed, &w) && w.known;
@@ -499,7 +612,8 @@ static void find_workers(struct outlook *out, const struct variants *v)
 	}
 	for (uint32_t i = 1; i < v->count && out->workers_needed == 0 && out->needed_known; i++)
 		if (!v->one[i].split_only)
-			out->needed_known = workers_for_goal(out, v, i, &other) == 0;
+			out->needed_known = workers_for_goal(out, v, i, &other, &other_off) == 0 &&
+					    other_off <= PROMISED / 2;
 	if (out->workers_needed == 0 && out->needed_known && most > v->one[0].m.workers &&
 	    predict_change(out, v, &by_workers, most, &w) && w.known &&
 	    w.au > out->measured_au + WORTH) {
@@ -677,7 +791,10 @@ static void set_untold(struct outlook *out, const struct variants *v)
 
 	if (out->needed_known && out->sharing_known)
 		return;
-	if (!costs_law_told(&c->law.reads, c->requests * batches_per_s)) {
+	if (out->refuted) {
+		out->untold = FACT(UNTOLD_LAW);
+		out->probe_can = !out->probed;
+	} else if (!costs_law_told(&c->law.reads, c->requests * batches_per_s)) {
 		out->untold = FACT(UNTOLD_READS, c->law.reads.most);
 		out->probe_can = !out->probed;
 	} else if (!costs_law_told(&c->law.opens, c->opens * batches_per_s)) {
@@ -700,6 +817,51 @@ static bool reproduces(const struct variants *all, const struct variant *v, doub
 	       fabs(v->reproduced.au - measured_au) <= MISFIT;
 }
 
+static bool law_refuted(const struct read_rates *r, const struct read_law *law, bool tabled)
+{
+	double by = r->burst ? REFUTED_BURST : REFUTED;
+
+	return (!r->burst && misfit_scatters(&r->misfit)) ||
+	       (!tabled && misfit_refutes(&r->misfit, law->concurrency, by));
+}
+
+/* Whether it still says what was measured once it is put right. */
+static bool meets_itself(const struct outlook *out, const struct variants *v,
+			 const struct variant *one)
+{
+	double off = 0;
+
+	return fabs(put_right(out, v, one, &one->m, out->measured_au, &one->reproduced, &off) -
+		    out->measured_au) <= MISFIT;
+}
+
+/* Whether requests that take a good part of a batch do not go by it. */
+static bool refuted(const struct outlook *out, const struct variants *v, const struct variant *one)
+{
+	const struct costs *c = &v->costs;
+
+	return (c->reads > COUNTS * c->service &&
+		law_refuted(&one->rates, &c->law.reads, one->tabled)) ||
+	       (c->open > COUNTS * c->service &&
+		law_refuted(&one->opens, &c->law.opens, one->tabled)) ||
+	       !meets_itself(out, v, one);
+}
+
+/* Drops those that are refuted, unless it is all of them. */
+static void drop_refuted(struct variants *v, struct outlook *out)
+{
+	uint32_t kept = 0;
+
+	out->refuted = true;
+	for (uint32_t i = 0; i < v->count; i++)
+		out->refuted =
+			out->refuted && (v->one[i].split_only || refuted(out, v, &v->one[i]));
+	for (uint32_t i = 0; i < v->count && !out->refuted; i++)
+		if (!refuted(out, v, &v->one[i]))
+			v->one[kept++] = v->one[i];
+	v->count = out->refuted ? v->count : kept;
+}
+
 /* What reproduces the run is taken; false with out->why when nothing does. */
 static bool drop_misfits(struct variants *v, struct outlook *out)
 {
@@ -720,6 +882,22 @@ static bool drop_misfits(struct variants *v, struct outlook *out)
 			out->why = FACT(NO_MODEL_READS);
 		return false;
 	}
+	drop_refuted(v, out);
+	return true;
+}
+
+/* What a probe measured is known even where it goes by no explanation. */
+static bool explain(struct variants *v, struct outlook *out)
+{
+	struct fact why;
+
+	if (drop_misfits(v, out) && !(out->refuted && out->probed))
+		return true;
+	why = out->why;
+	if (!out->probed || !variants_table(v) || !drop_misfits(v, out)) {
+		out->why = why.reason == REASON_NONE ? FACT(NO_MODEL_READS) : why;
+		return false;
+	}
 	return true;
 }
 
@@ -733,7 +911,7 @@ void outlook_compute(const struct result *r, uint32_t epochs, const struct store
 	*out = (struct outlook){.unordered_au = NAN, .window_au = NAN, .probed = law->probed};
 	out->known = variants_make(&v, r, epochs, law, out);
 	out->measured_au = d->wall_s > 0 ? 100 * d->mean_s[TIME_COMPUTE] / d->wall_s : 0;
-	out->known = out->known && drop_misfits(&v, out);
+	out->known = out->known && explain(&v, out);
 	if (basis) {
 		*basis = (struct basis){.known = false};
 		words_of(&out->why, WORDS_SHORT, basis->why, sizeof(basis->why));

@@ -62,8 +62,8 @@ static double set_serve(void *arg)
 	}
 	t->r->serve_ns = fmax(0, quantile(q->spare, q->n, 0.5));
 	for (size_t i = 0; i < q->n; i++) {
-		t->error[i] = fabs(t->error[i] - t->r->serve_ns);
-		sum += t->error[i];
+		t->error[i] -= t->r->serve_ns;
+		sum += fabs(t->error[i]);
 	}
 	t->r->error_ns = sum / (double)q->n;
 	return t->r->error_ns;
@@ -164,8 +164,8 @@ static double sum_burst(void *arg)
 			continue;
 		due = fmax(burst_wait(t, i),
 			   t->r->latency_ns + t->r->stream_ns_per_byte * q->bytes[i]);
-		t->error[i] = fabs(q->took[i] - due);
-		sum += t->error[i];
+		t->error[i] = q->took[i] - due;
+		sum += fabs(t->error[i]);
 		n++;
 	}
 	t->r->error_ns = n > 0 ? sum / n : INFINITY;

@@ -24,9 +24,10 @@ struct queue_reads {
  */
 void queue_note_end(double *last, uint32_t most, uint32_t *n, double end);
 
-/* The best for so many servers; with `whole` nothing but service takes time. Fills `error`, ns.
- * False when reads wait longer than `most` of them under way can take: they wait for something
- * else, that ends them together; and when so many would hardly wait at all. */
+/* The best for so many servers; with `whole` nothing but service takes time. Fills `error`: what
+ * each took beyond that, ns. False when reads wait longer than `most` of them under way can take:
+ * they wait for something else, that ends them together; and when so many would hardly wait at all.
+ */
 bool queue_fit_servers(const struct queue_reads *q, uint32_t servers, bool whole,
 		       struct read_rates *r, double *error);
 /* The best for bursts of so many. The error is NAN of a read whose history is too short for it;

@@ -61,12 +61,13 @@ struct fit {
 	struct moment *moment;
 	struct ending {
 		int64_t at, took;
-	} * end;                                 /* of all, sorted */
-	int64_t latency;                         /* that the moments are of; -1: none */
-	double *error;                           /* of the targets, ns: TRIED lists */
-	double *took, *bytes;                    /* of the targets, ns */
-	double *ahead, *spare;                   /* for queue_fit.h */
-	uint32_t *history;                       /* the same */
+	} * end;               /* of all, sorted */
+	int64_t latency;       /* that the moments are of; -1: none */
+	double *error;         /* of the targets, ns beyond what is foretold: TRIED lists */
+	double *took, *bytes;  /* of the targets, ns */
+	double *ahead, *spare; /* for queue_fit.h */
+	uint32_t *history;     /* the same */
+	uint32_t *level;       /* of the targets */
 	double mean_ns, mean_bytes, mean_shared; /* bytes * concurrency */
 	double most_beside; /* under way with a byte, in the set that had most of them */
 	double longest_ns;
@@ -171,8 +172,8 @@ static double sum_errors(struct fit *f, struct tried *t)
 	for (size_t k = 0; k < f->targets; k++) {
 		const struct read_seen *s = &f->seen[f->target[k].at];
 
-		t->error[k] = fabs(would_take(f, s, &t->rates) - (double)(s->end_ns - s->begin_ns));
-		sum += t->error[k];
+		t->error[k] = (double)(s->end_ns - s->begin_ns) - would_take(f, s, &t->rates);
+		sum += fabs(t->error[k]);
 	}
 	t->rates.error_ns = sum / (double)f->targets;
 	return t->rates.error_ns;
@@ -215,7 +216,7 @@ static void set_error_unit(struct fit *f, const double *error, double *spare)
 
 	for (size_t k = 0; k < f->targets; k++)
 		if (!isnan(error[k]))
-			spare[n++] = error[k];
+			spare[n++] = fabs(error[k]);
 	sort_numbers(spare, n);
 	f->unit = fmax(least, n ? spare[n * 3 / 4] : 0);
 }
@@ -583,13 +584,20 @@ static int complexity(const struct read_rates *r)
 	return (r->shared_ns_per_byte > 0) + 2 * (r->servers > 0) + 3 * (r->burst > 0);
 }
 
-static void keep(const struct fit *f, struct read_law *law, const struct read_rates *r)
+/* With how far it is off, which `error` says. */
+static void keep(const struct fit *f, struct read_law *law, const struct read_rates *r,
+		 const double *error)
 {
+	struct read_rates *one = &law->one[law->count];
+
 	for (uint32_t i = 0; i < law->count; i++)
 		if (alike(f, &law->one[i], r))
 			return;
-	if (law->count < READ_LAWS_MAX)
-		law->one[law->count++] = *r;
+	if (law->count == READ_LAWS_MAX)
+		return;
+	*one = *r;
+	misfit_of(&one->misfit, f->targets, f->took, error, f->level, f->times);
+	law->count++;
 }
 
 /* By what explanations differ. */
@@ -625,7 +633,7 @@ static void keep_ends(const struct fit *f, struct read_law *law, int kind, doubl
 
 	for (int end = 0; end < 4; end++)
 		if ((t = at_end(f, kind, end & 2, end & 1, limit)))
-			keep(f, law, &t->rates);
+			keep(f, law, &t->rates, t->error);
 }
 
 /* Where reads do not wait for each other, a store that has nothing left beyond what was seen looks
@@ -637,11 +645,14 @@ static void keep_exhausted(const struct fit *f, struct read_law *law)
 
 		if (!isinf(read_rates_ceiling(r, f->mean_bytes)))
 			continue;
+		for (size_t k = 0; k < f->targets; k++)
+			f->spare[k] = f->took[k] - read_rates_alone(r, f->bytes[k]);
 		keep(f, law,
 		     &(struct read_rates){.servers = f->most,
 					  .serve_ns = r->latency_ns,
 					  .serve_ns_per_byte = r->stream_ns_per_byte,
-					  .error_ns = r->error_ns});
+					  .error_ns = r->error_ns},
+		     f->spare);
 		return;
 	}
 }
@@ -788,14 +799,36 @@ static void weigh_alone(struct fit *f, struct read_law *law, const struct tried 
 	}
 	if (other <= alone - margin)
 		return;
+	for (size_t k = 0; k < f->targets; k++)
+		f->spare[k] = f->took[k] - read_rates_alone(&r, f->bytes[k]);
 	if (other > alone + margin) {
-		keep(f, law, &r);
+		keep(f, law, &r, f->spare);
 		if (depend == DEPEND_NOT)
 			drop_worse(f, alone + margin);
 	} else if (complexity(&best->rates) > 0) {
-		keep(f, law, &best->rates);
-		keep(f, law, &r);
+		keep(f, law, &best->rates, best->error);
+		keep(f, law, &r, f->spare);
 	}
+}
+
+/* Those of a sweep of another size than the run's tell nothing here. */
+static void set_table(const struct fit *f, struct read_law *law)
+{
+	double least = INFINITY, most = 0;
+
+	law->table = (struct read_rates){.latency_ns = f->mean_ns};
+	for (size_t k = 0; k < f->targets; k++)
+		if (f->target[k].weight > 0) {
+			least = fmin(least, f->bytes[k]);
+			most = fmax(most, f->bytes[k]);
+		}
+	for (size_t k = 0; k < f->targets; k++) {
+		bool other =
+			most < 2 * least && (f->bytes[k] < least / 2 || f->bytes[k] > 2 * most);
+
+		f->spare[k] = other ? NAN : f->took[k] - f->mean_ns;
+	}
+	misfit_of(&law->table.misfit, f->targets, f->took, f->spare, f->level, f->times);
 }
 
 static void choose_laws(struct fit *f, struct read_law *law)
@@ -824,7 +857,7 @@ static void choose_laws(struct fit *f, struct read_law *law)
 	limit = least * (1 + CLEAR_PART) + CLEAR;
 	weigh_alone(f, law, best);
 	if (best->nats <= limit)
-		keep(f, law, &best->rates);
+		keep(f, law, &best->rates, best->error);
 	/* the ends of all first, as there is no room for everything */
 	keep_ends(f, law, -1, limit);
 	keep_exhausted(f, law);
@@ -879,9 +912,10 @@ static bool fit_reserve(struct fit *f)
 	f->target = try_calloc(TARGETS_MAX, sizeof(*f->target), what, &e);
 	f->error = try_calloc((TRIED + 4) * (size_t)TARGETS_MAX, sizeof(*f->error), what, &e);
 	f->history = try_calloc(TARGETS_MAX, sizeof(*f->history), what, &e);
+	f->level = try_calloc(TARGETS_MAX, sizeof(*f->level), what, &e);
 	f->ahead = try_calloc(QUEUE_AHEAD * (size_t)TARGETS_MAX, sizeof(*f->ahead), what, &e);
 	if (!f->seen || !f->moment || !f->end || !f->target || !f->error || !f->ahead ||
-	    !f->history)
+	    !f->history || !f->level)
 		return false;
 	for (int i = 0; i <= TRIED; i++)
 		f->tried[i].error = f->error + (size_t)i * TARGETS_MAX;
@@ -945,7 +979,7 @@ static void find_targets(struct fit *f, struct read_law *law)
 	}
 	qsort(f->target, f->targets, sizeof(*f->target), by_index);
 	for (size_t k = 0; k < f->targets; k++)
-		f->target[k].level = level[f->target[k].at];
+		f->target[k].level = f->level[k] = level[f->target[k].at];
 	f->most = 1;
 	for (size_t j = 0; j < f->n; j++)
 		law->beside_share += (level[j] > 1) / (double)f->n;
@@ -974,6 +1008,7 @@ struct read_law read_fit(const struct read_set *sets, size_t count, double times
 			try_queues(&f, &law);
 			refine_bursts(&f, &law);
 			choose_laws(&f, &law);
+			set_table(&f, &law);
 			for_all_hosts(&f, &law);
 			read_law_prefer(&law, 0);
 		} else {
@@ -987,5 +1022,6 @@ struct read_law read_fit(const struct read_set *sets, size_t count, double times
 	free(f.error);
 	free(f.ahead);
 	free(f.history);
+	free(f.level);
 	return law;
 }

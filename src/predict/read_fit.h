@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #include "metric/read_log.h"
+#include "predict/misfit.h"
 
 /* A part that was not seen is 0. */
 struct read_rates {
@@ -24,9 +25,10 @@ struct read_rates {
 	double shared_ns_per_byte; /* of all together */
 	uint32_t servers;          /* 0: no queue */
 	double serve_ns, serve_ns_per_byte;
-	uint32_t burst;  /* 0: no ceiling */
-	double pace_ns;  /* between reads, in the long run */
-	double error_ns; /* mean distance of a read from this */
+	uint32_t burst;       /* 0: no ceiling */
+	double pace_ns;       /* between reads, in the long run */
+	double error_ns;      /* mean distance of a read from this */
+	struct misfit misfit; /* by how many reads are under way when one begins */
 };
 
 #define READ_LAWS_MAX 10
@@ -36,6 +38,9 @@ struct read_law {
 	/* All that are not clearly worse and differ in what they foretell, the best first. */
 	struct read_rates one[READ_LAWS_MAX];
 	uint32_t count;
+	/* No explanation: the mean time of the run's reads, and how it differs with how many are
+	 * under way. */
+	struct read_rates table;
 	bool sizes_differ; /* else what goes with requests may go with their bytes */
 	/* Of the time of the reads, by the best; sum to 1 unless there was no read. That of a queue
 	 * or ceiling is the wait and the service. */

@@ -261,6 +261,7 @@ struct outlook {
 	double needed_au, needed_low, needed_high;          /* of either */
 	double unordered_au, unordered_low, unordered_high; /* batches handed out as they come */
 	double window_au, window_low, window_high;          /* with four times the window */
+	bool refuted;       /* the times of requests go by no explanation of them */
 	bool probed;        /* the reads of a probe were taken in, too */
 	bool probe_can;     /* tell what is untold */
 	struct fact untold; /* why the effect of more readers is not known; REASON_NONE: it is */

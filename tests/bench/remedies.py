@@ -161,6 +161,40 @@ def bases():
                train__computation_time=0.017)
     yield Base("fuse", "8 ms a read", 1, rig=dict(fuse=dict(read_us=8000, direct=1)), train__computation_time=0.006)
     yield Base("fuse", "15 MB/s", 1, rig=dict(fuse=dict(bytes_s=15e6, direct=1)), train__computation_time=0.006)
+    # ---- stores that the model of reads cannot express
+    yield from odd_bases()
+
+
+def odd(name, ranks=1, store=None, **keys):
+    return Base("odd", name, ranks, rig=dict(fuse=dict(direct=1) | store), **keys)
+
+
+def odd_bases():
+    four = dict(reader__read_threads=4, reader__prefetch_size=8)
+    npz = dict(fmt="npz", reader__access="framework", files=120)
+    yield odd("newest first, one of 6 ms", 1, dict(read_us=6000, newest=1), **four, train__computation_time=0.016)
+    yield odd("newest first, one of 4 ms", 2, dict(read_us=4000, newest=1), train__computation_time=0.02)
+    yield odd("2 ms, 3 more for each other", 1, dict(read_us=2000, crowd_us=3000), **four, train__computation_time=0.009)
+    yield odd("4 ms, 8 more for each other", 2, dict(read_us=4000, crowd_us=8000), train__computation_time=0.02)
+    yield odd("1 ms, 6 more for each other", 1, dict(read_us=1000, crowd_us=6000), reader__read_threads=2,
+              train__computation_time=0.008)
+    yield odd("opens one at a time, 5 ms", 2, dict(open_us=5000, open_turns=1), train__computation_time=0.013)
+    yield odd("one file in 5 takes 40 ms", 1, dict(read_us=2000, nth_file=5, nth_us=40000), **four,
+              train__computation_time=0.012)
+    yield odd("one file in 12 takes 60 ms", 2, dict(read_us=2000, nth_file=12, nth_us=60000), train__computation_time=0.012)
+    yield odd("one thread in 4 takes 30 ms", 1, dict(read_us=2000, nth_thread=4, nth_us=30000), **four,
+              train__computation_time=0.01)
+    yield odd("one thread in 3 takes 40 ms", 2, dict(read_us=2000, nth_thread=3, nth_us=40000), reader__read_threads=3,
+              reader__prefetch_size=6, train__computation_time=0.016)
+    yield odd("one read in 30 takes 150 ms", 1, dict(read_us=3000, nth_read=30, nth_us=150000), **four,
+              train__computation_time=0.01)
+    yield odd("one read in 8 takes 40 ms", 2, dict(read_us=1000, nth_read=8, nth_us=40000), train__computation_time=0.012)
+    yield odd("npz, the first read takes 15 ms", 1, dict(read_us=200, first_us=15000), **npz, train__computation_time=0.014)
+    yield odd("npz, closes of 15 ms", 1, dict(read_us=200, close_us=15000), **npz, train__computation_time=0.014)
+    yield odd("npz, large reads take 15 ms", 1, dict(read_us=200, large_us=15000), **npz, train__computation_time=0.014)
+    yield odd("stats of 10 ms", 1, dict(read_us=500, stat_us=10000), train__computation_time=0.008)
+    yield odd("every other 0.3 s takes 12 ms more", 1, dict(read_us=3000, turn_s=0.3, nth_us=12000), files=300,
+              train__computation_time=0.01)
 
 
 # ---- running ----
@@ -177,7 +211,7 @@ class Rig:
         self.generate_in = self.folder
         if self.base.rig and "fuse" in self.base.rig:
             source = self.stack.enter_context(tempfile.TemporaryDirectory(dir="/dev/shm"))
-            mount = self.stack.enter_context(SlowFs(source, **{k: int(v) for k, v in self.base.rig["fuse"].items()}))
+            mount = self.stack.enter_context(SlowFs(source, **self.base.rig["fuse"]))
             self.generate_in, self.folder = f"{source}/data", f"{mount}/data"
         elif self.base.rig is not None:
             d = self.stack.enter_context(LoopDevice(400))
@@ -301,6 +335,8 @@ def workers(base, n, threads, window):
 def can_apply(base, change):
     if change in STORAGE:
         return base.rig is None and faster(base.keys, STORAGE[change]) != base.keys
+    if base.rig is not None and "dataset." in change:
+        return False  # the files are there already
     return change == "change.ranks" or all("=" in part for part in change.split())
 
 

@@ -5,6 +5,16 @@
  *   read_us=N      each read takes N µs; open_us=N: each open
  *   bytes_s=N      all reads together get N bytes/s, one after another
  *   turns=1        one request at a time: the next begins when the one before it has ended
+ *   newest=1       the same of reads, but the one that came last is served next
+ *   open_turns=1   the same as turns=1 of opens alone
+ *   crowd_us=N     a read takes N µs more for each other one under way when it begins
+ *   nth_file=K     of each K files one is slow: each of its reads takes nth_us=N µs more
+ *   nth_thread=K   the same of the threads that read, in the order in which they came
+ *   nth_read=K     the same of reads, at random
+ *   first_us=N     the first read of an open file takes N µs more
+ *   large_us=N     a read of 32 KiB or more takes N µs more
+ *   close_us=N     each close; stat_us=N: each stat by name
+ *   turn_s=T       of each 2 T s, reads take nth_us=N µs more in the second half
  *   direct=1       nothing is kept in the page cache (direct_io)
  *   brief=N        a request moves N bytes at most, and always fewer than asked for (with direct=1:
  *                  otherwise the kernel fills up with zeros)
@@ -32,7 +42,8 @@
 
 static const char *source, *control;
 static double read_s, open_s, bytes_s;
-static int turns, direct, keep;
+static int turns, direct, keep, newest, open_turns, nth_file, nth_thread, nth_read;
+static double crowd_s, nth_s, first_s, large_s, close_s, stat_s, turn_s;
 static size_t brief;
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER, queue = PTHREAD_MUTEX_INITIALIZER;
 static double free_at; /* when all bytes asked for will have been moved */
@@ -67,6 +78,98 @@ static void take_time(double from, double each, double bytes)
 	}
 	if (end > now())
 		sleep_until(end);
+}
+
+/* ---- stores that no simple law describes ---- */
+
+/* What a file handle is. */
+struct handle {
+	int fd, slow, read;
+};
+
+static struct handle *handle_of(const struct fuse_file_info *fi)
+{
+	return (struct handle *)(uintptr_t)fi->fh;
+}
+
+/* Waits until it is its turn, when the last that came is served next. */
+static pthread_mutex_t stack_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t stack_moved = PTHREAD_COND_INITIALIZER;
+static unsigned stacked[4096], stack_top, stack_came;
+static int stack_busy;
+
+static void enter_newest(void)
+{
+	unsigned mine;
+
+	pthread_mutex_lock(&stack_lock);
+	mine = stacked[stack_top++ % 4096] = ++stack_came;
+	while (stack_busy || stacked[(stack_top - 1) % 4096] != mine)
+		pthread_cond_wait(&stack_moved, &stack_lock);
+	stack_top--;
+	stack_busy = 1;
+	pthread_mutex_unlock(&stack_lock);
+}
+
+static void leave_newest(void)
+{
+	pthread_mutex_lock(&stack_lock);
+	stack_busy = 0;
+	pthread_cond_broadcast(&stack_moved);
+	pthread_mutex_unlock(&stack_lock);
+}
+
+static uint64_t mixed(uint64_t x)
+{
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+	return x ^ x >> 31;
+}
+
+static int slow_name(const char *path)
+{
+	uint64_t h = 14695981039346656037u;
+
+	for (; *path; path++)
+		h = (h ^ (unsigned char)*path) * 1099511628211u;
+	return nth_file && mixed(h) % (uint64_t)nth_file == 0;
+}
+
+static int slow_caller(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static pid_t seen[1024];
+	static int count;
+	pid_t pid = fuse_get_context()->pid;
+	int i = 0;
+
+	pthread_mutex_lock(&lock);
+	while (i < count && seen[i] != pid)
+		i++;
+	if (i == count && count < 1024)
+		seen[count++] = pid;
+	pthread_mutex_unlock(&lock);
+	return i % nth_thread == 0;
+}
+
+/* What a read takes beside what all take. */
+static double oddly(struct handle *h, size_t n, int others)
+{
+	static _Atomic uint64_t reads;
+	double more = crowd_s * others;
+
+	if (nth_file)
+		more += h->slow ? nth_s : 0;
+	if (nth_thread)
+		more += slow_caller() ? nth_s : 0;
+	if (nth_read)
+		more += mixed(++reads) % (uint64_t)nth_read == 0 ? nth_s : 0;
+	if (turn_s > 0)
+		more += (uint64_t)(now() / turn_s) % 2 ? nth_s : 0;
+	if (!h->read)
+		more += first_s;
+	h->read = 1;
+	return more + (n >= 32768 ? large_s : 0);
 }
 
 /* Whether the control file names this kind of request now: "open", or "open@text" for paths with
@@ -111,6 +214,8 @@ static int slow_getattr(const char *path, struct stat *st, struct fuse_file_info
 
 	gate("getattr", path);
 	(void)fi;
+	if (stat_s > 0)
+		take_time(now(), stat_s, 0);
 	return under(p, sizeof(p), path) || lstat(p, st) ? -errno : 0;
 }
 
@@ -132,11 +237,14 @@ static int slow_readdir(const char *path, void *buf, fuse_fill_dir_t fill, off_t
 	return 0;
 }
 
-static int opened(struct fuse_file_info *fi, int fd)
+static int opened(struct fuse_file_info *fi, int fd, const char *path)
 {
-	if (fd < 0)
+	struct handle *h = fd < 0 ? NULL : calloc(1, sizeof(*h));
+
+	if (!h)
 		return -errno;
-	fi->fh = (uint64_t)fd;
+	*h = (struct handle){.fd = fd, .slow = slow_name(path)};
+	fi->fh = (uintptr_t)h;
 	fi->direct_io = direct != 0;
 	fi->keep_cache = keep != 0;
 	return 0;
@@ -148,15 +256,15 @@ static int slow_open(const char *path, struct fuse_file_info *fi)
 	char p[4096];
 
 	gate("open", path);
-	if (turns)
+	if (turns || open_turns)
 		pthread_mutex_lock(&turn);
 	from = now();
 	if (open_s > 0)
 		take_time(from, open_s, 0);
-	if (turns)
+	if (turns || open_turns)
 		pthread_mutex_unlock(&turn);
 	return under(p, sizeof(p), path) ? -ENAMETOOLONG
-					 : opened(fi, open(p, fi->flags & ~O_DIRECT));
+					 : opened(fi, open(p, fi->flags & ~O_DIRECT), path);
 }
 
 static int slow_create(const char *path, mode_t mode, struct fuse_file_info *fi)
@@ -165,26 +273,33 @@ static int slow_create(const char *path, mode_t mode, struct fuse_file_info *fi)
 
 	gate("create", path);
 	return under(p, sizeof(p), path) ? -ENAMETOOLONG
-					 : opened(fi, open(p, fi->flags | O_CREAT, mode));
+					 : opened(fi, open(p, fi->flags | O_CREAT, mode), path);
 }
 
 static int slow_read(const char *path, char *buf, size_t n, off_t at, struct fuse_file_info *fi)
 {
+	static _Atomic int under_way;
 	double from;
 	ssize_t got;
+	int others = under_way++;
 
 	gate("read", path);
 	(void)path;
 	if (turns)
 		pthread_mutex_lock(&turn);
+	if (newest)
+		enter_newest();
 	from = now();
 	if (brief && n > 1)
 		n = n > 2 * brief ? brief : n / 2; /* never all, never nothing */
-	got = pread((int)fi->fh, buf, n, at);
+	got = pread(handle_of(fi)->fd, buf, n, at);
 	if (got >= 0)
-		take_time(from, read_s, (double)got);
+		take_time(from, read_s + oddly(handle_of(fi), n, others), (double)got);
+	if (newest)
+		leave_newest();
 	if (turns)
 		pthread_mutex_unlock(&turn);
+	under_way--;
 	return got < 0 ? -errno : (int)got;
 }
 
@@ -197,16 +312,17 @@ static int slow_write(const char *path, const char *buf, size_t n, off_t at,
 	gate("write", path);
 	if (brief && n > 1)
 		n = n > 2 * brief ? brief : n / 2;
-	put = pwrite((int)fi->fh, buf, n, at);
+	put = pwrite(handle_of(fi)->fd, buf, n, at);
 	return put < 0 ? -errno : (int)put;
 }
 
 static int slow_flush(const char *path, struct fuse_file_info *fi)
 {
 	(void)path, (void)fi;
-	if (!control)
+	if (!control && !(close_s > 0))
 		return -ENOSYS; /* the kernel does not ask again */
 	gate("flush", path);
+	take_time(now(), close_s, 0);
 	return 0;
 }
 
@@ -214,7 +330,8 @@ static int slow_release(const char *path, struct fuse_file_info *fi)
 {
 	(void)path;
 	gate("release", path);
-	close((int)fi->fh);
+	close(handle_of(fi)->fd);
+	free(handle_of(fi));
 	return 0;
 }
 
@@ -294,7 +411,8 @@ static double value_of(const char *arg, const char *key)
 
 int main(int argc, char **argv)
 {
-	char *fuse[] = {argv[0], argc > 2 ? argv[2] : NULL, "-f", NULL};
+	char *fuse[] = {argv[0], argc > 2 ? argv[2] : NULL,        "-f",
+			"-o",    "max_threads=128,attr_timeout=0", NULL};
 
 	if (argc < 3) {
 		fprintf(stderr, "slow_fs SOURCE MOUNT [KEY=VALUE ...]\n");
@@ -305,6 +423,18 @@ int main(int argc, char **argv)
 		read_s += value_of(argv[i], "read_us") * 1e-6;
 		open_s += value_of(argv[i], "open_us") * 1e-6;
 		bytes_s += value_of(argv[i], "bytes_s");
+		crowd_s += value_of(argv[i], "crowd_us") * 1e-6;
+		nth_s += value_of(argv[i], "nth_us") * 1e-6;
+		first_s += value_of(argv[i], "first_us") * 1e-6;
+		large_s += value_of(argv[i], "large_us") * 1e-6;
+		close_s += value_of(argv[i], "close_us") * 1e-6;
+		stat_s += value_of(argv[i], "stat_us") * 1e-6;
+		turn_s += value_of(argv[i], "turn_s");
+		nth_file += (int)value_of(argv[i], "nth_file");
+		nth_thread += (int)value_of(argv[i], "nth_thread");
+		nth_read += (int)value_of(argv[i], "nth_read");
+		newest += value_of(argv[i], "newest") > 0;
+		open_turns += value_of(argv[i], "open_turns") > 0;
 		turns += value_of(argv[i], "turns") > 0;
 		direct += value_of(argv[i], "direct") > 0;
 		brief += (size_t)value_of(argv[i], "brief");
@@ -312,5 +442,5 @@ int main(int argc, char **argv)
 		if (strncmp(argv[i], "control=", 8) == 0)
 			control = argv[i] + 8;
 	}
-	return fuse_main(3, fuse, &operations, NULL);
+	return fuse_main(5, fuse, &operations, NULL);
 }
