@@ -57,7 +57,7 @@ MAY_READ_PROSE = {
 }
 # What one person can carry on, with some room. Growth is a change of these figures, and a line in the commit's body that
 # says what for.
-SRC_LINES, SRC_FILES = 165500, 670
+SRC_LINES, SRC_FILES = 166400, 670
 EXITS = re.compile(r"\b(exit|_exit|abort)\s*\(")
 
 
@@ -128,7 +128,7 @@ OTHER_FILES = {
     "page/job_page.c": "the page's own data",
     "page/page.c": "the plan's data",
     "readback/record.c": "N_output.json and N_per_epoch_stats.json of DLIO, study_run.json",
-    "study/capacity.c": "study.json", "study/runner.c": "study_run.json", "study/samples.c": "study_run.json",
+    "study/capacity.c": "study.json", "study/repeat.c": "repeat.json", "study/truth_table.c": "truth_table.json", "study/runner.c": "study_run.json", "study/samples.c": "study_run.json",
     "study/state.c": "study.json",
 }
 FIGURE_ROW = re.compile(r'^(?:FIGURE|SHOWN|TOLD|ONE|MANY|NAMED|PARTS)\(\w+, \w+, "([^"]+)"', re.M)

@@ -5,19 +5,21 @@
 #include "cli/result_args.h"
 #include "readback/audit.h"
 #include "screen/terminal.h"
+#include "study/sums.h"
 
-static int print_findings(const struct audit *a, const struct result_args *args, struct err *e)
+static int print_findings(const struct audit *a, const struct audit *sums,
+			  const struct result_args *args, struct err *e)
 {
 	struct buf text = {0};
 	int rc = 0;
 
 	if (args->json) {
-		if (audit_json(a, &text))
+		if (audit_json(a, sums, &text))
 			buf_putc(&text, '\n');
 		else
 			rc = err_set(e, ERR_DATA, "the findings cannot be written as JSON");
 	} else {
-		audit_text(a, terminal_has_colour(STDOUT_FILENO), args->verbose, &text);
+		audit_text(a, sums, terminal_has_colour(STDOUT_FILENO), args->verbose, &text);
 	}
 	if (rc < 0)
 		buf_reset(&text);
@@ -25,10 +27,26 @@ static int print_findings(const struct audit *a, const struct result_args *args,
 	return rc;
 }
 
+static int sums_damage(const struct sums *s, struct err *e)
+{
+	size_t files;
+	const struct finding *first = audit_damage(&s->audit, &files);
+	struct buf text = {0};
+	int rc = 0;
+
+	if (first) {
+		finding_sentence(&s->audit, first, &text);
+		rc = err_set(e, ERR_DATA, "%s", text.data);
+	}
+	buf_release(&text);
+	return rc;
+}
+
 static int audit(void *of, struct err *e)
 {
 	const struct result_args *args = of;
 	struct records all;
+	struct sums sums = {0};
 	struct audit a;
 	int rc;
 
@@ -37,13 +55,20 @@ static int audit(void *of, struct err *e)
 	rc = audit_read(&a, &all, (const char *const *)args->folder.v, args->folder.n, !args->quick,
 			NULL, e);
 	if (rc == 0) {
+		sums_audit(&sums, &all.sums);
 		result_tell_running(&all);
-		rc = print_findings(&a, args, e);
+		rc = print_findings(&a, &sums.audit, args, e);
 	}
 	if (rc == 0)
 		rc = result_damage(&all, &a, e);
+	if (rc == 0)
+		rc = sums_damage(&sums, e);
 	if (rc == 0 && args->check && audit_worst(&a) == AUDIT_FAIL)
 		rc = err_set(e, ERR_TARGET, "at least one result is invalid");
+	if (rc == 0 && args->check && audit_worst(&sums.audit) == AUDIT_FAIL)
+		rc = err_set(e, ERR_TARGET,
+			     "at least one file that sums up results does not follow from them");
+	sums_release(&sums);
 	audit_release(&a);
 	records_release(&all);
 	return rc;

@@ -456,8 +456,8 @@ static int run_all(struct repeating *x, struct err *e)
 /* Of the process that has the results. */
 static int finish(const struct repeating *x, int rc, struct err *e)
 {
-	struct gate_limits want = {x->a->check, 100 * x->w->metric.au, x->a->samples_per_s};
-	bool asked = want.check || want.samples_per_s > 0, passed = true;
+	const struct gate_limits *want = &x->of.want;
+	bool asked = want->check || want->samples_per_s > 0, passed = true;
 	struct buf text = {0}, why = {0};
 	struct err unwritten = {0};
 	int written;
@@ -466,7 +466,7 @@ static int finish(const struct repeating *x, int rc, struct err *e)
 	repeated_text(&x->of, &text);
 	cli_print(&text);
 	if (asked)
-		passed = gate_passes(x->of.run, x->of.done, &want, &why);
+		passed = gate_passes(x->of.run, x->of.done, want, &why);
 	/* that of the last run did not answer, and this one is around it */
 	written = x->unwritable
 			  ? 0
@@ -535,7 +535,8 @@ static int repeat_runs(const struct cli_args *a, struct job *j, struct workload 
 			      .of = {.name = cli_workload_name(a),
 				     .asked = a->repeat,
 				     .ranks = a->ranks,
-				     .target = 100 * w->metric.au}};
+				     .target = 100 * w->metric.au,
+				     .want = {a->check, 100 * w->metric.au, a->samples_per_s}}};
 	struct err e = {0};
 	int rc = check_can_repeat(w, &e);
 

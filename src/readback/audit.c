@@ -115,10 +115,8 @@ static void check_record(struct audit *a, size_t i)
 		checks[k](a, i);
 }
 
-/* The checks of results that belong together; then the list is complete. */
-static void compare_and_sort(struct audit *a)
+void audit_close(struct audit *a)
 {
-	audit_datasets(a);
 	if (a->findings)
 		qsort(a->finding, a->findings, sizeof(*a->finding), by_record);
 	a->first = xcalloc(a->records + 1, sizeof(*a->first));
@@ -131,6 +129,13 @@ static void compare_and_sort(struct audit *a)
 		a->first[i + 1] += a->first[i];
 		a->first_topic[i + 1] += a->first_topic[i];
 	}
+}
+
+/* The checks of results that belong together; then the list is complete. */
+static void compare_and_sort(struct audit *a)
+{
+	audit_datasets(a);
+	audit_close(a);
 }
 
 void audit_run(struct audit *a, const struct run_record *record, size_t n)

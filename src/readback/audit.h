@@ -71,10 +71,14 @@ const struct finding *audit_damage(const struct audit *a, size_t *records);
  */
 void finding_sentence(const struct audit *a, const struct finding *f, struct buf *out);
 /* Text for a terminal: of one record in full, of several what was found how often, with one example
- * each, and with `verbose` every record in full. And {"results": [{"folder", "findings": [...],
- * "checked": [...], "unchecked": [...]}]}. */
-void audit_text(const struct audit *a, bool color, bool verbose, struct buf *out);
-bool audit_json(const struct audit *a, struct buf *out); /* false: no memory */
+ * each, and with `verbose` every record in full; then `sums`, of files that sum up results (NULL:
+ * none). And
+ * {"results": [{"folder", "findings": [...], "checked": [...], "unchecked": [...]}], "sums":
+ * [{"file", the same}]}. */
+void audit_text(const struct audit *a, const struct audit *sums, bool color, bool verbose,
+		struct buf *out);
+bool audit_json(const struct audit *a, const struct audit *sums,
+		struct buf *out); /* false: no memory */
 /* {"check", "level": "note", "warning" or "fail", "text", "advice"} */
 json_t *finding_json(const struct finding *f);
 
@@ -92,5 +96,11 @@ void audit_alone(struct run_record *r);
 void audit_basis(struct run_record *r, struct basis *out);
 /* Whether a check of the record's own failed, and none but those of its length. */
 bool audit_failed_by_length(const struct run_record *r);
+/* Of an audit whose findings were added one by one: it is over. */
+void audit_close(struct audit *a);
+struct gate_run;
+/* What --check asks of a run or of repetitions, by its measures and today's rules. Negative: it has
+ * none. */
+int audit_gate(struct run_record *r, struct gate_run *out, struct err *e);
 /* All checks of records that are whole. */
 void audit_run(struct audit *a, const struct run_record *record, size_t n);

@@ -1,7 +1,7 @@
 #pragma once
 /* Figures of a result folder that follow from others in it: each is derived again and compared. One
  * topic is one kind of figures; what differs becomes one finding of it, with both values and both
- * places. Private to readback/. */
+ * places. For readback/ and what audits files that sum up runs (study/sums.c). */
 #include "readback/audit.h"
 
 struct derive {
@@ -31,6 +31,20 @@ bool derive_text(struct derive *d, const char *stated, const char *derived, cons
 /* Any other statement that holds or not: counts, and where it does not, says the sentence. */
 bool derive_holds(struct derive *d, bool holds, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+#define DERIVE_PATH 160
+/* Two trees: one of a file, one made again. */
+struct derive_trees {
+	struct derive *d;
+	bool same;              /* this build wrote the file: what it lacks is missing */
+	bool whole;             /* and what it has beyond the other is nobody's figure */
+	bool words;             /* and words are figures as any other */
+	const char *source;     /* "the measures of the run" */
+	char path[DERIVE_PATH]; /* where they begin: "summary.json " */
+};
+void derive_trees(struct derive_trees *t, const json_t *stated, const json_t *made);
+/* This build wrote the result. */
+bool derive_is_this_build(const struct run_record *r);
 
 /* ---- shared by the topics ---- */
 

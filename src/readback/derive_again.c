@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/program.h"
 #include "base/file.h"
+#include "judge/gate.h"
 #include "judge/judge.h"
 #include "readback/audit.h"
 #include "readback/derivation.h"
@@ -16,7 +17,7 @@
 #include "result/measures.h"
 #include "result/sink.h"
 
-#define PATH_MOST 160
+#define MEASURES "the measures of the run"
 #define MEASURES_MOST ((size_t)4 << 30)
 /* Results before this schema have no measures. */
 #define SCHEMA_OF_MEASURES 2
@@ -45,20 +46,10 @@ static bool is_listed(const char *key, const char *const *list, size_t n)
 }
 #define IS_LISTED(key, list) is_listed(key, list, sizeof(list) / sizeof((list)[0]))
 
-/* Where two trees are compared. */
-struct place {
-	struct derive *d;
-	bool same;  /* this build wrote the file */
-	bool words; /* and words are figures as any other */
-	char path[PATH_MOST];
-};
-
-static void compare(struct place *at, const json_t *stated, const json_t *made);
-
-static void compare_below(struct place *at, const json_t *stated, const json_t *made,
+static void compare_below(struct derive_trees *at, const json_t *stated, const json_t *made,
 			  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
-static void compare_below(struct place *at, const json_t *stated, const json_t *made,
+static void compare_below(struct derive_trees *at, const json_t *stated, const json_t *made,
 			  const char *fmt, ...)
 {
 	size_t length = strlen(at->path);
@@ -67,26 +58,33 @@ static void compare_below(struct place *at, const json_t *stated, const json_t *
 	va_start(ap, fmt);
 	vsnprintf(at->path + length, sizeof(at->path) - length, fmt, ap);
 	va_end(ap);
-	compare(at, stated, made);
+	derive_trees(at, stated, made);
 	at->path[length] = '\0';
 }
 
-static void compare_members(struct place *at, const json_t *stated, json_t *made)
+static void compare_members(struct derive_trees *at, const json_t *stated, const json_t *made)
 {
 	const char *key;
 	json_t *value;
 
-	json_object_foreach(made, key, value) if (at->same || !IS_LISTED(key, judged_parts))
+	json_object_foreach((json_t *)(uintptr_t)made, key,
+			    value) if (at->same || !IS_LISTED(key, judged_parts))
 		compare_below(at, json_object_get(stated, key), value, ".%s", key);
+	/* a figure that was not known, and so is nobody's */
+	json_object_foreach((json_t *)(uintptr_t)stated, key,
+			    value) if (at->whole && !json_object_get(made, key) &&
+				       !json_is_null(value))
+		derive_holds(at->d, false, "%s.%.60s is there, but %s do not give it.", at->path,
+			     key, at->source);
 }
 
-static void compare_elements(struct place *at, const json_t *stated, const json_t *made)
+static void compare_elements(struct derive_trees *at, const json_t *stated, const json_t *made)
 {
 	size_t n = json_array_size(made);
 
 	derive_holds(at->d, json_array_size(stated) == n,
-		     "%s has %zu entries, but %zu follow from the measures of the run.", at->path,
-		     json_array_size(stated), n);
+		     "%s has %zu entries, but %zu follow from %s.", at->path,
+		     json_array_size(stated), n, at->source);
 	for (size_t i = 0; i < n && i < json_array_size(stated); i++)
 		compare_below(at, json_array_get(stated, i), json_array_get(made, i), "[%zu]", i);
 }
@@ -97,33 +95,33 @@ static bool same_kind(const json_t *a, const json_t *b)
 	       (json_is_boolean(a) && json_is_boolean(b));
 }
 
-static void compare(struct place *at, const json_t *stated, const json_t *made)
+void derive_trees(struct derive_trees *at, const json_t *stated, const json_t *made)
 {
 	/* what is not known may be left out; another build may have known fewer figures */
 	if (!stated && (json_is_null(made) || !at->same))
 		return;
 	if (!stated || !same_kind(stated, made)) {
 		derive_holds(at->d, !at->same && (json_is_null(made) || json_is_null(stated)),
-			     "%s is %s, but follows from the measures of the run.", at->path,
-			     stated ? "of another kind" : "missing");
+			     "%s is %s, but follows from %s.", at->path,
+			     stated ? "of another kind" : "missing", at->source);
 		return;
 	}
 	if (json_is_object(made))
-		compare_members(at, stated, (json_t *)(uintptr_t)made);
+		compare_members(at, stated, made);
 	else if (json_is_array(made))
 		compare_elements(at, stated, made);
 	else if (json_is_number(made))
-		derive_equal(at->d, json_number_value(stated), json_number_value(made),
-			     "the measures of the run", "%s", at->path);
+		derive_equal(at->d, json_number_value(stated), json_number_value(made), at->source,
+			     "%s", at->path);
 	else if (json_is_string(made) && at->words)
-		derive_text(at->d, json_string_value(stated), json_string_value(made),
-			    "the measures of the run", "%s", at->path);
+		derive_text(at->d, json_string_value(stated), json_string_value(made), at->source,
+			    "%s", at->path);
 	else if (!json_is_string(made))
 		derive_holds(at->d, json_typeof(stated) == json_typeof(made),
-			     "%s is not what follows from the measures of the run.", at->path);
+			     "%s is not what follows from %s.", at->path, at->source);
 }
 
-static bool is_this_build(const struct run_record *r)
+bool derive_is_this_build(const struct run_record *r)
 {
 	const char *build = figure_text(
 		part(record_part(r, F_RUN_ENVIRONMENT), F_ENVIRONMENT_VERSIONS), F_VERSIONS_BUILD);
@@ -141,7 +139,7 @@ static void compare_result(struct audit *a, size_t i, json_t *made)
 					      "verdicts, headline, limit and predictions of "
 					      "result.json made again from the measures of the "
 					      "run");
-	struct place at = {.same = is_this_build(r)};
+	struct derive_trees at = {.same = derive_is_this_build(r), .source = MEASURES};
 	const char *key;
 	json_t *value;
 
@@ -155,8 +153,17 @@ static void compare_result(struct audit *a, size_t i, json_t *made)
 		at.d = of_rules ? &verdicts : &figures;
 		/* what gave the bytes is told from the limit */
 		at.words = at.same && !(a->quick && strcmp(key, "need") == 0);
+		at.whole = at.words;
 		compare_below(&at, json_object_get(r->result, key), value, "result.json %s", key);
 	}
+	json_object_foreach(r->result, key, value) if (at.same && !json_object_get(made, key) &&
+						       !IS_LISTED(key, not_measured) &&
+						       !(a->quick && IS_LISTED(key, predicted)) &&
+						       !json_is_null(value))
+		derive_holds(&figures, false,
+			     "result.json %.60s is there, but the measures of the run do "
+			     "not give it.",
+			     key);
 	if (!at.same)
 		derive_unchecked(&verdicts,
 				 "another build of this program wrote them: it is judged by "
@@ -177,14 +184,15 @@ struct files {
 static void compare_file(void *arg, const char *name, const json_t *made)
 {
 	struct files *f = arg;
-	bool same = is_this_build(f->r);
-	struct place at = {.d = &f->d, .same = same, .words = same};
+	bool same = derive_is_this_build(f->r);
+	struct derive_trees at = {
+		.d = &f->d, .same = same, .whole = same, .words = same, .source = MEASURES};
 	struct err e = {0};
 	json_t *stated = result_folder_json(f->r->folder, name, &e);
 
 	snprintf(at.path, sizeof(at.path), "%s ", name);
 	if (stated)
-		compare(&at, stated, made);
+		derive_trees(&at, stated, made);
 	else
 		derive_unchecked(&f->d, "'%.60s' cannot be compared", name);
 	json_decref(stated);
@@ -311,4 +319,15 @@ void audit_basis(struct run_record *r, struct basis *out)
 	else if (g.result.judged.basis)
 		*out = *g.result.judged.basis;
 	again_release(&g);
+}
+
+int audit_gate(struct run_record *r, struct gate_run *out, struct err *e)
+{
+	struct again g = {0};
+	int rc = again_begin(&g, true, r, e);
+
+	if (rc == 0)
+		gate_run_of(&g.result, &g.m, out);
+	again_release(&g);
+	return rc;
 }

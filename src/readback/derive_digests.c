@@ -99,7 +99,7 @@ static void check_itself(struct derive *d, const struct run_record *r, const jso
 	}
 	if (file_read(path, RESULT_BYTES_MAX, &text, &e) < 0 || !text.data) {
 		derive_unchecked(d, "%s", e.text);
-	} else if (!seal_of_text(text.data, text.len, stated, hex)) {
+	} else if (!seal_of_text(text.data, text.len, SEAL_SELF, stated, hex)) {
 		derive_holds(d, false,
 			     "result.json was written again after the run: its own "
 			     "digest is not where the run put it.");

@@ -355,7 +355,24 @@ static void put_summary(const struct audit *a, bool color, struct buf *out)
 	free(v);
 }
 
-void audit_text(const struct audit *a, bool color, bool verbose, struct buf *out)
+/* Files that sum up results: one that is sound takes a line. */
+static void put_sums(const struct audit *a, bool color, bool verbose, struct buf *out)
+{
+	for (size_t i = 0; i < a->records; i++) {
+		size_t n;
+		const struct finding *f = audit_of(a, i, &n);
+
+		buf_say(out, "\n%s\n", a->record[i].folder);
+		for (size_t k = 0; k < n; k++)
+			put_finding(&f[k], color, out);
+		if (n == 0)
+			buf_puts(out, "  no findings\n");
+		if (verbose || n)
+			put_checked(a, i, verbose, out);
+	}
+}
+
+static void put_results(const struct audit *a, bool color, bool verbose, struct buf *out)
 {
 	if (a->records > 1) {
 		put_summary(a, color, out);
@@ -370,6 +387,14 @@ void audit_text(const struct audit *a, bool color, bool verbose, struct buf *out
 			buf_puts(out, "\n");
 		put_record(a, i, color, verbose, out);
 	}
+}
+
+void audit_text(const struct audit *a, const struct audit *sums, bool color, bool verbose,
+		struct buf *out)
+{
+	put_results(a, color, verbose, out);
+	if (sums)
+		put_sums(sums, color, verbose, out);
 }
 
 /* ---- for programs ---- */
@@ -414,17 +439,19 @@ static void put_topics(const struct audit *a, size_t i, json_t *one)
 	json_put(one, "unchecked", unchecked);
 }
 
-static json_t *record_json(const struct audit *a, size_t i)
+static json_t *record_json(const struct audit *a, size_t i, bool sums)
 {
 	const struct run_record *r = &a->record[i];
 	json_t *one = json_object(), *findings = json_array();
 	size_t n;
 	const struct finding *f = audit_of(a, i, &n);
 
-	json_put_text(one, "folder", r->folder);
-	json_put_text(one, "name", r->name);
-	json_put_text(one, "tool", r->ours ? "stoker" : "dlio");
-	json_put_bool(one, "trained", r->trained);
+	json_put_text(one, sums ? "file" : "folder", r->folder);
+	if (!sums) {
+		json_put_text(one, "name", r->name);
+		json_put_text(one, "tool", r->ours ? "stoker" : "dlio");
+		json_put_bool(one, "trained", r->trained);
+	}
 	for (size_t k = 0; k < n; k++)
 		json_array_append_new(findings, finding_json(&f[k]));
 	json_put(one, "findings", findings);
@@ -433,13 +460,13 @@ static json_t *record_json(const struct audit *a, size_t i)
 }
 
 /* One result after another: the tree of all of them would take ten times the text. */
-bool audit_json(const struct audit *a, struct buf *out)
+static bool put_list(const struct audit *a, bool sums, struct buf *out)
 {
 	static const char margin[] = "        ";
 
-	buf_puts(out, "{\n    \"results\": [");
+	buf_puts(out, "[");
 	for (size_t i = 0; i < a->records; i++) {
-		json_t *one = record_json(a, i);
+		json_t *one = record_json(a, i, sums);
 		struct buf text = {0};
 		const char *at;
 
@@ -459,6 +486,20 @@ bool audit_json(const struct audit *a, struct buf *out)
 		}
 		buf_release(&text);
 	}
-	buf_puts(out, a->records ? "\n    ]\n}" : "]\n}");
+	buf_puts(out, a->records ? "\n    ]" : "]");
+	return true;
+}
+
+bool audit_json(const struct audit *a, const struct audit *sums, struct buf *out)
+{
+	buf_puts(out, "{\n    \"results\": ");
+	if (!put_list(a, false, out))
+		return false;
+	if (sums) {
+		buf_puts(out, ",\n    \"sums\": ");
+		if (!put_list(sums, true, out))
+			return false;
+	}
+	buf_puts(out, "\n}");
 	return true;
 }

@@ -85,8 +85,9 @@ struct record_facts {
 	double costs_au;
 	char *costs_text;
 	bool costs_limit; /* the framework's own code is what the run says limited it */
-	/* what the run says of itself */
-	char *run_id, *status, *claim_storage, *claim_instead, *claim_text, *build; /* heap; NULL */
+	/* what the run says of itself; seal: the digest of its result.json */
+	char *run_id, *workload, *seal, *status, *claim_storage, *claim_instead, *claim_text,
+		*build; /* heap; NULL */
 	struct str_list taken;
 	char *unsteady; /* text of its verdict "steady" when that is bad; NULL */
 	/* where its bytes came from */
@@ -227,6 +228,7 @@ struct records {
 	size_t n;
 	struct str_list running; /* sentences: folders of runs that have left no result so far */
 	struct str_list unread;  /* sentences: folders that cannot be searched */
+	struct str_list sums;    /* paths: files that sum up several of them (study/sums.h) */
 };
 int records_load(struct records *out, const char *const *path, size_t n, struct err *e);
 /* One of them, which can always be read: see run_record.broken. Release with record_release. */

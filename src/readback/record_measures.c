@@ -8,6 +8,7 @@
 #include "loader/loader.h"
 #include "readback/record.h"
 #include "result/json_limit.h"
+#include "result/seal.h"
 #include "workload/backend.h"
 
 static const struct part *epochs_of(const struct run_record *r)
@@ -559,6 +560,14 @@ static char *build_of(const struct run_record *r)
 	return build ? build : text_copy(versions, F_VERSIONS_STOKER);
 }
 
+static char *seal_copy(const struct run_record *r)
+{
+	const char *seal = json_string_value(
+		json_object_get(json_object_get(r->result, field_key(F_RUN_INTEGRITY)), SEAL_SELF));
+
+	return seal ? xstrdup(seal) : NULL;
+}
+
 /* ---- one run, or a copy of it ---- */
 
 /* Of the waits of all steps of all ranks, and of how they are divided. */
@@ -606,6 +615,8 @@ void facts_find(struct record_facts *f, const struct run_record *r)
 	for (size_t i = 0; i < shown_count(); i++)
 		f->shown[i] = shown_figure(whole, i);
 	f->run_id = text_copy(whole, F_RUN_ID);
+	f->seal = seal_copy(r);
+	f->workload = text_copy(whole, F_RUN_WORKLOAD);
 	f->status = text_copy(whole, F_RUN_STATUS);
 	f->build = build_of(r);
 	find_claim(f, r);
@@ -630,6 +641,8 @@ void facts_release(struct record_facts *f)
 	free(f->supply);
 	free(f->costs_text);
 	free(f->run_id);
+	free(f->seal);
+	free(f->workload);
 	free(f->status);
 	free(f->claim_storage);
 	free(f->claim_instead);

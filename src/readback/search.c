@@ -33,6 +33,9 @@ struct names {
 	bool summary, result, rank, log, lock;
 };
 
+/* Files that sum up runs below them. */
+static const char *const sums[] = {"repeat.json", "truth_table.json", "capacity.json"};
+
 static void take_name(struct names *n, const char *name)
 {
 	uint32_t rank;
@@ -42,6 +45,13 @@ static void take_name(struct names *n, const char *name)
 	n->rank = n->rank || seal_rank_file(name, &rank);
 	n->log = n->log || strcmp(name, "dlio.log") == 0;
 	n->lock = n->lock || strcmp(name, RUN_LOCK_NAME) == 0;
+}
+
+static void take_sums(struct search *s, const char *folder, const char *name)
+{
+	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
+		if (strcmp(name, sums[i]) == 0)
+			str_list_add(&s->out->sums, path_join(folder, name));
 }
 
 /* Without summary.json: whether what is there is left of one of our results that had one. Runs that
@@ -89,6 +99,7 @@ static void search_folders(struct search *s, const char *folder, int depth)
 		struct stat st;
 
 		take_name(&n, entry->d_name);
+		take_sums(s, folder, entry->d_name);
 		if (entry->d_name[0] == '.' || depth == RECORD_DEPTH_MAX)
 			continue;
 		below = path_join(folder, entry->d_name);
@@ -205,6 +216,7 @@ void records_release(struct records *r)
 	free(r->v);
 	str_list_release(&r->running);
 	str_list_release(&r->unread);
+	str_list_release(&r->sums);
 	*r = (struct records){0};
 }
 

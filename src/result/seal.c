@@ -191,26 +191,27 @@ json_t *seal_of_folder(const char *folder, const char *log, const struct seal_li
 	return o;
 }
 
-/* ---- result.json itself ---- */
-
-static const char key_text[] = "\"" SEAL_SELF "\":";
+/* ---- a file itself ---- */
 
 /* Where the value of the last one begins; NULL. A quotation mark within a text is written as \", so
  * that only a key reads like this. */
-static const char *self_value(const char *text, size_t n)
+static const char *self_value(const char *text, size_t n, const char *key)
 {
+	AUTO_FREE char *key_text = xasprintf("\"%s\":", key);
 	const char *at = NULL, *end = text + n, *hit = text;
+	size_t length = strlen(key_text);
 
-	while ((hit = memmem(hit, (size_t)(end - hit), key_text, sizeof(key_text) - 1)))
-		at = hit += sizeof(key_text) - 1;
+	while ((hit = memmem(hit, (size_t)(end - hit), key_text, length)))
+		at = hit += length;
 	while (at && at < end && *at == ' ')
 		at++;
 	return at && at < end && *at == '"' ? at + 1 : NULL;
 }
 
-bool seal_of_text(const char *text, size_t n, const char *stated, char hex[SHA256_HEX])
+bool seal_of_text(const char *text, size_t n, const char *key, const char *stated,
+		  char hex[SHA256_HEX])
 {
-	const char *at = self_value(text, n);
+	const char *at = self_value(text, n, key);
 	size_t length = strlen(stated), rest;
 	struct sha256 h;
 
@@ -226,15 +227,15 @@ bool seal_of_text(const char *text, size_t n, const char *stated, char hex[SHA25
 	return true;
 }
 
-bool seal_text(char **text)
+bool seal_text(char **text, const char *key)
 {
 	size_t n = strlen(*text);
 	char hex[SHA256_HEX], *whole;
 	size_t at;
 
-	if (!seal_of_text(*text, n, "", hex))
+	if (!seal_of_text(*text, n, key, "", hex))
 		return false;
-	at = (size_t)(self_value(*text, n) - *text);
+	at = (size_t)(self_value(*text, n, key) - *text);
 	whole = xmalloc(n + sizeof(hex));
 	memcpy(whole, *text, at);
 	memcpy(whole + at, hex, sizeof(hex) - 1);
@@ -242,4 +243,24 @@ bool seal_text(char **text)
 	free(*text);
 	*text = whole;
 	return true;
+}
+
+int seal_write(json_t *object, const char *folder, const char *name, struct err *e)
+{
+	AUTO_FREE char *path = path_join(folder, name);
+	json_t *seal = json_object();
+	char *text;
+	int rc;
+
+	json_put_text(seal, "algorithm", "SHA-256");
+	json_put_text(seal, SEAL_FILE, "");
+	json_put(object, field_key(F_RUN_INTEGRITY), seal);
+	text = json_file_text(object);
+	json_decref(object);
+	if (!text)
+		return err_set(e, -ENOMEM, "no memory to write '%s'", path);
+	seal_text(&text, SEAL_FILE);
+	rc = file_write_ours(path, text, strlen(text), e);
+	free(text);
+	return rc;
 }

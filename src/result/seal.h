@@ -29,10 +29,15 @@ json_t *seal_of_folder(const char *folder, const char *log, const struct seal_li
 /* The digest of a file and its size; negative when it cannot be read. Of a file of more than
  * SEAL_FILE_BYTES, which no run digests, hex is "". */
 int seal_file(const char *path, uint64_t *bytes, char hex[SHA256_HEX], struct err *e);
-/* The whole of result.json as text with its own digest put in: `text` ends with an object
- * "integrity" whose last key is SEAL_SELF with an empty value. False when it does not have that. */
+/* The whole of a file as text with its own digest put in: `text` ends with an object "integrity"
+ * whose last key is `key`, SEAL_SELF in result.json and SEAL_FILE in others, with an empty value.
+ * False when it does not have that. */
 #define SEAL_SELF "result_json_sha256"
-bool seal_text(char **text);
-/* The digest that `text` (of `n` bytes) should have: of itself with the value of SEAL_SELF empty.
- * False when it has no such key with `stated` as its value, as it was written. */
-bool seal_of_text(const char *text, size_t n, const char *stated, char hex[SHA256_HEX]);
+#define SEAL_FILE "file_sha256"
+bool seal_text(char **text, const char *key);
+/* The digest that `text` (of `n` bytes) should have: of itself with the value of `key` empty. False
+ * when it has no such key with `stated` as its value, as it was written. */
+bool seal_of_text(const char *text, size_t n, const char *key, const char *stated,
+		  char hex[SHA256_HEX]);
+/* As json_write, with "integrity" and its own digest in it; releases the object. */
+int seal_write(json_t *object, const char *folder, const char *name, struct err *e);

@@ -15,7 +15,7 @@ static int write_sealed(json_t *o, const char *folder, struct sink_out *out, str
 	json_decref(o);
 	if (!text)
 		return err_set(e, -ENOMEM, "there is no memory to write '%s/result.json'", folder);
-	seal_text(&text);
+	seal_text(&text, SEAL_SELF);
 	return sink_put(out, folder, "result.json", text, strlen(text), e);
 }
 

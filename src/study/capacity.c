@@ -111,7 +111,7 @@ int search_folder_save(const struct search_folder *f, const struct capacity_opti
 		       json_t *answer, struct err *e)
 {
 	json_put_text(answer, "key", f->key);
-	return json_write(answer, o->folder, CAPACITY_NAME, e);
+	return seal_write(answer, o->folder, CAPACITY_NAME, e);
 }
 
 int search_folder_open(struct search_folder *f, const struct capacity_options *o, const char *of,
@@ -311,6 +311,7 @@ static void take_record(const struct capacity *c, const struct run_record *r,
 	struct run_figures f;
 
 	figures_find(&f, r);
+	run_name_of(&out->name, r);
 	out->au = s->au;
 	out->blocks = s->blocks;
 	out->step_s = s->step_s;
@@ -628,3 +629,107 @@ void spread_put(const struct spread_host *host, size_t hosts, uint32_t accelerat
 	str_list_add(command, xstrdup("-n"));
 	str_list_add(command, xasprintf("%u", accelerators));
 }
+
+/* ---- made again ---- */
+
+struct again {
+	struct capacity_options o;
+	struct capacity c;
+	bool gone; /* a run is not there */
+};
+
+static void *begin_again(const json_t *stated, const char *folder)
+{
+	const char *ended = derive_string(stated, "ended_by");
+	struct again *a = xcalloc(1, sizeof(*a));
+
+	a->o = (struct capacity_options){.name = derive_string(stated, "workload"),
+					 .folder = folder,
+					 .target = derive_number(stated, "target_percent")};
+	a->c = (struct capacity){.o = &a->o,
+				 .complete = json_is_true(json_object_get(stated, "complete")),
+				 .need_samples = derive_number(stated, "need_samples_per_s"),
+				 .need_bytes = derive_number(stated, "need_bytes_per_s")};
+	snprintf(a->c.stopped_by, sizeof(a->c.stopped_by), "%s", ended ? ended : "");
+	return a;
+}
+
+static double marked_seconds(const char *folder)
+{
+	json_t *mark = result_folder_json(folder, search_mark, NULL);
+	double s = derive_number(mark, "seconds");
+
+	json_decref(mark);
+	return s;
+}
+
+static const double NEED_SHARE = 0.02; /* sizes of files are drawn */
+
+static void check_need(const struct again *a, const struct run_record *r, struct derive *d)
+{
+	const struct need *n = &r->facts.need;
+
+	derive_near(d, a->c.need_samples, n->samples, NEED_SHARE * n->samples, "its runs",
+		    CAPACITY_NAME " need_samples_per_s");
+	derive_near(d, a->c.need_bytes, n->bytes, NEED_SHARE * n->bytes, "its runs",
+		    CAPACITY_NAME " need_bytes_per_s");
+}
+
+static void take_again(void *of, const json_t *row, struct run_record *r, struct derive *d)
+{
+	struct again *a = of;
+	struct capacity *c = &a->c;
+	struct capacity_run run = {
+		.accelerators = (uint32_t)json_integer_value(json_object_get(row, "accelerators")),
+		.steps = (uint64_t)json_integer_value(json_object_get(row, "steps"))};
+
+	a->gone = a->gone || !r;
+	if (!r)
+		return;
+	run.repeat = repeats(c, run.accelerators);
+	take_record(c, r, &run);
+	run_name_stated(&run.name, row);
+	run.seconds = marked_seconds(r->folder);
+	derive_equal(d, run.accelerators, r->ranks, "its run", CAPACITY_NAME " accelerators");
+	derive_text(d, a->o.name, sums_workload(r), "its run", CAPACITY_NAME " workload");
+	if (r->has_workload) {
+		derive_equal(d, (double)run.steps, (double)r->workload.train.total_training_steps,
+			     "its run", CAPACITY_NAME " steps of %u accelerators",
+			     run.accelerators);
+		check_need(a, r, d);
+	}
+	VECTOR_PUSH(c->run, c->runs, c->room, run);
+	c->seconds += isfinite(run.seconds) ? run.seconds : 0;
+	look_for_change(c);
+}
+
+static json_t *made_again(void *of, struct derive *d)
+{
+	struct again *a = of;
+
+	/* the answer is one of all runs */
+	if (a->gone) {
+		derive_unchecked(d, "runs that it counts are not there: nothing was made again");
+		return NULL;
+	}
+	know(&a->c);
+	return capacity_json(&a->c);
+}
+
+static void release_again(void *of)
+{
+	struct again *a = of;
+
+	capacity_release(&a->c);
+	free(a);
+}
+
+const struct sums_ops sums_capacity = {
+	.file = CAPACITY_NAME,
+	.list = "runs",
+	.told = "whether the search came to its end, and what ended it",
+	.begin = begin_again,
+	.take = take_again,
+	.made = made_again,
+	.release = release_again,
+};

@@ -7,6 +7,7 @@
 #include "readback/knee.h"
 #include "result/judgement.h"
 #include "study/runner.h"
+#include "study/sums.h"
 #include "workload/workload.h"
 
 #define CAPACITY_NAME "capacity.json"
@@ -63,6 +64,7 @@ struct capacity_run {
 	enum cause cause;    /* limit */
 	char text[1024];     /* the same in sentences */
 	char failed[64];     /* a verdict that fails, other than the length of the run; "" */
+	struct run_name name;
 };
 
 enum capacity_event_kind {
@@ -125,6 +127,7 @@ struct writers_point {
 	double write_rate, read_rate; /* bytes/s */
 	double read_cached;           /* share of the bytes that the page cache gave back */
 	double seconds;
+	struct run_name name;
 };
 
 /* How fast a storage takes and gives back checkpoints: runs of checkpoints alone with 1, 2, 4, ...

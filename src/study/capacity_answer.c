@@ -257,6 +257,7 @@ static json_t *run_json(const struct capacity_run *r)
 	snprintf(folder, sizeof(folder), "%u/%u", r->accelerators, r->repeat);
 	json_put_int(o, "accelerators", r->accelerators);
 	json_put_text(o, "folder", folder);
+	run_name_put(o, &r->name);
 	json_put_int(o, "steps", r->steps);
 	json_put_real(o, "au_percent", r->au);
 	json_put_real(o, "au_error_points", r->error);

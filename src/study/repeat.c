@@ -5,8 +5,10 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/say.h"
 #include "result/json_out.h"
+#include "result/seal.h"
 
 static void put_interval(struct buf *out, const struct gate_measure *m, size_t n, int digits,
 			 double most)
@@ -103,7 +105,17 @@ static json_t *measure_json(const struct gate_measure *m)
 	return o;
 }
 
-int repeated_write(const struct repeated *x, bool passed, const char *why, struct err *e)
+static void put_limits(json_t *root, const struct gate_limits *want)
+{
+	json_t *o = json_object();
+
+	json_put_bool(o, "check", want->check);
+	json_put_real(o, "au_percent", want->au);
+	json_put_real(o, "samples_per_s", want->samples_per_s);
+	json_put(root, "required", o);
+}
+
+static json_t *repeated_json(const struct repeated *x, bool passed, const char *why)
 {
 	struct gate_measure au = gate_au(x->run, x->done), rate = gate_rate(x->run, x->done);
 	json_t *root = json_object(), *runs = json_array();
@@ -119,18 +131,156 @@ int repeated_write(const struct repeated *x, bool passed, const char *why, struc
 	for (size_t i = 0; i < x->done; i++) {
 		json_t *o = json_object();
 		AUTO_FREE char *folder = xasprintf("%zu", i + 1);
+		AUTO_FREE char *path = path_join(x->folder, folder);
+		struct run_name name;
 
+		if (x->name_of)
+			name = x->name_of[i];
+		else
+			run_name_read(&name, path);
 		json_put_text(o, "folder", folder);
+		run_name_put(o, &name);
 		json_put_real(o, "whole_au_percent", x->run[i].au);
 		json_put_real(o, "whole_throughput_samples_per_s", x->run[i].samples_per_s);
 		json_put_real(o, "page_cache_percent", 100 * x->run[i].cached_share);
 		json_put_text(o, "failed_verdicts", x->run[i].failed);
+		json_put_bool(o, "warm_by_request", x->run[i].warm);
 		json_array_append_new(runs, o);
 	}
 	json_put(root, "each", runs);
 	if (why) {
+		put_limits(root, &x->want);
 		json_put_bool(root, "check_passed", passed);
 		json_put_text(root, "check", why);
 	}
-	return json_write(root, x->folder, "repeat.json", e);
+	return root;
 }
+
+int repeated_write(const struct repeated *x, bool passed, const char *why, struct err *e)
+{
+	return seal_write(repeated_json(x, passed, why), x->folder, "repeat.json", e);
+}
+
+/* ---- made again ---- */
+
+struct again {
+	struct repeated x;
+	const json_t *stated;
+	bool gone; /* a run is not there */
+};
+
+static double stated_number(const json_t *o, const char *key)
+{
+	double v = derive_number(o, key);
+
+	return isnan(v) ? 0 : v;
+}
+
+static void *begin_again(const json_t *stated, const char *folder)
+{
+	size_t rows = json_array_size(json_object_get(stated, "each"));
+	const json_t *want = json_object_get(stated, "required");
+	struct again *a = xcalloc(1, sizeof(*a));
+
+	*a = (struct again){
+		.x = {.name = derive_string(stated, "workload"),
+		      .folder = xstrdup(folder),
+		      .asked = json_integer_value(json_object_get(stated, "runs_asked")),
+		      .ranks = json_integer_value(json_object_get(stated, "accelerators")),
+		      .cold = json_is_true(json_object_get(stated, "cold_by_default")),
+		      .want = {.check = json_is_true(json_object_get(want, "check")),
+			       .au = stated_number(want, "au_percent"),
+			       .samples_per_s = stated_number(want, "samples_per_s")},
+		      .run = xcalloc(rows + 1, sizeof(*a->x.run)),
+		      .name_of = xcalloc(rows + 1, sizeof(*a->x.name_of))},
+		.stated = stated};
+	return a;
+}
+
+static void take_again(void *of, const json_t *row, struct run_record *r, struct derive *d)
+{
+	struct again *a = of;
+	size_t i = a->x.done++;
+	struct gate_run *run = &a->x.run[i];
+	const char *failed = derive_string(row, "failed_verdicts");
+	bool warm = json_is_true(json_object_get(row, "warm_by_request"));
+	struct err e = {0};
+
+	run_name_stated(&a->x.name_of[i], row);
+	if (r && audit_gate(r, run, &e) == 0) {
+		derive_equal(d, (double)a->x.ranks, r->ranks, "its run",
+			     "repeat.json accelerators");
+		derive_text(d, a->x.name, sums_workload(r), "its run", "repeat.json workload");
+		if (json_object_get(a->stated, "required"))
+			derive_equal(d, a->x.want.au, 100 * r->workload.metric.au, "its run",
+				     "repeat.json required.au_percent");
+		derive_holds(
+			d, !a->x.cold || r->workload.storage.page_cache == PAGE_CACHE_COLD_EPOCHS,
+			"repeat.json says that its runs begin cold, but run %zu does not.", i + 1);
+		derive_holds(d, run->warm || !warm,
+			     "repeat.json says that run %zu asks for a warm page cache, but it "
+			     "does not.",
+			     i + 1);
+	} else {
+		a->gone = true;
+		*run = (struct gate_run){
+			.au = derive_number(row, "whole_au_percent"),
+			.samples_per_s = derive_number(row, "whole_throughput_samples_per_s"),
+			.cached_share = derive_number(row, "page_cache_percent") / 100};
+		snprintf(run->failed, sizeof(run->failed), "%s", failed ? failed : "");
+	}
+	/* an override that was given is like one of the workload, when it is read back */
+	run->warm = warm;
+}
+
+static void say_fewer(const struct again *a, struct derive *d)
+{
+	struct finding *f;
+
+	if (a->x.done >= (size_t)a->x.asked)
+		return;
+	f = audit_add(d->audit, d->record, "complete", AUDIT_WARN);
+	finding_say(f, "%zu of %lld repetitions that were asked for came to their end.", a->x.done,
+		    (long long)a->x.asked);
+	finding_advise(f, "An interval of runs that someone chose says nothing: repeat them all.");
+}
+
+static json_t *made_again(void *of, struct derive *d)
+{
+	struct again *a = of;
+	const char *check = derive_string(a->stated, "check");
+	struct buf why = {0};
+	bool passed = json_is_true(json_object_get(a->stated, "check_passed"));
+	json_t *made;
+
+	say_fewer(a, d);
+	buf_puts(&why, "");
+	if (check && !a->gone && json_object_get(a->stated, "required"))
+		passed = gate_passes(a->x.run, a->x.done, &a->x.want, &why);
+	else if (check)
+		buf_puts(&why, check);
+	made = repeated_json(&a->x, passed, check ? why.data : NULL);
+	buf_release(&why);
+	return made;
+}
+
+static void release_again(void *of)
+{
+	struct again *a = of;
+
+	free(a->x.folder);
+	free(a->x.run);
+	free(a->x.name_of);
+	free(a);
+}
+
+const struct sums_ops sums_repeat = {
+	.file = "repeat.json",
+	.list = "each",
+	.told = "how many runs were asked for, whether a check was required, and whether the page "
+		"cache was asked for; the required samples/s",
+	.begin = begin_again,
+	.take = take_again,
+	.made = made_again,
+	.release = release_again,
+};

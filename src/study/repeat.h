@@ -2,14 +2,17 @@
 /* Repetitions of one run (stoker run --repeat), and what they say together. */
 #include "base/buf.h"
 #include "judge/gate.h"
+#include "study/sums.h"
 
 struct repeated {
 	const char *name;     /* of the workload */
 	char *folder;         /* results are in its folders 1, 2, ... */
 	int64_t asked, ranks; /* runs; accelerators */
 	double target;        /* percent; 0: none */
-	bool cold;            /* by default */
-	struct gate_run *run; /* of `asked` */
+	struct gate_limits want;
+	bool cold;                /* by default */
+	struct gate_run *run;     /* of `asked` */
+	struct run_name *name_of; /* of each run; NULL: they are read from their folders */
 	size_t done;
 };
 

@@ -19,7 +19,9 @@
 #include "loader/loader.h"
 #include "readback/figures.h"
 #include "readback/record.h"
+#include "readback/result_folder.h"
 #include "result/json_out.h"
+#include "result/seal.h"
 #include "study/study.h"
 
 #define ROW_S 120
@@ -60,14 +62,19 @@ static double bytes_a_file(const struct dataset *d)
 	return (double)d->likely_bytes / (double)(d->files[DATASET_TRAIN] + d->files[DATASET_EVAL]);
 }
 
+static double files_a_step(const struct workload *w, int64_t ranks)
+{
+	return (double)w->reader.batch_size * (double)ranks /
+	       (double)w->dataset.num_samples_per_file;
+}
+
 /* Enough steps to leave what is read ahead behind, within what bytes and time allow. */
 static void choose_sample(struct table_maker *m, const struct dataset *d)
 {
 	const struct workload *w = m->w;
 	struct truth_table *t = m->t;
 	const struct loader_ops *loader = loader_find(w->reader.data_loader);
-	double a_step = (double)w->reader.batch_size * (double)m->o->ranks; /* samples */
-	double files_a_step = a_step / (double)d->samples_per_file;
+	double a_step = files_a_step(w, m->o->ranks);
 	double compute_s = time_dist_mean(&w->train.computation_time), size = bytes_a_file(d);
 	uint64_t steps = STEPS_AIM, window = 0;
 	uint32_t workers;
@@ -78,16 +85,16 @@ static void choose_sample(struct table_maker *m, const struct dataset *d)
 		steps = 3 * window;
 	if (compute_s > 0 && (double)steps * compute_s > COMPUTE_MOST_S)
 		steps = (uint64_t)(COMPUTE_MOST_S / compute_s);
-	if ((double)steps * files_a_step * size > BYTES_MOST)
-		steps = (uint64_t)(BYTES_MOST / size / files_a_step);
+	if ((double)steps * a_step * size > BYTES_MOST)
+		steps = (uint64_t)(BYTES_MOST / size / a_step);
 	steps = steps < STEPS_LEAST ? STEPS_LEAST : steps;
 	t->files_of = d->files[DATASET_TRAIN];
-	t->files = (uint64_t)ceil((double)steps * files_a_step);
+	t->files = (uint64_t)ceil((double)steps * a_step);
 	if (t->files >= t->files_of) {
 		t->files = t->files_of;
 		t->whole = true;
 	}
-	t->steps = (uint64_t)((double)t->files / files_a_step);
+	t->steps = (uint64_t)((double)t->files / a_step);
 	t->sample_bytes = (double)t->files * size;
 }
 
@@ -278,6 +285,7 @@ static void read_row(struct truth_row *row, enum truth_kind kind, const struct r
 
 	figures_find(&f, r);
 	row->measured = true;
+	run_name_of(&row->run, r);
 	row->au = r->au.n ? r->au.mean : NAN;
 	row->whole_au = f.whole_au;
 	row->samples_per_s = f.whole_rate;
@@ -291,23 +299,29 @@ static void read_row(struct truth_row *row, enum truth_kind kind, const struct r
 	check_cache(row, kind, f.cached_first);
 }
 
-static void read_result(struct truth_row *row, enum truth_kind kind, const char *folder, bool late)
+static void read_record(struct truth_row *row, enum truth_kind kind, const struct run_record *r,
+			bool late)
 {
-	struct run_record r = {0};
-
-	record_load(&r, folder);
-	if (!r.broken && r.trained)
-		read_row(row, kind, &r);
+	if (!r->broken && r->trained)
+		read_row(row, kind, r);
 	else if (late)
 		snprintf(row->why, sizeof(row->why), "no epoch ended within %d minutes",
 			 ROW_S / 60);
 	else
 		snprintf(row->why, sizeof(row->why), "the run left no result: %.900s",
-			 r.broken ? r.broken : "it did not train");
+			 r->broken ? r->broken : "it did not train");
 	row->failed = !row->measured;
 	if (row->measured && late)
 		str_append(row->note, sizeof(row->note), "%sended after %d minutes",
 			   row->note[0] ? "; " : "", ROW_S / 60);
+}
+
+static void read_result(struct truth_row *row, enum truth_kind kind, const char *folder, bool late)
+{
+	struct run_record r = {0};
+
+	record_load(&r, folder);
+	read_record(row, kind, &r, late);
 	record_release(&r);
 }
 
@@ -405,6 +419,14 @@ static void rule_out(struct table_maker *m, const struct dataset *d)
 
 /* ---- the whole ---- */
 
+static void know_nothing(struct truth_table *t)
+{
+	for (int k = 0; k < TRUTH_ROWS; k++)
+		t->row[k].au = t->row[k].whole_au = t->row[k].samples_per_s =
+			t->row[k].returned_bytes = t->row[k].fetched_bytes =
+				t->row[k].device_bytes = t->row[k].cached_share = NAN;
+}
+
 int truth_table_run(struct truth_table *t, const struct workload *w,
 		    const struct truth_table_options *o, struct err *e)
 {
@@ -413,10 +435,7 @@ int truth_table_run(struct truth_table *t, const struct workload *w,
 	int rc;
 
 	*t = (struct truth_table){.target = 100 * w->metric.au};
-	for (int k = 0; k < TRUTH_ROWS; k++)
-		t->row[k].au = t->row[k].whole_au = t->row[k].samples_per_s =
-			t->row[k].returned_bytes = t->row[k].fetched_bytes =
-				t->row[k].device_bytes = t->row[k].cached_share = NAN;
+	know_nothing(t);
 	rc = dataset_init(&d, w, e);
 	if (rc < 0)
 		return rc;
@@ -567,6 +586,7 @@ static json_t *table_json(const struct truth_table *t)
 {
 	json_t *root = json_object(), *rows = json_array();
 
+	json_put_mark(root);
 	json_put_int(root, "files", t->files);
 	json_put_int(root, "files_of_workload", t->files_of);
 	json_put_int(root, "steps", t->steps);
@@ -585,6 +605,7 @@ static json_t *table_json(const struct truth_table *t)
 			continue;
 		}
 		json_put_text(o, "folder", kinds[k].folder);
+		run_name_put(o, &row->run);
 		json_put_text(o, "note", row->note[0] ? row->note : NULL);
 		json_put_real(o, "au_percent", row->au);
 		json_put_real(o, "whole_au_percent", row->whole_au);
@@ -603,7 +624,7 @@ static json_t *table_json(const struct truth_table *t)
 
 int truth_table_write(const struct truth_table *t, const char *folder, struct err *e)
 {
-	return json_write(table_json(t), folder, TABLE_NAME, e);
+	return seal_write(table_json(t), folder, TABLE_NAME, e);
 }
 
 int truth_table_outcome(const struct truth_table *t, struct err *e)
@@ -618,3 +639,105 @@ int truth_table_outcome(const struct truth_table *t, struct err *e)
 	}
 	return measured ? 0 : err_set(e, -EIO, "no row of the truth table could be measured");
 }
+
+/* ---- made again ---- */
+
+static const double BYTES_SHARE = 0.05; /* of files that compress, or have heads */
+
+struct again {
+	struct truth_table t;
+	const char *folder;
+	const json_t *stated[TRUTH_ROWS]; /* of rows that no run is there for */
+};
+
+static void *begin_again(const json_t *stated, const char *folder)
+{
+	struct again *a = xcalloc(1, sizeof(*a));
+
+	a->folder = folder;
+	a->t.files = (uint64_t)json_integer_value(json_object_get(stated, "files"));
+	a->t.files_of = (uint64_t)json_integer_value(json_object_get(stated, "files_of_workload"));
+	a->t.steps = (uint64_t)json_integer_value(json_object_get(stated, "steps"));
+	a->t.sample_bytes = derive_number(stated, "sample_bytes");
+	know_nothing(&a->t);
+	return a;
+}
+
+static bool was_late(const char *folder)
+{
+	json_t *mark = result_folder_json(folder, STUDY_RUN_NAME, NULL);
+	bool late = json_is_true(json_object_get(mark, "late"));
+
+	json_decref(mark);
+	return late;
+}
+
+static void take_again(void *of, const json_t *row, struct run_record *r, struct derive *d)
+{
+	struct again *a = of;
+	const char *name = derive_string(row, "row");
+	int k = 0;
+
+	while (k < TRUTH_ROWS && (!name || strcmp(kinds[k].name, name) != 0))
+		k++;
+	if (k == TRUTH_ROWS) {
+		derive_holds(d, false, TABLE_NAME " has a row '%.40s', which no table has.",
+			     name ? name : "");
+		return;
+	}
+	if (!r) {
+		a->stated[k] = row;
+		return;
+	}
+	read_record(&a->t.row[k], (enum truth_kind)k, r, was_late(r->folder));
+	run_name_stated(&a->t.row[k].run, row);
+	if (!r->has_workload)
+		return;
+	derive_equal(d, (double)a->t.files, (double)r->workload.dataset.num_files_train,
+		     "the configuration of its runs", TABLE_NAME " files");
+	derive_equal(d, (double)a->t.steps,
+		     floor((double)a->t.files / files_a_step(&r->workload, r->ranks)), "its runs",
+		     TABLE_NAME " steps");
+	derive_at_most(d, (double)a->t.files, (double)a->t.files_of, 0,
+		       TABLE_NAME " files_of_workload", TABLE_NAME " files");
+	if (!(r->workload.dataset.record_length_bytes_stdev > 0))
+		derive_near(d, a->t.sample_bytes, r->facts.data_bytes,
+			    BYTES_SHARE * r->facts.data_bytes, "the dataset of its runs",
+			    TABLE_NAME " sample_bytes");
+}
+
+static json_t *made_again(void *of, struct derive *d)
+{
+	struct again *a = of;
+	json_t *made = table_json(&a->t), *rows = json_object_get(made, "rows");
+
+	for (size_t k = 0; k < TRUTH_ROWS; k++) {
+		AUTO_FREE char *folder = path_join(a->folder, kinds[k].folder);
+
+		if (!a->stated[k])
+			continue;
+		derive_holds(d,
+			     json_is_true(json_object_get(a->stated[k], "measured")) ||
+				     record_check(folder, NULL) < 0,
+			     TABLE_NAME " says that the row '%s' was not measured, but its run is "
+					"in '%s'.",
+			     kinds[k].name, kinds[k].folder);
+		json_array_set(rows, k, (json_t *)(uintptr_t)a->stated[k]);
+	}
+	return made;
+}
+
+static void release_again(void *of)
+{
+	free(of);
+}
+
+const struct sums_ops sums_truth_table = {
+	.file = TABLE_NAME,
+	.list = "rows",
+	.told = "how many files the workload has, and why a row was not measured",
+	.begin = begin_again,
+	.take = take_again,
+	.made = made_again,
+	.release = release_again,
+};

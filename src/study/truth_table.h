@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "study/runner.h"
+#include "study/sums.h"
 #include "workload/workload.h"
 
 struct truth_table_options {
@@ -28,6 +29,7 @@ struct truth_row {
 	double returned_bytes, fetched_bytes, device_bytes; /* in training */
 	double cached_share;                                /* of the bytes returned, 0 to 1 */
 	char cause[64], limit[1024];
+	struct run_name run;
 };
 
 struct truth_table {

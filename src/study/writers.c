@@ -85,20 +85,12 @@ static void tell_row(void *arg, enum runner_event event, const struct runner_row
 		s->tell(s->tell_arg, &told);
 }
 
-static int read_writers(const char *folder, struct writers_point *out, struct err *e)
+static void take_record(struct writers_point *out, const struct run_record *r)
 {
-	struct run_record r = {0};
 	struct run_figures f;
-	int rc = 0;
 
-	record_load(&r, folder);
-	if (r.broken)
-		rc = err_set(e, ERR_DATA, "%.900s", r.broken);
-	else
-		figures_find(&f, &r);
-	record_release(&r);
-	if (rc < 0)
-		return rc;
+	figures_find(&f, r);
+	run_name_of(&out->name, r);
 	out->bytes = f.checkpoint_bytes;
 	out->write_s = f.write_s;
 	out->write_rate = f.write_rate;
@@ -106,6 +98,21 @@ static int read_writers(const char *folder, struct writers_point *out, struct er
 	out->read_rate = f.read_rate;
 	out->read_cached = f.read_cached;
 	out->seconds = f.wall_s;
+}
+
+static int read_writers(const char *folder, struct writers_point *out, struct err *e)
+{
+	struct run_record r = {0};
+	int rc = 0;
+
+	record_load(&r, folder);
+	if (r.broken)
+		rc = err_set(e, ERR_DATA, "%.900s", r.broken);
+	else
+		take_record(out, &r);
+	record_release(&r);
+	if (rc < 0)
+		return rc;
 	return isfinite(out->write_rate)
 		       ? 0
 		       : err_set(e, ERR_DATA, "the run in '%s' wrote no checkpoint", folder);
@@ -261,7 +268,11 @@ json_t *writers_json(const struct writers *x, const struct capacity_options *o)
 		const struct writers_point *p = &x->point[i];
 		json_t *one = json_object();
 
+		AUTO_FREE char *folder = xasprintf("%u/1", p->writers);
+
 		json_put_int(one, "writers", p->writers);
+		json_put_text(one, "folder", folder);
+		run_name_put(one, &p->name);
 		json_put_real(one, "bytes", p->bytes);
 		json_put_real(one, "write_s", p->write_s);
 		json_put_real(one, "write_bytes_per_s", p->write_rate);
@@ -273,3 +284,67 @@ json_t *writers_json(const struct writers *x, const struct capacity_options *o)
 	json_put(root, "points", points);
 	return root;
 }
+
+/* ---- made again ---- */
+
+struct again {
+	struct capacity_options o;
+	struct writers x;
+	bool gone; /* a run is not there */
+};
+
+static void *begin_again(const json_t *stated, const char *folder)
+{
+	const char *ended = derive_string(stated, "ended_by");
+	struct again *a = xcalloc(1, sizeof(*a));
+
+	a->o = (struct capacity_options){.name = derive_string(stated, "workload"),
+					 .folder = folder};
+	a->x.complete = json_is_true(json_object_get(stated, "complete"));
+	snprintf(a->x.stopped_by, sizeof(a->x.stopped_by), "%s", ended ? ended : "");
+	return a;
+}
+
+static void take_again(void *of, const json_t *row, struct run_record *r, struct derive *d)
+{
+	struct again *a = of;
+	struct writers_point *p = &a->x.point[a->x.points];
+
+	if (!r || a->x.points == POINTS_MOST) {
+		a->gone = true;
+		return;
+	}
+	*p = (struct writers_point){
+		.writers = (uint32_t)json_integer_value(json_object_get(row, "writers"))};
+	take_record(p, r);
+	run_name_stated(&p->name, row);
+	derive_equal(d, p->writers, r->ranks, "its run", CAPACITY_NAME " writers");
+	derive_text(d, a->o.name, sums_workload(r), "its run", CAPACITY_NAME " workload");
+	a->x.points++;
+}
+
+static json_t *made_again(void *of, struct derive *d)
+{
+	struct again *a = of;
+
+	if (!a->gone)
+		return writers_json(&a->x, &a->o);
+	derive_unchecked(d, "runs that it counts are not there: nothing was made again");
+	return NULL;
+}
+
+static void release_again(void *of)
+{
+	free(of);
+}
+
+const struct sums_ops sums_writers = {
+	.file = CAPACITY_NAME,
+	.of = "checkpoints",
+	.list = "points",
+	.told = "whether the search came to its end, and what ended it",
+	.begin = begin_again,
+	.take = take_again,
+	.made = made_again,
+	.release = release_again,
+};

@@ -15,6 +15,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "truth"))
+from sums_file import audited, edited_anywhere, failed, runs_gone, seal  # noqa: E402
 from told import told  # noqa: E402
 from util import SANITIZED, STOKER, left_out, load, stoker, tiny  # noqa: E402
 
@@ -128,6 +129,49 @@ def summary(tmp):
     assert json.loads(stoker("compare", "--json", out, out / "1").stdout)["runs"] == [3, 1]
 
 
+def believed(tmp):
+    """An audit believes the summary as far as its runs give it."""
+    out = tmp / "believed"
+    stoker("run", "--repeat", "5", "--check", *tiny("/believed", out, metric__au=0.01, **MEMORY), status=None)
+    path = out / "repeat.json"
+    assert not audited(path)[0], audited(path)
+    edited_anywhere(path, {"warm_by_request", "check", "samples_per_s"}, every=3)
+    runs_gone(path, "2")
+    whole = load(out, "repeat.json")
+    # two of five runs are gone, and the summary says that there were three
+    for k in (2, 4):
+        shutil.move(out / str(k), tmp / f"away{k}")
+    assert {"identity"} <= failed(path), audited(path)
+    few = json.loads(json.dumps(whole))
+    few["each"] = [r for r in few["each"] if r["folder"] in "135"]
+    few["runs"] = 3
+    seal(path, few)
+    assert "figures" in failed(path), audited(path)
+    told("audit", "two of five repetitions removed, and repeat.json says three", audited(path)[0][0]["text"])
+    # with the statistics of three: five were asked for
+    values = [r["whole_au_percent"] for r in few["each"]]
+    for key in ("whole_au_percent", "whole_throughput_samples_per_s"):
+        values = [r[key] for r in few["each"]]
+        mean, low, high = interval(values)
+        few[key] = {"values": 3, "mean": mean, "stdev": statistics.stdev(values), "min": min(values), "max": max(values),
+                    "low_95": low, "high_95": high}
+    seal(path, few)
+    assert [f for f in audited(path)[0] if f["check"] == "complete" and "3 of 5" in f["text"]], audited(path)
+    # another run in the folder of one, and a run that is counted twice
+    for k in (2, 4):
+        shutil.move(tmp / f"away{k}", out / str(k))
+    seal(path, whole)
+    shutil.move(out / "2", tmp / "away2")
+    shutil.copytree(out / "3", out / "2")
+    assert "identity" in failed(path)
+    shutil.rmtree(out / "2")
+    shutil.move(tmp / "away2", out / "2")
+    path.write_text("{}")
+    assert "complete" in stoker("audit", "--json", out, status=None).stdout
+    path.write_text("{")
+    stoker("audit", out, status=1)
+
+
 def prepared_once(tmp):
     """The dataset is generated once, checkpoints are written to an empty folder each time."""
     data, out, checkpoints = tmp / "once", tmp / "once-out", tmp / "checkpoints"
@@ -196,5 +240,5 @@ def usage(tmp):
 
 
 with tempfile.TemporaryDirectory() as folder:
-    for case in (trap, rates, page_cache, summary, prepared_once, interrupted, together, usage):
+    for case in (trap, rates, page_cache, summary, believed, prepared_once, interrupted, together, usage):
         case(pathlib.Path(folder))

@@ -12,6 +12,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "truth"))
 from reclaimed import Watch  # noqa: E402
+from sums_file import audited, edited_anywhere, runs_gone  # noqa: E402
 from told import told  # noqa: E402
 from util import STOKER, attempts, left_out, load, stoker, tiny, wait_for  # noqa: E402
 
@@ -131,6 +132,21 @@ def absent(tmp):
     assert rows["memory"]["measured"]
 
 
+def believed(tmp):
+    """An audit finds nothing wrong with a table that nobody touched, and believes it as far as its runs give it."""
+    out = tmp / "believed"
+    rows, _ = table(tmp / "b", out)
+    found = json.loads(stoker("audit", "--quick", "--json", out, status=0).stdout)["results"]
+    assert len(found) == sum(r["measured"] for r in rows.values()), found
+    wrong = [f for r in found for f in r["findings"] if f["check"] in ("complete", "digest", "figures", "identity", "verdict")]
+    assert not wrong, wrong
+    path = out / "truth_table.json"
+    assert not audited(path)[0], audited(path)
+    # why a row is missing is known by the digest alone
+    edited_anywhere(path, {"files_of_workload", "why", "failed"}, every=3)
+    runs_gone(path, "warm")
+
+
 def command(tmp):
     _, done = table(tmp / "c", tmp / "check", "--check", status=3, train__computation_time=0.0001, reader__read_threads=0,
                     metric__au=0.9999)
@@ -179,6 +195,7 @@ def main():
         disk(tmp)
         sample(tmp)
         absent(tmp)
+        believed(tmp)
         command(tmp)
         killed(tmp)
 

@@ -73,11 +73,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		json_t *tree = NULL;
 
 		audit_run(&a, all.v, all.n);
-		audit_text(&a, false, true, &text);
+		audit_text(&a, NULL, false, true, &text);
 		if (!text.data)
 			abort();
 		buf_reset(&text);
-		if (audit_json(&a, &text))
+		if (audit_json(&a, NULL, &text))
 			tree = json_loadb(text.data, text.len, 0, NULL);
 		if (!tree)
 			abort();

@@ -15,6 +15,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from sums_file import audited, edited_anywhere, runs_gone  # noqa: E402
 from util import SANITIZED, STOKER, attempts, left_out, stoker  # noqa: E402
 
 # steps sleep, and requests of one sample each sleep in the throttle: other work on the machine hardly matters
@@ -67,6 +68,19 @@ def bandwidth(tmp):
     assert "another workload or other keys" in done.stderr, done.stderr
     done = stoker("capacity", *BASE, f"storage.throttle.bandwidth={3.5 * NEED * SAMPLE}", "--checkpoint", "-o", out, status=2)
     assert "another workload or other keys" in done.stderr and "accelerators" in found(out), done.stderr
+
+
+def believed(tmp):
+    """An audit believes capacity.json as far as its runs give it."""
+    out, checkpoints = tmp / "believed", tmp / "believed-c"
+    stoker("capacity", *BASE, f"storage.throttle.bandwidth={1.5 * NEED * SAMPLE}", "--max", "4", "-o", out, timeout=170)
+    stoker("capacity", "--checkpoint", "default", "-q", "--max", "2", "model.model_size_bytes=100000",
+           f"checkpoint.checkpoint_folder={tmp / 'c'}", "-o", checkpoints)
+    for folder, every, run in ((out, 7, "1"), (checkpoints, 2, "2")):
+        path = folder / "capacity.json"
+        assert not audited(path)[0], audited(path)
+        edited_anywhere(path, {"complete", "key", "ended_by", "need_samples_per_s", "need_bytes_per_s"}, every)
+        runs_gone(path, f"{run}/1")
 
 
 def none(tmp):
@@ -212,7 +226,7 @@ def few_files(tmp):
 
 def main():
     with tempfile.TemporaryDirectory() as tmp, concurrent.futures.ThreadPoolExecutor(8) as pool:
-        for case in [pool.submit(f, pathlib.Path(tmp)) for f in (bandwidth, none, prefetched, at_least, killed, killed_anywhere, refused, few_files, memory)]:
+        for case in [pool.submit(f, pathlib.Path(tmp)) for f in (bandwidth, believed, none, prefetched, at_least, killed, killed_anywhere, refused, few_files, memory)]:
             case.result()
 
 

@@ -57,7 +57,7 @@ static void test_text(void **state)
 	char *none = xstrdup("{}"), hex[SHA256_HEX], *at;
 
 	(void)state;
-	assert_true(seal_text(&text));
+	assert_true(seal_text(&text, SEAL_SELF));
 	at = strstr(text, SEAL_SELF "\": \"");
 	assert_non_null(at);
 	at += strlen(SEAL_SELF "\": \"");
@@ -65,13 +65,13 @@ static void test_text(void **state)
 	char *stated = xstrdup(at);
 
 	at[64] = '"';
-	assert_true(seal_of_text(text, strlen(text), stated, hex));
+	assert_true(seal_of_text(text, strlen(text), SEAL_SELF, stated, hex));
 	assert_string_equal(hex, stated);
 	text[3] ^= 1;
-	assert_true(seal_of_text(text, strlen(text), stated, hex));
+	assert_true(seal_of_text(text, strlen(text), SEAL_SELF, stated, hex));
 	assert_string_not_equal(hex, stated);
-	assert_false(seal_of_text(text, strlen(text), "00", hex));
-	assert_false(seal_text(&none));
+	assert_false(seal_of_text(text, strlen(text), SEAL_SELF, "00", hex));
+	assert_false(seal_text(&none, SEAL_SELF));
 	free(stated);
 	free(text);
 	free(none);

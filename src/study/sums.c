@@ -1,0 +1,270 @@
+/* Files that sum up runs: are they whole, are their runs there, and do their figures follow? */
+#include "study/sums.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/map.h"
+#include "readback/result_folder.h"
+#include "result/json_out.h"
+#include "result/seal.h"
+
+#define FILE_BYTES_MAX ((size_t)256 << 20)
+#define RUNS "its runs"
+
+/* ---- names ---- */
+
+static void name_set(struct run_name *name, const char *id, const char *digest)
+{
+	snprintf(name->id, sizeof(name->id), "%s", id ? id : "");
+	snprintf(name->digest, sizeof(name->digest), "%s", digest ? digest : "");
+}
+
+void run_name_of(struct run_name *name, const struct run_record *r)
+{
+	name_set(name, r->facts.run_id, r->facts.seal);
+}
+
+void run_name_read(struct run_name *name, const char *folder)
+{
+	json_t *result = result_folder_json(folder, "result.json", NULL);
+
+	name_set(name, figure_text(part_whole(result), F_RUN_ID),
+		 derive_string(json_object_get(result, field_key(F_RUN_INTEGRITY)), SEAL_SELF));
+	json_decref(result);
+}
+
+void run_name_stated(struct run_name *name, const json_t *row)
+{
+	name_set(name, derive_string(row, field_key(F_RUN_ID)), derive_string(row, SEAL_SELF));
+}
+
+void run_name_put(json_t *row, const struct run_name *name)
+{
+	if (name->id[0])
+		json_put_text(row, field_key(F_RUN_ID), name->id);
+	if (name->digest[0])
+		json_put_text(row, SEAL_SELF, name->digest);
+}
+
+const char *sums_workload(const struct run_record *r)
+{
+	return r->facts.workload ? path_basename(r->facts.workload) : NULL;
+}
+
+/* ---- one file ---- */
+
+static const struct sums_ops *const all_ops[] = {&sums_repeat, &sums_truth_table, &sums_writers,
+						 &sums_capacity};
+
+static const struct sums_ops *ops_of(const char *name, const json_t *root)
+{
+	const char *of = derive_string(root, "of");
+
+	for (size_t i = 0; i < sizeof(all_ops) / sizeof(all_ops[0]); i++)
+		if (strcmp(all_ops[i]->file, name) == 0 &&
+		    (of && all_ops[i]->of ? strcmp(all_ops[i]->of, of) == 0 : of == all_ops[i]->of))
+			return all_ops[i];
+	return NULL;
+}
+
+struct checking {
+	struct audit *audit;
+	size_t i;
+	char *folder;
+	const char *name;
+	const json_t *root;
+	const struct sums_ops *ops;
+	struct derive runs, figures;
+	struct texts seen;
+	void *made;
+	bool named, same; /* a row names its run; this build wrote all of them */
+};
+
+static void check_seal(struct checking *c)
+{
+	const json_t *integrity = json_object_get(c->root, field_key(F_RUN_INTEGRITY));
+	const char *stated = derive_string(integrity, SEAL_FILE);
+	struct derive d = derive_begin(c->audit, c->i, "digest", "digest",
+				       "the SHA-256 of the file, which is in it");
+	struct buf text = {0};
+	char hex[SHA256_HEX];
+	struct err e = {0};
+
+	if (!stated && !c->named)
+		derive_unchecked(&d, "an earlier version wrote the file, without a digest");
+	else if (!stated)
+		derive_holds(&d, false, "%.40s names its runs, but its digest was removed.",
+			     c->name);
+	else if (file_read(c->audit->record[c->i].folder, FILE_BYTES_MAX, &text, &e) < 0 ||
+		 !text.data)
+		derive_unchecked(&d, "%s", e.text);
+	else
+		derive_holds(&d,
+			     seal_of_text(text.data, text.len, SEAL_FILE, stated, hex) &&
+				     strcmp(hex, stated) == 0,
+			     "%.40s was changed after it was written: its SHA-256 is not the one "
+			     "that it states.",
+			     c->name);
+	buf_release(&text);
+}
+
+static bool is_inside(const char *name)
+{
+	return name[0] && name[0] != '/' && !strstr(name, "..");
+}
+
+/* Whether the run of a row is there, and the one that is named. */
+static bool check_run(struct checking *c, const char *folder, const json_t *row,
+		      const struct run_record *r)
+{
+	struct run_name named, found;
+	size_t before = c->seen.n;
+
+	if (!derive_holds(&c->runs, !r->broken,
+			  "%.40s counts the run in '%.60s', which is not there or cannot be read: "
+			  "%.200s.",
+			  c->name, folder, r->broken ? r->broken : ""))
+		return false;
+	run_name_stated(&named, row);
+	run_name_of(&found, r);
+	if (c->named) {
+		derive_text(&c->runs, named.id, found.id, "the result there",
+			    "the number (run_id) of the run in '%.60s'", folder);
+		derive_text(&c->runs, named.digest, found.digest, "the result there",
+			    "the digest of the run in '%.60s'", folder);
+	}
+	if (found.id[0])
+		derive_holds(&c->runs, texts_add(&c->seen, found.id) == before,
+			     "%.40s counts the run in '%.60s' twice.", c->name, folder);
+	c->same = c->same && derive_is_this_build(r);
+	return true;
+}
+
+static void check_row(struct checking *c, const json_t *row)
+{
+	const char *folder = derive_string(row, "folder");
+	AUTO_FREE char *path = folder ? path_join(c->folder, folder) : NULL;
+	struct run_record r = {0};
+
+	if (!folder) {
+		c->ops->take(c->made, row, NULL, &c->figures);
+		return;
+	}
+	if (!derive_holds(&c->runs, is_inside(folder),
+			  "%.40s has a run in '%.60s', outside its folder.", c->name, folder))
+		return;
+	record_load(&r, path);
+	c->ops->take(c->made, row, check_run(c, folder, row, &r) ? &r : NULL, &c->figures);
+	record_release(&r);
+}
+
+static void compare_made(struct checking *c)
+{
+	struct derive_trees at = {.d = &c->figures,
+				  .same = c->same,
+				  .whole = c->same,
+				  .words = c->same,
+				  .source = RUNS};
+	json_t *made = c->ops->made(c->made, &c->figures),
+	       *stated = json_copy((json_t *)(uintptr_t)c->root);
+
+	/* each has a check of its own, or is of no run */
+	json_object_del(stated, field_key(F_RUN_INTEGRITY));
+	json_object_del(stated, "key");
+	if (!c->same)
+		json_object_del(made, "program");
+	snprintf(at.path, sizeof(at.path), "%.60s ", c->name);
+	if (made)
+		derive_trees(&at, stated, made);
+	json_decref(stated);
+	json_decref(made);
+}
+
+static void check_file(struct checking *c)
+{
+	const json_t *list = json_object_get(c->root, c->ops->list);
+	struct run_name first;
+
+	for (size_t k = 0; k < json_array_size(list); k++) {
+		run_name_stated(&first, json_array_get(list, k));
+		c->named = c->named || first.id[0];
+	}
+	check_seal(c);
+	c->runs = derive_begin(c->audit, c->i, "identity", "runs",
+			       "the runs that it counts: whether each is there and the one named");
+	c->figures = derive_begin(c->audit, c->i, "figures", "figures",
+				  "its figures, made again from the results of its runs");
+	if (!c->named)
+		derive_unchecked(&c->runs, "the file does not name its runs");
+	if (json_array_size(list) == 0) {
+		derive_unchecked(&c->figures, "it has no run");
+		return;
+	}
+	c->same = true;
+	c->made = c->ops->begin(c->root, c->folder);
+	for (size_t k = 0; k < json_array_size(list); k++)
+		check_row(c, json_array_get(list, k));
+	compare_made(c);
+	derive_unchecked(&c->figures, "known by its digest only: %s%s", c->ops->told,
+			 c->same ? "" : "; and words, which another build of this program wrote");
+	c->ops->release(c->made);
+	texts_release(&c->seen);
+}
+
+static void say_damage(struct audit *a, size_t i, const char *why)
+{
+	struct finding *f = audit_add(a, i, "complete", AUDIT_FAIL);
+
+	f->damage = true;
+	finding_say(f, "%s.", why);
+	finding_advise(f, "Restore the file as it was written, or repeat the runs.");
+}
+
+static void audit_file(struct audit *a, size_t i)
+{
+	const char *path = a->record[i].folder;
+	struct checking c = {
+		.audit = a, .i = i, .folder = path_dirname(path), .name = path_basename(path)};
+	struct err e = {0};
+	json_t *root = result_folder_json(c.folder, c.name, &e);
+
+	c.root = root;
+	c.ops = ops_of(c.name, root);
+	/* a search that has measured nothing has no list */
+	if (root && c.ops &&
+	    (json_object_get(root, c.ops->list) ||
+	     json_object_get(root, field_key(F_RUN_INTEGRITY))))
+		check_file(&c);
+	else
+		say_damage(a, i, root ? "it is no file that this program writes" : e.text);
+	json_decref(root);
+	free(c.folder);
+}
+
+/* ---- all ---- */
+
+void sums_audit(struct sums *s, const struct str_list *paths)
+{
+	*s = (struct sums){.file = xcalloc(paths->n + 1, sizeof(*s->file)), .files = paths->n};
+	s->audit.record = s->file;
+	s->audit.records = s->files;
+	for (size_t i = 0; i < s->files; i++) {
+		s->file[i].folder = xstrdup(paths->v[i]);
+		audit_file(&s->audit, i);
+	}
+	audit_close(&s->audit);
+}
+
+void sums_release(struct sums *s)
+{
+	audit_release(&s->audit);
+	for (size_t i = 0; i < s->files; i++)
+		free(s->file[i].folder);
+	free(s->file);
+	*s = (struct sums){0};
+}
