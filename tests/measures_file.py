@@ -83,6 +83,33 @@ def put_integers(values):
     return bytes(out)
 
 
+def edited(data, chunk, member, change):
+    """The file with one column of integers that are no arrays changed: its values become change(values)."""
+    r, out, done = Reader(data, data.index(b"\n") + 1), bytearray(data[:data.index(b"\n") + 1]), False
+    while r.at < len(data):
+        begin = r.at
+        name = r.text().decode()
+        members = [(r.text().decode(), r.take(1).decode(), r.varint()) for _ in range(r.varint())]
+        count = r.varint()
+        head = data[begin:r.at]
+        length = int.from_bytes(r.take(8), "little")
+        at, end, body = r.at, r.at + length, bytearray()
+        for column, kind, elements in members if name == chunk else ():
+            before = r.at
+            if column == member:
+                body += put_integers(change(integers(r, count)))
+                done = True
+            else:
+                skip(r, kind, elements, count)
+                body += data[before:r.at]
+            at = r.at
+        body += data[at:end]
+        out += head + len(body).to_bytes(8, "little") + body
+        r.at = end
+    assert done, (chunk, member)
+    return bytes(out)
+
+
 class Measures:
     """Parts that stay as they are, and the columns of moments of the wall clock between them."""
 

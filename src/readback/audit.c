@@ -135,6 +135,7 @@ void audit_close(struct audit *a)
 static void compare_and_sort(struct audit *a)
 {
 	audit_datasets(a);
+	audit_copies(a);
 	audit_close(a);
 }
 

@@ -32,6 +32,7 @@ struct audit_topic {
 	size_t compared, differ; /* figures */
 	size_t finding;          /* that lists those that differ; its index + 1, 0: none */
 	char *unchecked;         /* why nothing, or not all of it, was compared; NULL: all was */
+	const char *by_digest;   /* what nothing but a digest vouches for; NULL */
 };
 
 /* Of more results than this, what limits each and what would change it is not made again. */

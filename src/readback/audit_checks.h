@@ -26,3 +26,5 @@ void audit_shuffle(struct audit *a, size_t i);
 
 /* audit_dataset.c: every record that is whole, compared with the others of the audit. */
 void audit_datasets(struct audit *a);
+/* The same: results that are copies of others under another number. */
+void audit_copies(struct audit *a);

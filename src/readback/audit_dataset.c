@@ -5,12 +5,14 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/alloc.h"
 #include "base/str.h"
 #include "base/map.h"
 #include "readback/record_measures.h"
+#include "readback/sides.h"
 
 static const double SAME_RATE = 0.03; /* samples/s that are equal */
 static const double OTHER_SIZE = 1.2; /* factor between records that are not equal */
@@ -276,4 +278,35 @@ void audit_datasets(struct audit *a)
 		if (!a->record[i].broken)
 			check_dataset(a, i, &p);
 	release_places(&p);
+}
+
+/* A copy that says it is one (its run_id) is what a user keeps; one with a number of its own is
+ * taken for another run. */
+void audit_copies(struct audit *a)
+{
+	struct runs_seen seen = {0};
+
+	for (size_t i = 0; i < a->records; i++) {
+		const struct run_record *r = &a->record[i], *first;
+		const char *id = r->facts.run_id;
+		struct finding *f;
+
+		if (r->broken)
+			continue;
+		first = runs_have(&seen, r, 0);
+		if (!first) {
+			runs_add(&seen, r, 0);
+			continue;
+		}
+		if (!id || !first->facts.run_id || strcmp(id, first->facts.run_id) == 0)
+			continue;
+		f = audit_add(a, i, "identity", AUDIT_FAIL);
+		finding_say(
+			f,
+			"The times of its steps are in the order of those of '%.200s': one of the "
+			"two is a copy of the other with another number (run_id).",
+			first->folder);
+		finding_advise(f, "Leave out one of them: they are no independent runs.");
+	}
+	runs_release(&seen);
 }

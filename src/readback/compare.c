@@ -93,14 +93,14 @@ static void config_differences(struct comparison *c, const struct run_record *a,
 /* Runs of `a` that are in `b` too. */
 static size_t count_shared(const struct side *a, const struct side *b)
 {
-	struct texts seen = {0};
+	struct runs_seen seen = {0};
 	size_t shared = 0;
 
 	for (size_t i = 0; i < b->n; i++)
 		runs_add(&seen, &b->r[b->index[i]], 0);
 	for (size_t i = 0; i < a->n; i++)
-		shared += runs_have(&seen, &a->r[a->index[i]], 0);
-	texts_release(&seen);
+		shared += runs_have(&seen, &a->r[a->index[i]], 0) != NULL;
+	runs_release(&seen);
 	return shared;
 }
 

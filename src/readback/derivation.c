@@ -43,6 +43,11 @@ void derive_unchecked(struct derive *d, const char *fmt, ...)
 	va_end(ap);
 }
 
+void derive_by_digest(struct derive *d, const char *what)
+{
+	topic_of(d)->by_digest = what;
+}
+
 /* The place for the next difference; NULL when enough are listed. */
 static struct finding *next_difference(struct derive *d)
 {

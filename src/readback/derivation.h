@@ -15,6 +15,8 @@ struct derive derive_begin(struct audit *a, size_t i, const char *check, const c
 			   const char *what);
 /* Why figures of the topic could not be compared; the first reason stays. */
 void derive_unchecked(struct derive *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* What nothing but the digest vouches for. */
+void derive_by_digest(struct derive *d, const char *what);
 /* Written by one computation with 15 digits or more: equal but for rounding. What is NaN on either
  * side is not compared. `fmt`: the place of `stated`; `source`: what gives `derived`. */
 bool derive_equal(struct derive *d, double stated, double derived, const char *source,
@@ -89,6 +91,9 @@ void derive_summary(struct audit *a, size_t i);
 /* result.json from the measures of the run, judged again by today's rules: what it would be; NULL
  * without measures. New reference. */
 json_t *derive_again(struct audit *a, size_t i);
+/* Curves of the machine from what the epochs counted, both of the measures of a run. */
+struct result;
+void derive_curves(struct audit *a, size_t i, const struct result *r);
 /* The log from the files of the ranks and summary.json. */
 void derive_log(struct audit *a, size_t i);
 /* Whose files these are: dates, hosts, processors, memory, configuration. */

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/program.h"
 #include "base/file.h"
+#include "conf/node.h"
 #include "judge/gate.h"
 #include "judge/judge.h"
 #include "readback/audit.h"
@@ -129,7 +130,88 @@ bool derive_is_this_build(const struct run_record *r)
 	return build && strcmp(build, build_id) == 0;
 }
 
-static void compare_result(struct audit *a, size_t i, json_t *made)
+/* The machine, but for versions of what this program was built with. */
+static void compare_environment(struct derive_trees *at, const json_t *stated, const json_t *made)
+{
+	const char *versions = field_key(F_ENVIRONMENT_VERSIONS);
+	json_t *of = json_copy((json_t *)(uintptr_t)stated);
+	json_t *again = json_copy((json_t *)(uintptr_t)made);
+
+	json_object_del(of, versions);
+	json_object_del(again, versions);
+	compare_below(at, of, again, "result.json %s", field_key(F_RUN_ENVIRONMENT));
+	json_decref(of);
+	json_decref(again);
+}
+
+/* A key of the workload in .hydra/config.yaml; NULL. */
+static const struct node *written(const struct run_record *r, const char *key)
+{
+	const struct node *at = node_get(r->config, "workload");
+	char part_of[128];
+
+	while (at && at->kind == NODE_MAP && key) {
+		const char *dot = strchr(key, '.');
+
+		snprintf(part_of, sizeof(part_of), "%.*s",
+			 (int)(dot ? (size_t)(dot - key) : strlen(key)), key);
+		at = node_get(at, part_of);
+		key = dot ? dot + 1 : NULL;
+	}
+	return key ? NULL : at;
+}
+
+/* What nobody set is a default; the others are compared with .hydra/config.yaml elsewhere. */
+static void compare_configuration(struct derive_trees *at, const struct run_record *r,
+				  const json_t *stated, json_t *made)
+{
+	const char *value = field_key(F_CONFIGURED_VALUE), *key;
+	json_t *entry;
+
+	json_object_foreach(made, key, entry)
+	{
+		const json_t *its = json_object_get(stated, key);
+
+		derive_text(at->d, derive_string(its, "unit"), derive_string(entry, "unit"),
+			    "this program", "the unit of result.json configuration, %.60s,", key);
+		if (!written(r, key))
+			compare_below(at, json_object_get(its, value),
+				      json_object_get(entry, value),
+				      "result.json configuration, %.60s", key);
+	}
+	json_object_foreach((json_t *)(uintptr_t)stated, key,
+			    entry) if (!json_object_get(made, key))
+		derive_holds(at->d, false,
+			     "result.json configuration has %.60s, which is no key of "
+			     "this program.",
+			     key);
+}
+
+static void compare_statements(struct derive_trees *at, const struct run_record *r,
+			       const struct result *of, json_t *made)
+{
+	static const char *const same[] = {"schema", "program", "version"};
+	const struct part *versions =
+		part(record_part(r, F_RUN_ENVIRONMENT), F_ENVIRONMENT_VERSIONS);
+	const char *environment = field_key(F_RUN_ENVIRONMENT);
+	const char *configuration = field_key(F_RUN_CONFIGURATION);
+
+	derive_text(at->d, figure_text(versions, F_VERSIONS_BUILD), of->build[0] ? of->build : NULL,
+		    at->source, "result.json environment.versions.build");
+	for (size_t i = 0; at->same && i < sizeof(same) / sizeof(same[0]); i++)
+		compare_below(at, json_object_get(r->result, same[i]),
+			      json_object_get(made, same[i]), "result.json %s", same[i]);
+	at->words = at->whole = true;
+	compare_environment(at, json_object_get(r->result, environment),
+			    json_object_get(made, environment));
+	if (at->same)
+		compare_configuration(at, r, json_object_get(r->result, configuration),
+				      json_object_get(made, configuration));
+	derive_by_digest(at->d, "workload, trace, versions other than the build, and where keys of "
+				"the configuration were set");
+}
+
+static void compare_result(struct audit *a, size_t i, const struct result *of, json_t *made)
 {
 	const struct run_record *r = &a->record[i];
 	struct derive figures = derive_begin(a, i, "figures", "measures",
@@ -156,6 +238,8 @@ static void compare_result(struct audit *a, size_t i, json_t *made)
 		at.whole = at.words;
 		compare_below(&at, json_object_get(r->result, key), value, "result.json %s", key);
 	}
+	at.d = &figures;
+	compare_statements(&at, r, of, made);
 	json_object_foreach(r->result, key, value) if (at.same && !json_object_get(made, key) &&
 						       !IS_LISTED(key, not_measured) &&
 						       !(a->quick && IS_LISTED(key, predicted)) &&
@@ -242,7 +326,8 @@ static json_t *compare_again(struct audit *a, size_t i, const struct again *g)
 	struct files f = {.r = &a->record[i]};
 	struct err e = {0};
 
-	compare_result(a, i, made);
+	derive_curves(a, i, &g->result);
+	compare_result(a, i, &g->result, made);
 	f.d = derive_begin(a, i, "figures", "files",
 			   "files of DLIO's names made again from the measures of the run");
 	if (sinks_render(&g->result, &g->m, compare_file, &f, &e) < 0)
@@ -256,7 +341,8 @@ static void say_no_measures(struct audit *a, size_t i, const struct err *e)
 	const struct run_record *r = &a->record[i];
 	struct derive d;
 
-	if (figure(part_whole(r->result), F_RUN_SCHEMA) >= SCHEMA_OF_MEASURES) {
+	if (figure(part_whole(r->result), F_RUN_SCHEMA) >= SCHEMA_OF_MEASURES ||
+	    derive_is_this_build(r)) {
 		struct finding *f = audit_add(a, i, "figures", AUDIT_FAIL);
 
 		f->damage = true;

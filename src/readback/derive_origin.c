@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/str.h"
 #include "base/transfer.h"
 #include "readback/derivation.h"
 #include "result/seal.h"
@@ -301,12 +302,59 @@ static void check_counts(struct derive *d, const struct run_record *r)
 			     "summary.json epochs");
 }
 
+/* The key of an override, without what it begins with. */
+static const char *override_key(const char *text)
+{
+	text += strspn(text, "+");
+	return str_starts(text, "workload.") ? text + strlen("workload.") : text;
+}
+
+static bool is_set_later(const struct run_record *r, size_t i)
+{
+	const char *key = override_key(r->overrides.v[i]);
+	size_t n = strcspn(key, "=") + 1;
+
+	for (size_t k = i + 1; k < r->overrides.n; k++)
+		if (strncmp(override_key(r->overrides.v[k]), key, n) == 0)
+			return true;
+	return false;
+}
+
+/* A whole number that was given is that of .hydra/config.yaml; other forms are the grammar's. */
+static void check_override(struct derive *d, const struct run_record *r, size_t i)
+{
+	const struct node *at = node_get(r->config, "workload");
+	const char *key = override_key(r->overrides.v[i]), *equals = strchr(key, '=');
+	char text[64], part_of[128];
+
+	if (!equals || !equals[1] || equals[1 + strspn(equals + 1, "0123456789")] ||
+	    is_set_later(r, i))
+		return;
+	while (at && at->kind == NODE_MAP && key < equals) {
+		size_t n = strcspn(key, ".=");
+
+		snprintf(part_of, sizeof(part_of), "%.*s", (int)n, key);
+		at = node_get(at, part_of);
+		key += n + 1;
+	}
+	if (!at || key != equals + 1 || (at->kind != NODE_INT && at->kind != NODE_FLOAT))
+		return;
+	if (at->kind == NODE_INT)
+		snprintf(text, sizeof(text), "%lld", (long long)at->i);
+	else
+		snprintf(text, sizeof(text), "%.17g", at->f);
+	derive_text(d, same_number(equals + 1, text) ? text : equals + 1, text,
+		    ".hydra/config.yaml", "the value of the override '%.60s'", r->overrides.v[i]);
+}
+
 static void check_overrides(struct derive *d, const struct run_record *r)
 {
 	const json_t *list = figure_json(part_whole(r->result), F_RUN_OVERRIDES);
 
 	if (!list || !r->config)
 		return;
+	for (size_t i = 0; i < r->overrides.n; i++)
+		check_override(d, r, i);
 	derive_holds(d, json_array_size(list) == r->overrides.n,
 		     "result.json lists %zu overrides, .hydra/overrides.yaml %zu.",
 		     json_array_size(list), r->overrides.n);

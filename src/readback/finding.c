@@ -238,6 +238,9 @@ static void put_checked(const struct audit *a, size_t i, bool verbose, struct bu
 
 		if (t->unchecked)
 			buf_say(&line, "%s%s: %s", line.len ? "; " : "", t->name, t->unchecked);
+		if (t->by_digest && verbose)
+			buf_say(&line, "%s%s: known by a digest only: %s", line.len ? "; " : "",
+				t->name, t->by_digest);
 	}
 	if (line.len) {
 		buf_puts(out, "  unchecked ");
@@ -432,6 +435,14 @@ static void put_topics(const struct audit *a, size_t i, json_t *one)
 			o = json_object();
 			json_put_text(o, "name", t->name);
 			json_put_text(o, "why", t->unchecked);
+			json_array_append_new(unchecked, o);
+		}
+		if (t->by_digest) {
+			AUTO_FREE char *why = xasprintf("known by a digest only: %s", t->by_digest);
+
+			o = json_object();
+			json_put_text(o, "name", t->name);
+			json_put_text(o, "why", why);
 			json_array_append_new(unchecked, o);
 		}
 	}

@@ -367,7 +367,8 @@ static int by_name(const void *a, const void *b)
 void run_groups_build(struct run_groups *g, const struct run_record *r, size_t n,
 		      const struct audit *audit)
 {
-	struct texts names = {0}, seen = {0};
+	struct texts names = {0};
+	struct runs_seen seen = {0};
 	size_t room = 0;
 	struct all_shared all;
 
@@ -399,7 +400,7 @@ void run_groups_build(struct run_groups *g, const struct run_record *r, size_t n
 	}
 	release_shared(&all);
 	texts_release(&names);
-	texts_release(&seen);
+	runs_release(&seen);
 	judge_standing(g);
 	for (size_t i = 0; i < g->groups; i++) {
 		count_group(g, &g->group[i]);

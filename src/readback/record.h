@@ -97,6 +97,7 @@ struct record_facts {
 	double samples, data_bytes;
 	/* its waits, all of them; "": too few to tell one run from another */
 	char waits[SHA256_HEX];
+	struct step_marks *marks; /* readback/step_marks.h; NULL */
 	/* what it read, or wrote, and where */
 	bool generates;
 	char *data_folder; /* heap; "" */

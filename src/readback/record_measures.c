@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "loader/loader.h"
 #include "readback/record.h"
+#include "readback/step_marks.h"
 #include "result/json_limit.h"
 #include "result/seal.h"
 #include "workload/backend.h"
@@ -627,6 +628,7 @@ void facts_find(struct record_facts *f, const struct run_record *r)
 	f->samples = number_at(part_at(epochs, 0), F_EPOCH_SAMPLES);
 	f->data_bytes = number_at(part(whole, F_RUN_DATASET), F_DATASET_TOTAL);
 	digest_waits(r, f->waits);
+	f->marks = step_marks_find(r);
 	f->data_folder = xstrdup(folder ? folder : "");
 	if (!r->has_workload)
 		return;
@@ -642,6 +644,7 @@ void facts_release(struct record_facts *f)
 	free(f->costs_text);
 	free(f->run_id);
 	free(f->seal);
+	free(f->marks);
 	free(f->workload);
 	free(f->status);
 	free(f->claim_storage);

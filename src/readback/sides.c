@@ -8,6 +8,8 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/vector.h"
+#include "readback/step_marks.h"
 
 /* ---- runs and their copies ---- */
 
@@ -29,34 +31,56 @@ static size_t keys_of(const struct run_record *r, size_t group, char *key[KEYS])
 	return n;
 }
 
-bool runs_have(const struct texts *seen, const struct run_record *r, size_t group)
+const struct run_record *runs_have(const struct runs_seen *seen, const struct run_record *r,
+				   size_t group)
 {
+	const struct run_record *has = NULL;
 	char *key[KEYS];
 	size_t n = keys_of(r, group, key);
-	bool has = false;
 
 	for (size_t i = 0; i < n; i++) {
-		has = has || texts_find(seen, key[i]) != TEXT_NONE;
+		size_t at = texts_find(&seen->key, key[i]);
+
+		has = has || at == TEXT_NONE ? has : seen->run[seen->of_key[at]];
 		free(key[i]);
 	}
+	for (size_t i = 0; r->facts.marks && !has && i < seen->n; i++)
+		if (seen->group[i] == group &&
+		    step_marks_same(seen->run[i]->facts.marks, r->facts.marks))
+			has = seen->run[i];
 	return has;
 }
 
-void runs_add(struct texts *seen, const struct run_record *r, size_t group)
+void runs_add(struct runs_seen *seen, const struct run_record *r, size_t group)
 {
 	char *key[KEYS];
 	size_t n = keys_of(r, group, key);
 
+	VECTOR_PUSH(seen->run, seen->n, seen->room, r);
+	seen->group = xrealloc(seen->group, seen->room * sizeof(*seen->group));
+	seen->group[seen->n - 1] = group;
 	for (size_t i = 0; i < n; i++) {
-		texts_add(seen, key[i]);
+		size_t before = seen->key.n;
+
+		if (texts_add(&seen->key, key[i]) == before)
+			VECTOR_PUSH(seen->of_key, seen->keys, seen->key_room, seen->n - 1);
 		free(key[i]);
 	}
+}
+
+void runs_release(struct runs_seen *seen)
+{
+	texts_release(&seen->key);
+	free(seen->run);
+	free(seen->group);
+	free(seen->of_key);
+	*seen = (struct runs_seen){0};
 }
 
 size_t *records_distinct(const struct run_record *r, size_t n, size_t *count)
 {
 	size_t *index = xcalloc(n + 1, sizeof(*index));
-	struct texts seen = {0};
+	struct runs_seen seen = {0};
 
 	*count = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -65,7 +89,7 @@ size_t *records_distinct(const struct run_record *r, size_t n, size_t *count)
 		runs_add(&seen, &r[i], 0);
 		index[(*count)++] = i;
 	}
-	texts_release(&seen);
+	runs_release(&seen);
 	return index;
 }
 

@@ -45,10 +45,23 @@ bool claim_from_memory(const struct run_record *r);
 
 /* Which results are of one run: a copy of a result is no repetition of it. By run_id of result.json
  * where both have one; whatever those say, also when they began and ended at the same moments on
- * the same host, or when the waiting times of all steps of all ranks are equal. */
+ * the same host, or when the waiting times of all steps of all ranks are equal, or in the same
+ * order as all other times of the steps (readback/step_marks.h). */
 
-/* Whether a run that was added to `seen` under this number of a group is the run of `r`. */
-bool runs_have(const struct texts *seen, const struct run_record *r, size_t group);
-void runs_add(struct texts *seen, const struct run_record *r, size_t group);
+struct runs_seen {
+	struct texts key;
+	const struct run_record **run;
+	size_t *group; /* of each */
+	size_t n, room;
+	size_t *of_key; /* the run of each key */
+	size_t keys, key_room;
+};
+
+/* The run that was added to `seen` under this number of a group and is the run of `r`; NULL: none
+ * is. */
+const struct run_record *runs_have(const struct runs_seen *seen, const struct run_record *r,
+				   size_t group);
+void runs_add(struct runs_seen *seen, const struct run_record *r, size_t group);
+void runs_release(struct runs_seen *seen);
 /* Indexes of the first result of each run among r[0..n), on the heap; *count gets how many. */
 size_t *records_distinct(const struct run_record *r, size_t n, size_t *count);

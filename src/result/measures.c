@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/program.h"
 #include "base/vector.h"
 #include "codec/columns.h"
 #include "metric/series.h"
@@ -501,6 +503,7 @@ void measures_put(const struct result *r, struct buf *out)
 	buf_puts(out, first_line);
 	put_one(out, "holds", &shape_holds, &holds, 1);
 	put_one(out, "result", &shape_result, r, 1);
+	columns_put_texts(out, "build", (const char *const[]){build_id}, 1);
 	put_list(out, "warnings", &r->workload->warnings);
 	put_list(out, "notes", &r->workload->notes);
 	put_pairs(out, "cpuinfo", r->host.cpuinfo, r->host.cpuinfo_count);
@@ -613,6 +616,13 @@ static void get_epoch_pairs(struct loading *x, const char *of, uint32_t i,
 static void take_text(void *arg, const char *text)
 {
 	str_list_add(arg, xstrdup(text));
+}
+
+static void take_build(void *arg, const char *text)
+{
+	struct result *r = arg;
+
+	snprintf(r->build, sizeof(r->build), "%s", text);
 }
 
 static void get_list(struct loading *x, const char *name, struct str_list *l)
@@ -827,6 +837,8 @@ static void get_result(struct loading *x, struct workload *w, struct dataset *d)
 	       "the number of points of its probe");
 	if (x->rc < 0)
 		r->probe = (struct probe){0};
+	if (x->rc == 0 && columns_count(&x->in, "build"))
+		x->rc = columns_get_texts(&x->in, "build", take_build, r, x->e);
 	get_list(x, "warnings", &w->warnings);
 	get_list(x, "notes", &w->notes);
 	get_pairs(x, "cpuinfo", &r->host.cpuinfo, &r->host.cpuinfo_count);

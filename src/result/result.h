@@ -211,6 +211,7 @@ struct result {
 	struct judgement judged; /* by judge/, once all else is there */
 	struct trace *trace;     /* owned; NULL: none is kept */
 	char folder[4096];       /* the output folder */
+	char build[64];          /* of the program that made it, of one read back; "" */
 	char id[33]; /* of this run and no other: 32 hexadecimal digits; "": none was drawn */
 };
 

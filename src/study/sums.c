@@ -210,8 +210,9 @@ static void check_file(struct checking *c)
 	for (size_t k = 0; k < json_array_size(list); k++)
 		check_row(c, json_array_get(list, k));
 	compare_made(c);
-	derive_unchecked(&c->figures, "known by its digest only: %s%s", c->ops->told,
-			 c->same ? "" : "; and words, which another build of this program wrote");
+	if (!c->same)
+		derive_unchecked(&c->figures, "words: another build of this program wrote them");
+	derive_by_digest(&c->figures, c->ops->told);
 	c->ops->release(c->made);
 	texts_release(&c->seen);
 }

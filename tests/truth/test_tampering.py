@@ -15,6 +15,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from measures_file import edited  # noqa: E402
 from util import SOURCE, STOKER, stoker, tiny  # noqa: E402
 from told import told  # noqa: E402
 
@@ -504,7 +505,75 @@ def generation(f, other):
     f["result"]["generation"]["rate_bytes_per_s"] *= 4
 
 
+def default_changed(f, other):
+    f["result"]["configuration"]["train.seed"]["value"] = 7
+
+
+def unit_changed(f, other):
+    f["result"]["configuration"]["train.computation_time"]["unit"] = "ms"
+
+
+def key_invented(f, other):
+    f["result"]["configuration"]["storage.cache_bypass"] = {"value": True}
+
+
+def kernel_changed(f, other):
+    f["result"]["environment"]["kernel"] = "Linux 9.9"
+
+
+def processors_added(f, other):
+    f["result"]["environment"]["cpu_count"] *= 8
+
+
+def build_changed(f, other):
+    f["result"]["environment"]["versions"]["build"] = "0.1.0-000000000000"
+
+
+def figure_invented(f, other):
+    f["result"]["training"]["storage_au_percent"] = 99.0
+
+
+def section_invented(f, other):
+    f["result"]["certificate"] = {"passed": True}
+
+
+def schema_of_before(f, other):
+    """As if an earlier version had written it, which kept no measures."""
+    f["result"]["schema"] = 1
+    f["result"]["integrity"]["files"].pop("measures.bin", None)
+    (f.at / "measures.bin").unlink()
+
+
+def override_everywhere(f, other):
+    override_changed(f, other)
+    f.text(".hydra/overrides.yaml", "reader.batch_size=2", "reader.batch_size=8")
+
+
+def curve(name, by=3):
+    def tamper(f, other):
+        values = f["result"]["series"]["curves"][name]["values"]
+        f["result"]["series"]["curves"][name]["values"] = [v and v * by for v in values]
+    return tamper
+
+
+def accelerator_use(f, other):
+    use = f["result"]["series"]["accelerator_use"]
+    use["mean"] = [100.0] * len(use["mean"])
+
+
 TRAIN = [
+    (default_changed, "a key that nobody set in the configuration of result.json"),
+    (unit_changed, "a unit of the configuration"),
+    (key_invented, "a key that the program does not have in the configuration"),
+    (kernel_changed, "another kernel"),
+    (processors_added, "8 times the processors"),
+    (build_changed, "another build of the program"),
+    (figure_invented, "a figure that the run does not give"),
+    (section_invented, "a section that no result has"),
+    (schema_of_before, "the schema of an earlier version, the measures removed"),
+    (override_everywhere, "another override in result.json and .hydra"),
+    (curve("payload"), "the curve of data delivered × 3"),
+    (accelerator_use, "accelerators that always compute, in the curve of their use"),
     (au_of_result, "AU in result.json × 1.3"),
     (au_of_result_whole, "AU × 1.3 in result.json and summary.json, means and epochs alike"),
     (au_of_one_rank, "AU of one rank in one epoch × 1.2"),
@@ -580,6 +649,7 @@ TRAIN = [
     (predicted, "the whole-run AU that predictions begin with + 20 points"),
 ]
 CACHED = [
+    (curve("returned"), "the curve of bytes returned × 3"),
     (cache_passes, "verdict cache set to pass: all of the dataset was in the page cache"),
     (bytes_pass, "verdict bytes set to pass: nothing came from the device"),
     (all_pass, "all verdicts set to pass"),
@@ -759,11 +829,71 @@ def old_version(tmp, base):
     result = read(at / "result.json")
     del result["integrity"], result["run_id"]
     result["schema"] = 1
+    result["environment"]["versions"]["build"] = "0.0.9-000000000000"
     (at / "measures.bin").unlink()
     write(at / "result.json", result)
     found, ours = findings(at)
     assert not ours, ours
     assert {"digests", "measures"} <= {u["name"] for u in found["unchecked"]}, found["unchecked"]
+
+
+def measures_disagree(tmp, base, warm):
+    """Curves of the measures themselves that do not fit what the epochs counted, digests written again."""
+    tried = 0
+    for run, member, by in ((base, "user", 2), (base, "user", 0.5), (warm, "process.rchar_bytes", 0.1)):
+        at = tmp / "disagree"
+        shutil.copytree(run, at)
+        path = at / "measures.bin"
+
+        def change(values, by=by):
+            return [values[0] + int((v - values[0]) * by) for v in values]
+
+        path.write_bytes(edited(path.read_bytes(), "series", member, change))
+        seal(at)
+        found, _ = findings(at)
+        differ = sum(c["differ"] for c in found["checked"] if c["name"] == "curves")
+        assert differ, (member, by, [c for c in found["checked"] if c["name"] == "curves"])
+        tried += 1
+        shutil.rmtree(at)
+    print(f"{tried} curves of measures that do not fit the epochs, all found")
+
+
+def forged_copy(source, at, days, microseconds):
+    """The result of a run as that of another one: another number, other dates, waits a little longer."""
+    shutil.copytree(source, at)
+    f = Folder(at)
+    old = f["result"]["run_id"]
+    for k in f.ranks():
+        for tree in (e for n, e in f[f"{k}_output.json"].items() if n.isdigit()):
+            for name, load in tree["load"].items():
+                tree["load"][name] = [v + microseconds * 1e-6 for v in load]
+                tree["proc"][name] = [v + microseconds * 1e-6 for v in tree["proc"][name]]
+    f.save()
+    for path in [at / "result.json", at / "summary.json", *at.glob("*_per_epoch_stats.json")]:
+        text = path.read_text().replace(old, f"{days:032x}")
+        path.write_text(re.sub(r"\b20\d\d-\d\d-\d\d(?=T)", f"2025-03-{days + 10}", text))
+    seal(at)
+
+
+def copies(tmp):
+    """Copies under other numbers and dates are no repetitions; repetitions of a store that answers always alike are."""
+    for name, store, more in (("fast", "memory", []), ("alike", "throttle+memory", ["+storage.throttle.latency=0.002"])):
+        real, forged = tmp / f"{name}-real", tmp / f"{name}-forged"
+        stoker("run", "--repeat", "5", *tiny("/copies", real, fmt="npy", files=80, reader__batch_size=1,
+                                             train__computation_time=0.002, storage__store=store), *more)
+        for k in (1, 2, 3):
+            forged_copy(real / "1", forged / str(k), k, k)
+        said = json.loads(stoker("compare", "--json", real, forged, status=None).stdout)
+        assert said["runs"] == [5, 1] and said["copies_not_counted"] == [0, 2], (name, said["runs"], said["copies_not_counted"])
+        assert all("p" not in m for m in said["measures"]), said["measures"]
+
+        def named(*folders):
+            results = json.loads(stoker("audit", "--quick", "--json", *folders, status=None).stdout)["results"]
+            return [f["text"] for r in results for f in r["findings"] if f["check"] == "identity" and "copy of the other" in f["text"]]
+
+        assert not named(real), named(real)
+        assert len(named(forged)) == 2, named(forged)
+        told("tampering", f"a result over a {store} store copied with other numbers, other dates and longer waits", named(forged)[0])
 
 
 def added_files(tmp, base):
@@ -830,6 +960,8 @@ def main():
         assert any(v["check"] == "steady" and v["level"] == "fail" for v in read(trap / "result.json")["verdicts"])
         old_version(tmp, one)
         added_files(tmp, one)
+        measures_disagree(tmp, one, warm)
+        copies(tmp)
         lost_result(tmp, warm)
         tried = Tried(tmp)
         for base, group, cases in ((one, "a run of 2 ranks", TRAIN), (warm, "a run from the page cache", CACHED),
