@@ -290,6 +290,26 @@ def report(folder, kind, *more):
         page.with_suffix(".csv").unlink()
 
 
+class Sums(Kind):
+    """Files that sum up runs: of repetitions, of a search for accelerators, of one for writers, and of a truth table."""
+
+    def make(self):
+        args = tiny(self.tmp / "sums-data", None, files=24, reader__batch_size=1, storage__store="memory")
+        made(["run", "--repeat", 2, *args, "-o", self.base / "repeat"], self.tmp)
+        made(["run", "--truth-table", *args, "-o", self.base / "table"], self.tmp)
+        made(["capacity", *args, "--max", 2, "--time", 1, "-o", self.base / "search"], self.tmp)
+        made(["capacity", "--checkpoint", *args, "--max", 1, "-o", self.base / "writers", "model.model_size_bytes=1000",
+              f"checkpoint.checkpoint_folder={self.tmp / 'sums-checkpoints'}"], self.tmp)
+
+    def targets(self):
+        return [p for p in super().targets() if p.name in ("repeat.json", "truth_table.json", "capacity.json")]
+
+    def read(self, folder, r):
+        command(["audit", "--quick", "-v", folder], self.tmp)
+        done = command(["audit", "--quick", "--json", folder], self.tmp)
+        assert len(json.loads(done.stdout)["sums"]) == 4, done.stdout
+
+
 class Dlio(Results):
     """A result of DLIO's."""
 
@@ -545,8 +565,8 @@ def damage(form, path, before, after):
     return {parts[i] if parts else f"{path.name} at {i}" for i in range(len(before)) if before[i] != after[i]}
 
 
-KINDS = (Results, Dlio, Study, Workload, Trace, Dataset, Checkpoint, Recording)
-SHARES = {"Results": 5, "Dlio": 3, "Study": 4, "Workload": 3, "Trace": 3, "Dataset": 2, "Checkpoint": 4, "Recording": 3}
+KINDS = (Results, Sums, Dlio, Study, Workload, Trace, Dataset, Checkpoint, Recording)
+SHARES = {"Results": 5, "Sums": 1, "Dlio": 3, "Study": 4, "Workload": 3, "Trace": 3, "Dataset": 2, "Checkpoint": 4, "Recording": 3}
 
 
 def one(kind, n, seed, keep):
