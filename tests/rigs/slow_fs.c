@@ -374,7 +374,7 @@ static int slow_fsync(const char *path, int data, struct fuse_file_info *fi)
 {
 	(void)path;
 	gate("fsync", path);
-	return (data ? fdatasync((int)fi->fh) : fsync((int)fi->fh)) ? -errno : 0;
+	return (data ? fdatasync(handle_of(fi)->fd) : fsync(handle_of(fi)->fd)) ? -errno : 0;
 }
 
 static int slow_statfs(const char *path, struct statvfs *out)
