@@ -9,31 +9,27 @@
 #include "predict/basis_of.h"
 #include "predict/cadence.h"
 #include "predict/costs.h"
+#include "predict/criticism.h"
 #include "predict/own_work.h"
 #include "predict/packing.h"
 
 #define WORKERS_MAX 256
-#define SETTLES 6
 static const double GOAL = 90;     /* percent */
 static const double AGREED = 6;    /* points between explanations: wider, there is no figure */
 static const double PROMISED = 20; /* points between what else a change may come to: the same */
 static const double MISFIT = 5;    /* points: a model of the run that is further off is none */
 /* The median of reads that vary much is less than their mean. */
 static const double SCALED_MIN = 0.4, SCALED_MAX = 2.5;
-static const double SERVICE_OFF = 0.1;   /* of a batch's time */
-static const double BURST_OFF = 0.3;     /* the same where requests are let through many at once */
-static const double PLATEAU_OFF = 1.05;  /* times the AU that a plateau allows: beyond doubt */
-static const double WORTH = 4;           /* points: what more workers bring is said */
-static const double HELPS = 0.5;         /* points: workers that bring less are not worth a try */
-static const double LITTLE = 0.05;       /* of the wall time: checkpoints that take no more */
-static const double FAR_APART = 64;      /* times as far apart as they are */
-static const double SMALL = 0.02;        /* of a batch's time: taking away less is no change */
-static const double REPEATS = 2;         /* points that a second run may differ by anyway */
-static const double SHORT = 0.1;         /* s of an epoch: a try-out of which nothing is said */
-static const double COUNTS = 0.1;        /* of a batch's time: requests that matter */
-static const double REFUTED = 0.25;      /* of the time of a request: an explanation is wrong, */
-static const double REFUTED_BURST = 0.5; /* and where requests are let through many at once */
-static const double MISSED = 0.25;       /* of what a law is off by: the correction may be off */
+static const double SERVICE_OFF = 0.1;  /* of a batch's time */
+static const double BURST_OFF = 0.3;    /* the same where requests are let through many at once */
+static const double PLATEAU_OFF = 1.05; /* times the AU that a plateau allows: beyond doubt */
+static const double WORTH = 4;          /* points: what more workers bring is said */
+static const double HELPS = 0.5;        /* points: workers that bring less are not worth a try */
+static const double LITTLE = 0.05;      /* of the wall time: checkpoints that take no more */
+static const double FAR_APART = 64;     /* times as far apart as they are */
+static const double SMALL = 0.02;       /* of a batch's time: taking away less is no change */
+static const double REPEATS = 2;        /* points that a second run may differ by anyway */
+static const double SHORT = 0.1;        /* s of an epoch: a try-out of which nothing is said */
 
 /* A change, made to one explanation of the run. */
 struct change {
@@ -58,30 +54,10 @@ struct kind {
 	unsigned is;
 };
 
-/* Towards what was measured, as far as there is still something to wait for. */
-static double corrected(const struct outlook *out, const struct variant *v, double au)
-{
-	double left = v->reproduced.au < 100 ? (100 - au) / (100 - v->reproduced.au) : 0;
-
-	left = left > 1 ? 1 : left;
-	au += (out->measured_au - v->reproduced.au) * left;
-	return au > 100 ? 100 : au < 0 ? 0 : au;
-}
-
-/* Batches a second that all ranks ask for at such an AU. */
-static double batches_of(const struct model *m, double au)
-{
-	double compute = 0;
-
-	for (uint32_t i = 0; i < m->computes; i++)
-		compute += m->compute[i] / m->computes;
-	return compute > 0 ? au / 100 / compute * m->ranks : 0;
-}
-
 /* The same in bytes. */
 static double rate_of(const struct model *m, double au)
 {
-	return batches_of(m, au) * m->bytes;
+	return model_batches(m, au) * m->bytes;
 }
 
 /* Readers of equal batches get into step with each other or do not, by chance: at the worst each
@@ -283,8 +259,8 @@ static const struct kind by_async = {change_async,
 static double most_au(const struct outlook *out, const struct variants *v, const struct model *m)
 {
 	const struct model *now = &v->one[0].m;
-	double had = batches_of(now, out->measured_au) * now->samples;
-	double whole = batches_of(m, 100) * m->samples;
+	double had = model_batches(now, out->measured_au) * now->samples;
+	double whole = model_batches(m, 100) * m->samples;
 
 	return whole > 0 ? 100 * fmax(v->costs.law.plateau, had) / whole : INFINITY;
 }
@@ -296,101 +272,6 @@ static double within_plateau(const struct outlook *out, const struct variants *v
 	double most = v->costs.law.plateau > 0 ? most_au(out, v, m) : INFINITY;
 
 	return au > most * PLATEAU_OFF ? most : au;
-}
-
-/* The store takes so many times as long: for requests for bytes, and for opens. */
-static void slow_store(const struct variant *v, double reads, double opens, struct model *m)
-{
-	double samples = v->m.samples > 0 ? m->samples / v->m.samples : 1;
-
-	m->delay_s += samples * (v->latency * (reads - 1) + v->open_latency * (opens - 1));
-	m->bytes *= reads;
-	model_queue_slow(&m->read, reads);
-	model_queue_slow(&m->open, opens);
-}
-
-/* The time of all readers in batches, in s of each s. */
-static double under_way(const struct model *m, const struct modeled *made)
-{
-	return batches_of(m, made->au) * made->service_s * fmax(1, m->runs);
-}
-
-/* What a law is off by where a change leads, for reads and for opens. */
-struct missed {
-	struct misfit_range reads, opens;
-};
-
-static struct missed missed_at(const struct variants *v, const struct variant *one, double more)
-{
-	double reads = v->costs.law.reads.concurrency, opens = v->costs.law.opens.concurrency;
-
-	return (struct missed){
-		misfit_from_to(&one->rates.misfit, reads, fmax(1, reads * more)),
-		misfit_from_to(&one->opens.misfit, opens, fmax(1, opens * more)),
-	};
-}
-
-static double slowed(const struct outlook *out, const struct variant *one, const struct model *m,
-		     double reads, double opens, struct modeled *made)
-{
-	struct model slow = *m;
-
-	slow_store(one, reads, opens, &slow);
-	*made = model_run(&slow);
-	return corrected(out, one, made->au);
-}
-
-static bool is_one(const struct missed *f)
-{
-	return f->reads.low >= 1 && f->reads.high <= 1 && f->opens.low >= 1 && f->opens.high <= 1;
-}
-
-/* A slower store has more requests under way, which may make it slower: where that ends, when
- * `more` times as many as in the run are under way first. */
-static double settle(const struct outlook *out, const struct variants *v, const struct variant *one,
-		     const struct model *m, double now, double more, struct missed *f)
-{
-	double right = 0;
-
-	for (int i = 0; i < SETTLES; i++) {
-		struct modeled made;
-		double next;
-
-		*f = missed_at(v, one, more);
-		right = slowed(out, one, m, f->reads.factor, f->opens.factor, &made);
-		next = under_way(m, &made) / now;
-		if (fabs(next - more) <= SMALL * more)
-			break;
-		more = next;
-	}
-	return right;
-}
-
-/* What a law that is off says once that is put right, with how much of that is not known. */
-static double put_right(const struct outlook *out, const struct variants *v,
-			const struct variant *one, const struct model *m, double au,
-			const struct modeled *made, double *off)
-{
-	double now = under_way(&one->m, &one->reproduced), most, least, right, few;
-	struct missed at_least, at_most;
-	struct modeled end;
-
-	if (!(now > 0))
-		return au;
-	least = under_way(m, made) / now;
-	most = fmax(least, (double)m->ranks * (m->workers ? m->workers : 1) / now);
-	at_least = missed_at(v, one, least);
-	at_most = missed_at(v, one, most);
-	if (is_one(&at_least) && is_one(&at_most))
-		return au;
-	/* a loader begins with all its workers reading */
-	right = settle(out, v, one, m, now, most, &at_most);
-	few = settle(out, v, one, m, now, least, &at_least);
-	*off = fabs(right - few) + (one->tabled ? 0 : MISSED * fabs(right - au));
-	*off += fmax(
-		fabs(right - slowed(out, one, m, at_most.reads.high, at_most.opens.high, &end)),
-		fabs(right - slowed(out, one, m, at_least.reads.low, at_least.opens.low, &end)));
-	return right;
 }
 
 /* What one variant says of a change, or of an end of it; NAN: nothing. *off grows to what it is off
@@ -406,10 +287,10 @@ static double say_one(const struct outlook *out, const struct variants *v, uint3
 	if (!how->make(&(struct change){v, one, by, end, m}))
 		return NAN;
 	made = model_run(m);
-	au = corrected(out, one, made.au);
+	au = variant_corrected(out, one, made.au);
 	if (!(how->is & SAME_STORE) || end != 0 || how->is & OF_CHECKPOINTS)
 		return au;
-	au = put_right(out, v, one, m, au, &made, &missed);
+	au = criticism_put_right(out, v, one, m, au, &made, &missed);
 	*off = fmax(*off, missed);
 	return within_plateau(out, v, m, au);
 }
@@ -480,7 +361,8 @@ static bool predict_change(const struct outlook *out, const struct variants *v,
 		w->rate_now = rate_of(&v->one[i].m, out->measured_au);
 		if (how == &by_ranks && always_meets(&m)) {
 			au = model_run(&m).au;
-			w->low = isnan(au) ? w->low : fmin(w->low, corrected(out, &v->one[i], au));
+			w->low = isnan(au) ? w->low
+					   : fmin(w->low, variant_corrected(out, &v->one[i], au));
 		}
 	}
 	agreed = w->high - w->low <= AGREED && off <= PROMISED / 2 && !out->refuted;
@@ -817,47 +699,19 @@ static bool reproduces(const struct variants *all, const struct variant *v, doub
 	       fabs(v->reproduced.au - measured_au) <= MISFIT;
 }
 
-static bool law_refuted(const struct read_rates *r, const struct read_law *law, bool tabled)
-{
-	double by = r->burst ? REFUTED_BURST : REFUTED;
-
-	return (!r->burst && misfit_scatters(&r->misfit)) ||
-	       (!tabled && misfit_refutes(&r->misfit, law->concurrency, by));
-}
-
-/* Whether it still says what was measured once it is put right. */
-static bool meets_itself(const struct outlook *out, const struct variants *v,
-			 const struct variant *one)
-{
-	double off = 0;
-
-	return fabs(put_right(out, v, one, &one->m, out->measured_au, &one->reproduced, &off) -
-		    out->measured_au) <= MISFIT;
-}
-
-/* Whether requests that take a good part of a batch do not go by it. */
-static bool refuted(const struct outlook *out, const struct variants *v, const struct variant *one)
-{
-	const struct costs *c = &v->costs;
-
-	return (c->reads > COUNTS * c->service &&
-		law_refuted(&one->rates, &c->law.reads, one->tabled)) ||
-	       (c->open > COUNTS * c->service &&
-		law_refuted(&one->opens, &c->law.opens, one->tabled)) ||
-	       !meets_itself(out, v, one);
-}
-
 /* Drops those that are refuted, unless it is all of them. */
 static void drop_refuted(struct variants *v, struct outlook *out)
 {
+	bool wrong[VARIANTS_MAX];
 	uint32_t kept = 0;
 
 	out->refuted = true;
-	for (uint32_t i = 0; i < v->count; i++)
-		out->refuted =
-			out->refuted && (v->one[i].split_only || refuted(out, v, &v->one[i]));
+	for (uint32_t i = 0; i < v->count; i++) {
+		wrong[i] = criticism_refutes(out, v, &v->one[i]);
+		out->refuted = out->refuted && (v->one[i].split_only || wrong[i]);
+	}
 	for (uint32_t i = 0; i < v->count && !out->refuted; i++)
-		if (!refuted(out, v, &v->one[i]))
+		if (!wrong[i])
 			v->one[kept++] = v->one[i];
 	v->count = out->refuted ? v->count : kept;
 }

@@ -242,7 +242,7 @@ static void audit_file(struct audit *a, size_t i)
 	     json_object_get(root, field_key(F_RUN_INTEGRITY))))
 		check_file(&c);
 	else
-		say_damage(a, i, root ? "it is no file that this program writes" : e.text);
+		say_damage(a, i, root ? "this program did not write it" : e.text);
 	json_decref(root);
 	free(c.folder);
 }
