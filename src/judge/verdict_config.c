@@ -31,6 +31,10 @@ static void judge_config(const struct result *r, const struct run_metrics *m, st
 		verdict_found(v, share > DROPPED_SHARE ? VERDICT_WARN : VERDICT_PASS,
 			      FACT(CONFIG_DROPPED, (double)r->dropped_samples, (double)samples,
 				   100 * share));
+	if (r->workload->added.n)
+		verdict_found(v, VERDICT_WARN,
+			      fact_with(FACT(CONFIG_ADDED, (double)r->workload->added.n), 0,
+					r->workload->added.v[0]));
 	if (warnings->n) {
 		verdict_found(v, VERDICT_WARN, FACT(CONFIG_WARNINGS, (double)warnings->n));
 		name_first(v, warnings, FACT(CONFIG_WARNING));

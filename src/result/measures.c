@@ -506,6 +506,7 @@ void measures_put(const struct result *r, struct buf *out)
 	columns_put_texts(out, "build", (const char *const[]){build_id}, 1);
 	put_list(out, "warnings", &r->workload->warnings);
 	put_list(out, "notes", &r->workload->notes);
+	put_list(out, "added", &r->workload->added);
 	put_pairs(out, "cpuinfo", r->host.cpuinfo, r->host.cpuinfo_count);
 	put_pairs(out, "meminfo", r->host.meminfo, r->host.meminfo_count);
 	put_pairs(out, "system", r->system.pair, r->system.pairs);
@@ -841,6 +842,7 @@ static void get_result(struct loading *x, struct workload *w, struct dataset *d)
 		x->rc = columns_get_texts(&x->in, "build", take_build, r, x->e);
 	get_list(x, "warnings", &w->warnings);
 	get_list(x, "notes", &w->notes);
+	get_list(x, "added", &w->added);
 	get_pairs(x, "cpuinfo", &r->host.cpuinfo, &r->host.cpuinfo_count);
 	get_pairs(x, "meminfo", &r->host.meminfo, &r->host.meminfo_count);
 	get_pairs(x, "system", &r->system.pair, &r->system.pairs);

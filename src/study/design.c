@@ -274,6 +274,30 @@ static void note_unread(struct design *d, const struct fields *f, const int colu
 	}
 }
 
+/* Somebody's note, or a column of ours with a slip? */
+static int check_names(const struct design *d, const struct fields *f, const int column[COLUMNS],
+		       struct err *e)
+{
+	const char *missing[COLUMNS];
+	size_t n = 0;
+
+	for (int i = 0; i < COLUMNS; i++)
+		if (column[i] < 0)
+			missing[n++] = names[i];
+	for (size_t k = 0; k < f->n; k++) {
+		const char *near = str_nearest(f->v[k].text, missing, n);
+		bool read = false;
+
+		for (int i = 0; i < COLUMNS; i++)
+			read = read || column[i] == (int)k;
+		if (near && !read && !is_key(f->v[k].text))
+			return err_set(e, ERR_USAGE,
+				       "%s: line %zu: no column is named '%s': did you mean '%s'?",
+				       d->path, d->header + 1, f->v[k].text, near);
+	}
+	return 0;
+}
+
 static int take_header(struct design *d, size_t index, int column[COLUMNS], struct err *e)
 {
 	struct fields f;
@@ -292,6 +316,8 @@ static int take_header(struct design *d, size_t index, int column[COLUMNS], stru
 	}
 	d->header = index;
 	d->column_run = column[RUN];
+	if (rc == 0)
+		rc = check_names(d, &f, column, e);
 	for (int i = MODEL; rc == 0 && i <= PROCESSES; i += PROCESSES - MODEL)
 		if (column[i] < 0)
 			rc = err_set(e, ERR_USAGE,

@@ -36,6 +36,7 @@ int study_load(const struct study_plan *p, const struct experiment *x,
 		.overrides = (const char *const *)overrides->v,
 		.override_count = overrides->n,
 		.config_dir = p->options->config_dir,
+		.strict_overrides = true,
 		.ranks = x->processes,
 		.inspect = inspect,
 	};

@@ -443,7 +443,7 @@ static int load(struct loading *l)
 		     compose_hydra(l) ?:
 		     interpolate(l) ?:
 		     keep(l, framework_take_costs(w, false, l->e)) ?:
-		     workload_type(w, l->req->strict, l->e);
+		     workload_type(w, l->req, l->e);
 	/* rules across keys say nothing of keys that were not understood */
 	if (rc == 0)
 		rc = workload_derive(w, false, l->e);
@@ -493,7 +493,7 @@ int workload_read_back(struct workload *w, const struct node *config, struct err
 	w->tree = node_clone(config);
 	rc = node_interpolate(w->tree, 0, e) ?:
 	     framework_take_costs(w, true, e) ?:
-	     workload_type(w, false, e);
+	     workload_type(w, &(struct workload_request){0}, e);
 	return rc == 0 ? workload_derive(w, true, e) : rc;
 }
 
@@ -509,6 +509,7 @@ void workload_release(struct workload *w)
 	str_list_release(&w->hydra_overrides);
 	str_list_release(&w->warnings);
 	str_list_release(&w->notes);
+	str_list_release(&w->added);
 	str_list_release(&w->errors);
 	free(w->choice);
 	free(w->config_dir);

@@ -27,7 +27,7 @@ struct typing {
 	struct waiting waiting[WAITING_MAX];
 	size_t waits;
 	const struct node *sections; /* the map below "workload" */
-	bool strict;
+	const struct workload_request *req;
 	struct err *e;
 };
 
@@ -110,18 +110,46 @@ static int set_alias(struct typing *t, const struct opt *row, const char *key, c
 	return set_row(t, row, v);
 }
 
-static int unknown_key(struct typing *t, const char *key, const struct node_mark *mark)
+static int unknown_near(struct typing *t, const char *key, const char *near,
+			const struct node_mark *mark)
 {
-	const char *near = foreign_nearest_key(key);
+	bool typed = mark->file && strcmp(mark->file, NODE_COMMAND_LINE) == 0;
 	char where[256];
 
 	workload_place_behind(mark, where, sizeof(where));
-	if (t->strict)
+	if (t->req->strict || (t->req->strict_overrides && typed && near))
 		return err_set(t->e, ERR_USAGE, "%s%s%s%s is not a key%s",
 			       near ? "did you mean " : "", near ? near : "", near ? "? " : "", key,
 			       where);
+	if (typed)
+		str_list_add(&t->w->added, xstrdup(key));
 	workload_warn(t->w, "%s%s%s%s is not a key and has no effect%s",
 		      near ? "did you mean " : "", near ? near : "", near ? "? " : "", key, where);
+	return 0;
+}
+
+static int unknown_key(struct typing *t, const char *key, const struct node_mark *mark)
+{
+	return unknown_near(t, key, foreign_nearest_key(key), mark);
+}
+
+/* What a store that is used does not know, it says itself. */
+static int type_store(struct typing *t, const char *section, const struct node *map)
+{
+	const struct store_facts *s = store_facts_find(section + strlen("storage."));
+
+	for (size_t i = 0; s && i < map->n; i++) {
+		AUTO_FREE char *key = xasprintf("%s.%s", section, map->key[i]), *near = NULL;
+		const char *known = opt_nearest_key(s->options, s->option_count, map->key[i]);
+
+		if (opt_find(s->options, s->option_count, map->key[i]) ||
+		    store_expression_has(t->w->storage.store, s->name))
+			continue;
+		if (known)
+			near = xasprintf("%s.%s", section, known);
+		if (unknown_near(t, key, near, &map->key_mark[i]) < 0)
+			return ERR_USAGE;
+	}
 	return 0;
 }
 
@@ -185,7 +213,7 @@ static int take_bare(struct typing *t, const char *key, const struct node *v,
 
 	if (own)
 		return set_foreign(t, &same, key, v);
-	if (several[0] && !t->strict) {
+	if (several[0] && !t->req->strict) {
 		workload_warn(t->w, "write %s%s: %s has no effect%s",
 			      strchr(several, ',') ? "one of " : "", several, key,
 			      workload_place_behind(mark, where, sizeof(where)));
@@ -242,7 +270,7 @@ static int type_key(struct typing *t, const char *key, const struct node *v,
 			       node_kind_name(v->kind));
 	}
 	if (workload_store_section(key) && v->kind == NODE_MAP)
-		return 0;
+		return type_store(t, key, v);
 	if (v->kind == NODE_MAP && foreign_section(key))
 		return type_map(t, v, key);
 	foreign = foreign_find(key);
@@ -308,10 +336,10 @@ static void warn_unused(struct workload *w)
 	buf_release(&keys);
 }
 
-int workload_type(struct workload *w, bool strict, struct err *e)
+int workload_type(struct workload *w, const struct workload_request *req, struct err *e)
 {
 	struct err own = {0};
-	struct typing t = {.w = w, .strict = strict, .e = &own};
+	struct typing t = {.w = w, .req = req, .e = &own};
 
 	t.sections = node_get(w->tree, "workload");
 	for (size_t i = 0; i < w->tree->n; i++)

@@ -6,9 +6,9 @@
 #include "workload/workload.h"
 
 /* type.c: the fields of `w` from w->tree by the rows, with origins; unknown keys, aliases and keys
- * without effect become warnings (unknown ones errors when `strict`). All errors are kept in
+ * without effect become warnings (unknown ones errors where `req` asks it). All errors are kept in
  * w->errors, and the first is returned. */
-int workload_type(struct workload *w, bool strict, struct err *e);
+int workload_type(struct workload *w, const struct workload_request *req, struct err *e);
 
 /* Whether this value of compat.dlio asks for DLIO's way; NULL: it is not given. */
 bool workload_wants_dlio(const struct node *value);

@@ -222,6 +222,7 @@ struct workload {
 		warnings;      /* sentences: unknown keys, unused keys, aliases, later features */
 	struct str_list notes; /* sentences that ask for nothing: what names of frameworks were read
 				* as, sections that are switched off on purpose */
+	struct str_list added; /* keys that overrides add, and nothing reads */
 	/* After a failure: every error found, not only the one returned. */
 	struct str_list errors;
 	int error_code;     /* of the first; 0: none */
@@ -247,6 +248,7 @@ struct workload_request {
 	size_t override_count;
 	const char *config_dir;
 	bool strict;           /* unknown keys are errors */
+	bool strict_overrides; /* those of overrides that resemble a known key are */
 	bool inspect;          /* only to look at: features this version lacks are no errors */
 	int64_t ranks;         /* for the checks of steps; 0 counts as 1 */
 	int64_t start_wall_ns; /* for ${now:...} */

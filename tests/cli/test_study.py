@@ -165,16 +165,23 @@ def failing(tmp):
                  "small,1,++workload.model.name='; touch pwned; $(touch pwned)',N\n"
                  "small,1,++workload.output.log_file='../../../pwned',N\n"
                  "small,1,hydra.run.dir=../../pwned,N\n"
-                 "small,1,,N\n")
+                 "small,1,,N\n"
+                 "small,1,++workload.train.epohcs=2,N\n"            # ++ would add it, and nothing would read it
+                 "small,1,++storage.mmap.advise=random,N\n"         # of a store that is not used
+                 "small,1,++workload.remarks_of_ours=mine,N\n")                # resembles none
     before = {p.name for p in tmp.parent.iterdir()}
     done = study(tmp, "run", status=1)
     states = [r["run"] for r in rows(tmp)]
-    assert states == ["F"] * 4 + ["Y", "F", "F", "Y"], states
+    assert states == ["F"] * 4 + ["Y", "F", "F", "Y", "F", "F", "Y"], states
+    said = [json.loads(p.read_text()) for p in tmp.glob("results/small/*/run-1/result.json")]
+    added = [f["texts"]["first"] for r in said for v in r["verdicts"] for f in v["facts"] if f["reason"] == "config.added"]
+    assert added == ["remarks_of_ours"], added
     assert "do not make one step of reader.batch_size 64" in done.stderr, done.stderr
     assert {p.name for p in tmp.parent.iterdir()} == before and not list(tmp.rglob("pwned"))
     state = json.loads((tmp / "results/d.csv.study.json").read_text())
     reasons = [r.get("reason", "") for r in state["runs"] if r["state"] == "failed"]
     assert all(reasons) and any("there is no workload 'nothing'" in r for r in reasons), reasons
+    assert all(any(key in r for r in reasons) for key in ("train.epochs", "storage.mmap.advice")), reasons
     assert not (tmp / "scratch").exists()
     # failed rows stay failed unless they are wanted again
     study(tmp, "run", status=1)

@@ -89,6 +89,10 @@ static void test_unread_columns(void **state)
 	assert_string_equal(d.unread.v[1], "reader.batch_size");
 	assert_string_equal(d.unread.v[2], "batch_size");
 	design_release(&d);
+	/* a slip in a name of ours is no note */
+	put("model,processes,override\nm,1,reader.batch_size=2\n");
+	assert_int_equal(design_load(&d, path, &e), ERR_USAGE);
+	design_release(&d);
 }
 
 static void test_without_run_column(void **state)

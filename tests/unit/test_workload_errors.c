@@ -271,7 +271,7 @@ static void test_good_neighbours(void **state)
 		  "workflow.generate_data=true"}},
 		{{"storage.storage_type=parallel_fs"}},
 		{{"model.num_layers=2", "model.parallelism.pipeline=4"}},
-		{{"++workload.storage.throttle={read_rate: 1}"}},
+		{{"++workload.storage.throttle={bandwidth: 1}"}},
 	};
 
 	(void)state;
