@@ -1,5 +1,5 @@
 /* Whether the workload was understood, and used as it is. */
-#include "judge/verdict.h"
+#include "judge/draws.h"
 
 static const double DROPPED_SHARE = 0.01;
 
@@ -31,6 +31,7 @@ static void judge_config(const struct result *r, const struct run_metrics *m, st
 		verdict_found(v, share > DROPPED_SHARE ? VERDICT_WARN : VERDICT_PASS,
 			      FACT(CONFIG_DROPPED, (double)r->dropped_samples, (double)samples,
 				   100 * share));
+	draws_judge(v, r);
 	if (r->workload->added.n)
 		verdict_found(v, VERDICT_WARN,
 			      fact_with(FACT(CONFIG_ADDED, (double)r->workload->added.n), 0,

@@ -851,6 +851,34 @@ static void evaluation(void **state)
 	synth_end(&s);
 }
 
+/* A normal that is folded at 0 is not what was asked for; one that is not, is. */
+static void drawn_times(void **state)
+{
+	static const char *const law[] = {"train.computation_time=0.02",
+					  "train.computation_time_stdev=0.03", NULL};
+	static const struct {
+		double took;
+		enum verdict_level level;
+	} of[] = {{0.02, VERDICT_PASS}, {0.021, VERDICT_PASS}, {0.03, VERDICT_WARN}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct synth s;
+		const struct fact *f;
+
+		synth_begin(&s, 1, 1, law);
+		synth_even(&s, 0, 0, 60, 0.01, 0.001, of[i].took);
+		calm(&s);
+		judge(&s);
+		f = fact_first(&synth_verdict(&s, "config")->facts, REASON_CONFIG_DRAWN_TIME);
+		assert_non_null(f);
+		assert_true(fabs(f->figure[0] - 0.02) < 1e-9 && f->figure[1] == 0.03);
+		assert_true(fabs(f->figure[2] - of[i].took) < 1e-4);
+		expect(&s, "config", of[i].level, NULL);
+		synth_end(&s);
+	}
+}
+
 /* Two epochs whose dataset was cached that much before and after each; `device`: it delivered all
  * that was read nevertheless. */
 static void cache_of(const char *const *overrides, double start1, double end1, double start2,
@@ -1073,6 +1101,7 @@ int main(void)
 		cmocka_unit_test(processors_unknown),
 		cmocka_unit_test(processors_of_hosts),
 		cmocka_unit_test(compute_late),
+		cmocka_unit_test(drawn_times),
 		cmocka_unit_test(page_cache),
 		cmocka_unit_test(each_row_has_its_verdict),
 		cmocka_unit_test(rows),
