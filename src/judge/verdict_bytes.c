@@ -237,6 +237,52 @@ static void judge_device(struct verdict *v, const struct result *r, const struct
 				    origin_delivered(r, false));
 }
 
+/* ---- what is smaller than its samples, and what is small altogether ---- */
+
+static void judge_encoding(struct verdict *v, const struct result *r, double returned,
+			   double payload)
+{
+	if (payload > 0 && returned < DEVICE_SHARE * payload &&
+	    dataset_file_share(r->dataset, DATASET_TRAIN) < DEVICE_SHARE)
+		verdict_found(v, VERDICT_PASS, FACT(BYTES_ENCODED, returned, payload));
+}
+
+/* A client of a file system fetched, or the network carried, far less than the requests returned.
+ * The network may have had another way: that alone takes nothing from the storage. */
+static void judge_client(struct verdict *v, const struct result *r, double returned)
+{
+	const struct fs_client *c = r->host_source ? &r->host_source->client : NULL;
+	const struct ledger_line *fetched = &r->judged.ledger.line[LEDGER_FETCHED],
+				 *network = &r->judged.ledger.line[LEDGER_NETWORK], *l;
+
+	l = fetched->known ? fetched : network;
+	if (!c || !l->known || !(returned > 0) || l->bytes >= DEVICE_SHARE * returned)
+		return;
+	verdict_found(
+		v, VERDICT_WARN,
+		fact_with(FACT(BYTES_CLIENT_CACHE, l->bytes, returned, l == fetched), 0, c->type));
+	if (l == fetched)
+		verdict_takes(v, l->bytes < CACHE_SHARE * returned ? TAKES_STORAGE : TAKES_PART,
+			      REASON_INSTEAD_PAGE_CACHE);
+}
+
+/* Servers have about as much memory as their clients, or more. */
+static void judge_small(struct verdict *v, const struct result *r)
+{
+	const struct fs_client *c = r->host_source ? &r->host_source->client : NULL;
+	const struct dataset *d = r->dataset;
+	double bytes, memory = r->host.memory_gib * 1073741824;
+
+	if (!c || !d || (!c->network && c->kind == FS_CLIENT_NONE))
+		return;
+	bytes = (double)dataset_samples(d, DATASET_TRAIN) *
+		dataset_mean_sample_bytes(d, DATASET_TRAIN) * dataset_file_share(d, DATASET_TRAIN);
+	if (bytes > 0 && bytes < memory)
+		verdict_found(v, VERDICT_PASS,
+			      fact_with(FACT(BYTES_SERVER_MAY_HOLD, bytes, r->epochs_begun, memory),
+					0, c->type));
+}
+
 static void judge_bytes(const struct result *r, const struct run_metrics *m, struct verdict *v)
 {
 	double asked = 0, returned = 0, payload = 0;
@@ -265,7 +311,10 @@ static void judge_bytes(const struct result *r, const struct run_metrics *m, str
 	verdict_found(v, VERDICT_PASS,
 		      FACT(BYTES_MOVED, payload, asked, returned, (double)requests));
 	judge_payload(v, r, m);
+	judge_encoding(v, r, returned, payload);
 	judge_device(v, r, m, returned, payload);
+	judge_client(v, r, returned);
+	judge_small(v, r);
 }
 
 extern const struct verdict_ops verdict_bytes;

@@ -851,6 +851,43 @@ static void evaluation(void **state)
 	synth_end(&s);
 }
 
+/* A network file system whose client fetched a part of what was returned, and a dataset that its
+ * server may hold. */
+static void client_cache(void **state)
+{
+	static struct host_io_source source;
+
+	(void)state;
+	for (int part = 0; part < 4; part++) {
+		bool less = part & 1, small = part & 2;
+		struct host_io *io;
+		struct synth s;
+		const struct fact_list *f;
+		const struct fact *found;
+
+		source = (struct host_io_source){
+			.client = {.kind = FS_CLIENT_NFS, .network = true, .type = "nfs4"}};
+		synth_begin(&s, 1, 1, NULL);
+		synth_even(&s, 0, 0, 60, 0.01, 0.001, 0.02);
+		calm(&s);
+		fill_io(&s, 1);
+		s.r.host_source = &source;
+		s.r.host.memory_gib = small ? 1e6 : 1e-6;
+		io = &s.r.usage[0].host_train;
+		io->client = (struct fs_client_io){.known = true, .fetched_known = true};
+		io->client.returned_bytes = io_stat_returned(&s.r.rank[0].train_io);
+		io->client.fetched_bytes = io->client.returned_bytes / (less ? 20 : 1);
+		judge(&s);
+		f = &synth_verdict(&s, "bytes")->facts;
+		found = fact_first(f, REASON_BYTES_CLIENT_CACHE);
+		assert_true(!found == !less);
+		assert_true(!found || found->figure[0] < 0.06 * found->figure[1]);
+		assert_true(!fact_first(f, REASON_BYTES_SERVER_MAY_HOLD) == !small);
+		s.r.host_source = NULL;
+		synth_end(&s);
+	}
+}
+
 /* A normal that is folded at 0 is not what was asked for; one that is not, is. */
 static void drawn_times(void **state)
 {
@@ -1101,6 +1138,7 @@ int main(void)
 		cmocka_unit_test(processors_unknown),
 		cmocka_unit_test(processors_of_hosts),
 		cmocka_unit_test(compute_late),
+		cmocka_unit_test(client_cache),
 		cmocka_unit_test(drawn_times),
 		cmocka_unit_test(page_cache),
 		cmocka_unit_test(each_row_has_its_verdict),
