@@ -3,10 +3,11 @@
 
 #include <math.h>
 
-#include "base/clock.h"
+#include "judge/stalls.h"
 
 static const double STALL_WAITED_S = 0.25;      /* ranks waited in stalls: worth a warning */
 static const double STALL_WAITED_SHARE = 0.005; /* and of the training time */
+static const double LASTS = 0.5;                /* of the time, that a rise lasts at least */
 static const double STALL_HIDDEN_S = 0.5;       /* of a stall that prefetching hid */
 
 static double target_of(const struct result *r)
@@ -46,6 +47,11 @@ static void judge_rate(struct verdict *v, const struct result *r, bool eval,
 		return;
 	}
 	verdict_found(v, VERDICT_WARN, fact_with(f, 0, time_part_names[c->part]));
+	if (c->cut_share > 0)
+		verdict_found(v, VERDICT_WARN, FACT(CHANGE_CUT, c->cut_share));
+	/* what was better for a while may be worse again */
+	if (!fell && c->last_share < LASTS)
+		return;
 	verdict_found(v, VERDICT_WARN,
 		      FACT(CHANGE_LASTING, c->last_rate, c->last_payload, c->last_share, c->last_au,
 			   c->before_au, c->whole_au, eval));
@@ -82,25 +88,9 @@ static void judge_stalls(struct verdict *v, bool eval, const struct steadiness *
 				s->waited_s));
 	if (c->stalls > 1)
 		verdict_found(v, VERDICT_WARN, FACT(CHANGE_STALLS, c->stalls, c->stalled_s));
-	if (c->stalled_s > 0 && c->au_without_stalls >= 1)
+	if (c->stalled_s > 0 && c->au_without_stalls >= 1 && !c->stalls_again)
 		verdict_found(v, VERDICT_WARN,
 			      FACT(CHANGE_WITHOUT, c->au_without_stalls, c->stalls, eval));
-}
-
-/* Of training or evaluations, mean over ranks. */
-static double wall_of(const struct result *r, bool eval)
-{
-	double wall = 0, ranks = 0;
-
-	if (!eval)
-		return r->judged.time.wall_s;
-	for (uint32_t k = 0; r->rank && k < r->ranks; k++) {
-		ranks += !r->rank[k].lost;
-		for (uint32_t e = 0; !r->rank[k].lost && e < r->epochs_done; e++)
-			wall += clock_seconds(r->rank[k].epoch[e].eval.end_ns -
-					      r->rank[k].epoch[e].eval.begin_ns);
-	}
-	return ranks > 0 ? wall / ranks : 0;
 }
 
 bool stalls_matter(const struct result *r, bool eval)
@@ -108,7 +98,7 @@ bool stalls_matter(const struct result *r, bool eval)
 	const struct steadiness *c = eval ? &r->judged.eval_steady : &r->judged.steady;
 
 	return c->stalls > 0 &&
-	       (c->stalled_s >= fmax(STALL_WAITED_S, STALL_WAITED_SHARE * wall_of(r, eval)) ||
+	       (c->stalled_s >= fmax(STALL_WAITED_S, STALL_WAITED_SHARE * phase_wall_s(r, eval)) ||
 		c->stall[0].length_s >= STALL_HIDDEN_S);
 }
 

@@ -1,6 +1,7 @@
 /* What held the run back most: those that can name a cause are asked one after another. */
 #include "judge/limit.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "base/alloc.h"
@@ -13,6 +14,7 @@
 #include "workload/framework_key.h"
 
 static const double SMALL_LOSS = 0.05; /* of the wall time: nothing to find */
+static const double OWN_MEMORY = 0.25; /* of the memory: the run itself could use less */
 
 void limit_found(struct limit_view *v, struct fact f)
 {
@@ -87,7 +89,7 @@ static bool at_beginnings(struct limit_view *v)
 
 static bool at_checkpoints(struct limit_view *v)
 {
-	if (v->d->mean_s[TIME_CHECKPOINT] <= 0.5 * v->loss)
+	if (v->lost[LOST_CHECKPOINT] <= 0.5 * v->loss)
 		return false;
 	limit_found(v, FACT(LIMIT_CHECKPOINT, v->d->mean_s[TIME_CHECKPOINT] / v->d->wall_s));
 	return true;
@@ -98,7 +100,7 @@ static bool at_io_limit(struct limit_view *v)
 	struct fact group;
 	bool reached;
 
-	if (v->lost_to_data <= 0.3 * v->loss || !io_group_fact(v->r, &reached, &group) || !reached)
+	if (!io_group_fact(v->r, &reached, &group) || !reached)
 		return false;
 	limit_found(v, FACT(LIMIT_IO_GROUP));
 	limit_found(v, group);
@@ -106,79 +108,177 @@ static bool at_io_limit(struct limit_view *v)
 	return true;
 }
 
+/* What the run itself has of the memory, beside what there is. */
+static void found_own_memory(struct limit_view *v)
+{
+	const struct result *r = v->r;
+	double group = (double)r->usage[r->epochs_done - 1].memory.limit_bytes;
+	double all = group > 0 ? group : r->host.memory_gib * 1024 * 1024 * 1024;
+	double own = (double)r->peak_rss_bytes;
+
+	limit_found(v, FACT(LIMIT_MEMORY_OWN, own, all > 0 ? all : NAN));
+	limit_would(v, all > 0 && own >= OWN_MEMORY * all ? FACT(EFFECT_LESS_MEMORY)
+							  : FACT(EFFECT_MORE_MEMORY));
+}
+
 static bool at_memory(struct limit_view *v)
 {
-	if (v->wait <= 0.3 * v->loss || !limit_memory(v->r, &v->limit->facts))
+	if (!limit_memory(v->r, &v->limit->facts))
 		return false;
-	limit_would(v, FACT(EFFECT_MORE_MEMORY));
+	found_own_memory(v);
 	return true;
 }
 
 static bool at_the_rest(struct limit_view *v)
 {
-	limit_found(v, FACT(LIMIT_OTHER, (v->loss - v->wait) / v->d->wall_s));
+	limit_found(v, FACT(LIMIT_OTHER, v->lost[LOST_BETWEEN] / v->d->wall_s));
 	return true;
+}
+
+static bool at_nothing_known(struct limit_view *v)
+{
+	limit_found(v, FACT(LIMIT_NOT_KNOWN, v->loss / v->d->wall_s, v->lost[v->doing] / v->loss));
+	return true;
+}
+
+/* ---- the s that were lost to what a cause is about ---- */
+
+static double to_data(const struct limit_view *v)
+{
+	return v->lost_to_data;
+}
+
+static double to_requests(const struct limit_view *v)
+{
+	return v->lost[LOST_REQUESTS];
+}
+
+static double to_decoding(const struct limit_view *v)
+{
+	return v->lost[LOST_DECODE];
+}
+
+static double to_computing(const struct limit_view *v)
+{
+	return v->lost[LOST_DECODE] + v->lost[LOST_FRAMEWORK] + v->lost[LOST_NO_CPU];
+}
+
+static double to_preprocessing(const struct limit_view *v)
+{
+	return v->lost[LOST_PREPROCESS];
+}
+
+static double to_transport(const struct limit_view *v)
+{
+	return v->lost[LOST_TRANSPORT];
+}
+
+static double to_framework(const struct limit_view *v)
+{
+	return v->lost[LOST_FRAMEWORK];
+}
+
+static double to_beginnings(const struct limit_view *v)
+{
+	return v->first;
+}
+
+static double to_start(const struct limit_view *v)
+{
+	return v->lost[LOST_START];
+}
+
+static double to_checkpoints(const struct limit_view *v)
+{
+	return v->lost[LOST_CHECKPOINT];
+}
+
+static double to_barrier(const struct limit_view *v)
+{
+	return v->skew;
+}
+
+static double to_the_rest(const struct limit_view *v)
+{
+	return v->lost[LOST_BETWEEN];
 }
 
 struct asked {
 	enum cause cause;
 	bool (*is)(struct limit_view *v);
+	/* NULL: the cause is not about lost time */
+	double (*lost)(const struct limit_view *v);
 };
+
+/* Of the lost time: what takes less of it is not what limits, whatever else speaks for it. */
+static const double LEAST_SHARE = 0.3;
+static const double LEAST_SPOILT = 0.25; /* what no processor does to requests comes on top */
 
 /* The first whose function says so decides. Of a run without processors nothing can be said about
  * the storage, and no remedy is predicted. */
 static const struct asked of_processors[] = {
-	{CAUSE_HYPERVISOR, limit_at_hypervisor}, {CAUSE_FRAMEWORK, limit_at_own_framework},
-	{CAUSE_DECODE, limit_at_own_decoding},   {CAUSE_OTHER_PROGRAMS, limit_at_other_programs},
-	{CAUSE_CPU_QUOTA, limit_at_quota},       {CAUSE_STOPPED, limit_at_interruption},
+	{CAUSE_HYPERVISOR, limit_at_hypervisor, to_computing},
+	{CAUSE_FRAMEWORK, limit_at_own_framework, limit_lost_to_cpu},
+	{CAUSE_DECODE, limit_at_own_decoding, limit_lost_to_cpu},
+	{CAUSE_OTHER_PROGRAMS, limit_at_other_programs, limit_lost_to_cpu},
+	{CAUSE_CPU_QUOTA, limit_at_quota, limit_lost_to_cpu},
+	{CAUSE_STOPPED, limit_at_interruption, limit_lost_to_cpu},
 };
 
 /* What was measured as such before what is concluded. */
 static const struct asked of_training[] = {
-	{CAUSE_PAGE_CACHE, at_computation_from_memory},
-	{CAUSE_COMPUTE, at_computation},
-	{CAUSE_STALL, limit_at_stall},
-	{CAUSE_UNSTEADY, limit_at_phases},
-	{CAUSE_UNSTEADY, limit_at_slower_part},
-	{CAUSE_CHECKPOINT, at_checkpoints},
-	{CAUSE_MEMORY, at_memory},
-	{CAUSE_IO_LIMIT, at_io_limit},
-	{CAUSE_START_UP, at_beginnings},
-	{CAUSE_FRAMEWORK, limit_at_framework},
-	{CAUSE_SLOW_HOST, limit_at_host},
-	{CAUSE_SLOW_RANK, limit_at_rank},
-	{CAUSE_BARRIER, limit_at_barrier},
-	{CAUSE_PREFETCH, limit_at_window},
-	{CAUSE_WORKERS, limit_at_number},
-	{CAUSE_START_UP, limit_at_start},
-	{CAUSE_READING, limit_at_unmeasured},
-	{CAUSE_OTHER_PROGRAMS, limit_at_others_decoding},
-	{CAUSE_DECODE, limit_at_decoding},
-	{CAUSE_PREPROCESS, limit_at_preprocessing},
-	{CAUSE_TRANSPORT, limit_at_transport},
-	{CAUSE_MEMORY_BANDWIDTH, limit_at_memory_bandwidth},
-	{CAUSE_PAGE_CACHE, limit_at_memory_reads},
-	{CAUSE_OPENS, limit_at_opens},
-	{CAUSE_METADATA, limit_at_metadata},
-	{CAUSE_STORAGE, limit_at_unseen_requests},
-	{CAUSE_QUEUE, limit_at_queue},
-	{CAUSE_REQUESTS, limit_at_request_rate},
-	{CAUSE_BANDWIDTH, limit_at_bandwidth},
-	{CAUSE_STREAM_BANDWIDTH, limit_at_stream},
-	{CAUSE_LATENCY, limit_at_latency},
-	{CAUSE_STORAGE, limit_at_storage},
-	{CAUSE_OTHER, at_the_rest},
+	{CAUSE_PAGE_CACHE, at_computation_from_memory, NULL},
+	{CAUSE_COMPUTE, at_computation, NULL},
+	{CAUSE_SLOW_WORKER, limit_at_worker, limit_lost_to_worker},
+	{CAUSE_STALL, limit_at_stall, limit_lost_to_stalls},
+	{CAUSE_UNSTEADY, limit_at_phases, limit_lost_to_phases},
+	{CAUSE_UNSTEADY, limit_at_slower_part, limit_lost_to_slower_part},
+	{CAUSE_CHECKPOINT, at_checkpoints, to_checkpoints},
+	{CAUSE_MEMORY, at_memory, to_data},
+	{CAUSE_IO_LIMIT, at_io_limit, to_requests},
+	{CAUSE_START_UP, at_beginnings, to_beginnings},
+	{CAUSE_FRAMEWORK, limit_at_framework, to_framework},
+	{CAUSE_SLOW_HOST, limit_at_host, limit_lost_to_host},
+	{CAUSE_SLOW_RANK, limit_at_rank, limit_lost_to_rank},
+	{CAUSE_BARRIER, limit_at_barrier, to_barrier},
+	{CAUSE_PROCESSORS, limit_at_no_processor, limit_lost_to_cpu},
+	{CAUSE_PREFETCH, limit_at_window, to_data},
+	{CAUSE_WORKERS, limit_at_number, to_data},
+	{CAUSE_START_UP, limit_at_start, to_start},
+	{CAUSE_READING, limit_at_unmeasured, to_decoding},
+	{CAUSE_OTHER_PROGRAMS, limit_at_others_decoding, to_decoding},
+	{CAUSE_DECODE, limit_at_decoding, to_decoding},
+	{CAUSE_PREPROCESS, limit_at_preprocessing, to_preprocessing},
+	{CAUSE_TRANSPORT, limit_at_transport, to_transport},
+	{CAUSE_MEMORY_BANDWIDTH, limit_at_memory_bandwidth, to_requests},
+	{CAUSE_PAGE_CACHE, limit_at_memory_reads, to_requests},
+	{CAUSE_OPENS, limit_at_opens, to_requests},
+	{CAUSE_METADATA, limit_at_metadata, to_requests},
+	{CAUSE_STORAGE, limit_at_unseen_requests, to_requests},
+	{CAUSE_QUEUE, limit_at_queue, to_requests},
+	{CAUSE_REQUESTS, limit_at_request_rate, to_requests},
+	{CAUSE_BANDWIDTH, limit_at_bandwidth, to_requests},
+	{CAUSE_STREAM_BANDWIDTH, limit_at_stream, to_requests},
+	{CAUSE_LATENCY, limit_at_latency, to_requests},
+	{CAUSE_STORAGE, limit_at_storage, to_requests},
+	{CAUSE_OTHER, at_the_rest, to_the_rest},
+	{CAUSE_UNKNOWN, at_nothing_known, NULL},
 };
 
-static bool ask(struct limit_view *v, const struct asked *rows, size_t n)
+/* No cause is named that takes less of the lost time than `least`. */
+static bool ask(struct limit_view *v, const struct asked *rows, size_t n, double least)
 {
-	size_t i = 0;
+	for (size_t i = 0; i < n; i++) {
+		double share = rows[i].lost ? rows[i].lost(v) / v->loss : NAN;
 
-	while (i < n && !rows[i].is(v))
-		i++;
-	if (i < n)
+		if (share < least || !rows[i].is(v))
+			continue;
+		assert(!rows[i].lost || share >= least);
 		v->limit->cause = rows[i].cause;
-	return i < n;
+		v->limit->cause_share = rows[i].lost ? 100 * fmin(1, share) : 0;
+		return true;
+	}
+	return false;
 }
 
 /* ---- what they share ---- */
@@ -256,8 +356,9 @@ static void view_fill(struct limit_view *v)
 	room = v->d->wall_s * v->workers * v->d->ranks;
 	v->busy = room > 0 ? fmin(1, v->work / room) : 0;
 	v->inside = room > 0 ? fmin(1, v->io / room) : 0;
-	v->doing = limit_work_of(v);
-	if (v->doing == LIMIT_WORK_REQUESTS)
+	limit_view_lost(v);
+	v->doing = limit_most_lost(v);
+	if (v->doing == LOST_REQUESTS)
 		limit_view_reading(v);
 	limit_view_cpu(v);
 }
@@ -305,9 +406,9 @@ void limit_find(const struct result *r, const struct run_metrics *m, struct limi
 	if (limit_no_forecast(&v, &why))
 		*outlook = (struct outlook){.why = why};
 	limit->loss_share = 100 * v.loss / v.d->wall_s;
-	if (!loses_little(&v) && ask(&v, ROWS(of_processors)))
+	if (!loses_little(&v) && ask(&v, ROWS(of_processors), LEAST_SPOILT))
 		return;
-	ask(&v, ROWS(of_training));
+	ask(&v, ROWS(of_training), LEAST_SHARE);
 	if (!loses_little(&v))
 		outlook_tell_best(outlook, r->rank[result_present_rank(r)].workers,
 				  r->judged.measured.taken & TAKES_LASTING, &limit->remedy);

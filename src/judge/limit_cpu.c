@@ -22,22 +22,20 @@ static bool is_framework(const double work[WORK_KINDS])
 	return work[WORK_FRAMEWORK] > work[WORK_DECODE];
 }
 
-/* Of the loss; the critical path has what a rank alone lost, and all others waited for. */
-static double share_of_loss(const struct limit_view *v)
+/* The critical path has what a rank alone lost, and all others waited for. */
+double limit_lost_to_cpu(const struct limit_view *v)
 {
-	const struct decomposition *d = v->d;
+	double whole = fmax(v->no_cpu.lost_s, v->no_cpu.stopped_s);
 
-	return v->loss > 0 ? fmax(fmax(d->mean_s[TIME_NO_CPU], d->critical_s[TIME_NO_CPU]),
-				  v->no_cpu.stopped_s) /
-				     v->loss
-			   : 0;
+	return fmin(fmax(v->lost[LOST_NO_CPU], whole), v->loss);
 }
 
 void limit_view_cpu(struct limit_view *v)
 {
 	cpu_loss_of(v->r, false, &v->no_cpu);
-	v->short_of_cpu = v->no_cpu.measured &&
-			  (share_of_loss(v) >= LOSS_SHARE || cpu_loss_spoils(&v->no_cpu));
+	v->short_of_cpu =
+		v->no_cpu.measured && (limit_lost_to_cpu(v) >= LOSS_SHARE * v->loss ||
+				       cpu_loss_spoils(&v->no_cpu) || v->doing == LOST_NO_CPU);
 }
 
 bool limit_at_hypervisor(struct limit_view *v)
@@ -106,4 +104,11 @@ bool limit_at_interruption(struct limit_view *v)
 {
 	return (taken_by(v, CPU_STOPPED) || taken_by(v, CPU_FROZEN)) &&
 	       found_others(v, FACT(LIMIT_INTERRUPTED, v->no_cpu.lost_share), FACT(EFFECT_REPEAT));
+}
+
+/* By the run itself, which is not at decoding, or by nobody that is known. */
+bool limit_at_no_processor(struct limit_view *v)
+{
+	return v->short_of_cpu &&
+	       found(v, FACT(LIMIT_NO_CPU, v->no_cpu.lost_share), FACT(EFFECT_MORE_PROCESSORS));
 }

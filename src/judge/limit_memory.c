@@ -124,7 +124,9 @@ bool limit_memory(const struct result *r, struct fact_list *out)
 	for (uint32_t i = 0; i < r->epochs_done; i++) {
 		const struct epoch_usage *u = &r->usage[i];
 
-		stalled += u->memory.stall_ns > 0 ? (double)u->memory.stall_ns / 1e9 : 0;
+		/* of a machine's memory, other programs may be those that waited */
+		if (u->memory.limit_bytes > 0 && u->memory.stall_ns > 0)
+			stalled += (double)u->memory.stall_ns / 1e9;
 		wall += (double)u->wall_ns / 1e9;
 	}
 	sum_fetching(r, &f);

@@ -112,18 +112,28 @@ static bool host_reads_slowly(const struct limit_view *v)
 	       here >= SLOWER * others / ranks;
 }
 
+double limit_lost_to_host(const struct limit_view *v)
+{
+	return v->d->last_node_behind_s * v->d->last_node_share * (double)v->d->common_steps;
+}
+
+double limit_lost_to_rank(const struct limit_view *v)
+{
+	return v->d->last_behind_s * v->d->last_share * (double)v->d->common_steps;
+}
+
 /* Of several hosts one that is behind nearly always, and not because of a single rank: such a rank
  * would be far behind the others of its host, too, and they would read faster. */
 bool limit_at_host(struct limit_view *v)
 {
 	const struct decomposition *d = v->d;
 	double of_ranks = (double)d->last_node_ranks / v->r->ranks;
-	double behind = d->last_node_behind_s * d->last_node_share * (double)d->common_steps;
 	const struct host_facts *h;
 	struct fact f;
 
 	if (v->r->nodes < 2 || d->last_node_ranks < 2 || d->last_node_share < 0.75 ||
-	    d->last_node_share < fmin(0.95, 1.5 * of_ranks) || behind < RANK_SHARE * v->loss)
+	    d->last_node_share < fmin(0.95, 1.5 * of_ranks) ||
+	    limit_lost_to_host(v) < RANK_SHARE * v->loss)
 		return false;
 	if (d->last_share >= 0.75 * d->last_node_share &&
 	    d->last_behind_s >= ALONE_SHARE * d->last_node_behind_s && !host_reads_slowly(v))
@@ -141,10 +151,10 @@ bool limit_at_rank(struct limit_view *v)
 {
 	const struct decomposition *d = v->d;
 	double often = fmax(0.6, fmin(0.75, 1.5 / v->r->ranks));
-	double behind = d->last_behind_s * d->last_share * (double)d->common_steps;
 	struct fact f;
 
-	if (v->r->ranks < 2 || d->last_share < often || behind < RANK_SHARE * v->loss ||
+	if (v->r->ranks < 2 || d->last_share < often ||
+	    limit_lost_to_rank(v) < RANK_SHARE * v->loss ||
 	    !slow_by_itself(v, d->last_rank, NULL) || roles_swap(v))
 		return false;
 	f = FACT(LIMIT_SLOW_RANK, d->last_rank, d->last_share, d->last_behind_s);

@@ -1,5 +1,6 @@
 /* What of reading limits: a ceiling that is reached, or the time that each request takes. Named is
  * only what all explanations of the reads say. */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -11,7 +12,7 @@ static const double COPY_SHARE = 0.4; /* of the speed of copying: the bytes are 
 static const double DATA_SHARE = 0.5; /* of the time in requests: the same */
 static const double CPU_SHARE = 0.5;  /* of the time in requests: they compute, they do not wait */
 static const double OPEN_SHARE = 0.5; /* of the time in requests */
-static const double FULL = 0.85;      /* of a ceiling: it is reached */
+static const double REACHED = 0.85;   /* of a ceiling: it limits */
 static const double SAME = 1.25;      /* times the time alone: no longer without waiting */
 static const double APART = 2;        /* times what was looked at: it is not what takes long */
 static const double WORSE = 4;        /* times the best error, and */
@@ -67,7 +68,7 @@ static struct fact at_place(const struct limit_view *v, struct fact f)
 
 static bool is_in_memory(const struct limit_view *v)
 {
-	return v->doing == LIMIT_WORK_REQUESTS && v->reading.cached && v->d->work_s[WORK_DATA] > 0;
+	return v->doing == LOST_REQUESTS && v->reading.cached && v->d->work_s[WORK_DATA] > 0;
 }
 
 bool limit_at_memory_bandwidth(struct limit_view *v)
@@ -101,10 +102,23 @@ bool limit_at_memory_reads(struct limit_view *v)
 	return true;
 }
 
+/* Of a ceiling that is not reached, nothing is said. */
+static bool is_reached(double used, double ceiling)
+{
+	return isfinite(ceiling) && ceiling > 0 && used >= REACHED * ceiling;
+}
+
+/* Adds a fact with what is used of a ceiling, its figures `used` and the one after that. */
+static void found_ceiling(struct limit_view *v, struct fact f, unsigned used)
+{
+	assert(is_reached(f.figure[used], f.figure[used + 1]));
+	limit_found(v, f);
+}
+
 /* What all explanations of the requests that are as good as the best agree on. */
 enum agreed {
 	AGREED_NOTHING,
-	AGREED_SHARED, /* requests wait for each other, or a ceiling of all together is reached */
+	AGREED_SHARED, /* a ceiling of all together is reached */
 	AGREED_EACH,   /* each takes as long as if it were alone */
 };
 
@@ -124,10 +138,10 @@ static enum agreed agreed_on(const struct read_law *law, double each_s, double b
 		if (r->error_ns > WORSE * law->best.error_ns &&
 		    r->error_ns > EXPLAINS * law->mean_ns)
 			continue;
-		shared = shared && isfinite(ceiling) &&
-			 (by_itself * SAME < each_s || per_s >= FULL * ceiling);
+		shared = shared && is_reached(per_s, ceiling);
 		alone = alone && by_itself * SAME >= each_s && by_itself <= APART * each_s;
 	}
+	shared = shared && is_reached(per_s, read_rates_ceiling(&law->best, bytes));
 	return shared ? AGREED_SHARED : alone ? AGREED_EACH : AGREED_NOTHING;
 }
 
@@ -184,7 +198,7 @@ static bool end(struct limit_view *v)
 
 static bool mostly_opens(const struct limit_view *v)
 {
-	return v->doing == LIMIT_WORK_REQUESTS && v->d->work_s[WORK_OPEN] >= OPEN_SHARE * v->io;
+	return v->doing == LOST_REQUESTS && v->d->work_s[WORK_OPEN] >= OPEN_SHARE * v->io;
 }
 
 static enum agreed agreed_on_opens(const struct limit_view *v, double *each_s, double *per_s)
@@ -203,8 +217,10 @@ bool limit_at_opens(struct limit_view *v)
 
 	if (!mostly_opens(v) || agreed_on_opens(v, &each_s, &per_s) != AGREED_SHARED)
 		return false;
-	limit_found(v, at_place(v, FACT(LIMIT_OPENS, per_s, read_rates_ceiling(&law->best, 1),
-					each_s, alone_told(law, 1), servers_told(law))));
+	found_ceiling(v,
+		      at_place(v, FACT(LIMIT_OPENS, per_s, read_rates_ceiling(&law->best, 1),
+				       each_s, alone_told(law, 1), servers_told(law))),
+		      0);
 	return end(v);
 }
 
@@ -227,7 +243,7 @@ bool limit_at_metadata(struct limit_view *v)
 
 bool limit_at_unseen_requests(struct limit_view *v)
 {
-	if (v->doing != LIMIT_WORK_REQUESTS || v->stations.known)
+	if (v->doing != LOST_REQUESTS || v->stations.known)
 		return false;
 	limit_found(v, at_place(v, FACT(LIMIT_STORAGE_RATE, v->inside,
 					v->reading.bytes / v->d->wall_s)));
@@ -238,7 +254,7 @@ static bool reads_agree(const struct limit_view *v, enum agreed on)
 {
 	const struct limit_reading *x = &v->reading;
 
-	return v->doing == LIMIT_WORK_REQUESTS &&
+	return v->doing == LOST_REQUESTS &&
 	       agreed_on(&v->law.reads, x->each_s, x->size, x->per_s) == on;
 }
 
@@ -249,9 +265,11 @@ bool limit_at_queue(struct limit_view *v)
 
 	if (!reads_agree(v, AGREED_SHARED) || law->best.servers == 0)
 		return false;
-	limit_found(v,
-		    at_place(v, FACT(LIMIT_QUEUE, x->per_s, read_rates_ceiling(&law->best, x->size),
-				     x->each_s, alone_told(law, x->size), servers_told(law))));
+	found_ceiling(
+		v,
+		at_place(v, FACT(LIMIT_QUEUE, x->per_s, read_rates_ceiling(&law->best, x->size),
+				 x->each_s, alone_told(law, x->size), servers_told(law))),
+		0);
 	return end(v);
 }
 
@@ -262,8 +280,9 @@ bool limit_at_request_rate(struct limit_view *v)
 
 	if (!reads_agree(v, AGREED_SHARED) || best->burst == 0)
 		return false;
-	limit_found(v,
-		    at_place(v, FACT(LIMIT_REQUESTS, x->per_s, read_rates_ceiling(best, x->size))));
+	found_ceiling(
+		v, at_place(v, FACT(LIMIT_REQUESTS, x->per_s, read_rates_ceiling(best, x->size))),
+		0);
 	return end(v);
 }
 
@@ -274,8 +293,10 @@ bool limit_at_bandwidth(struct limit_view *v)
 
 	if (!reads_agree(v, AGREED_SHARED))
 		return false;
-	limit_found(v, at_place(v, FACT(LIMIT_BANDWIDTH, v->inside, x->readers,
-					x->bytes / v->d->wall_s, ceiling * x->size)));
+	found_ceiling(v,
+		      at_place(v, FACT(LIMIT_BANDWIDTH, v->inside, x->readers,
+				       x->bytes / v->d->wall_s, ceiling * x->size)),
+		      2);
 	return end(v);
 }
 
@@ -323,7 +344,7 @@ bool limit_at_storage(struct limit_view *v)
 	const struct stations *s = &v->stations;
 	bool each = reads_agree(v, AGREED_EACH);
 
-	if (v->doing != LIMIT_WORK_REQUESTS)
+	if (v->doing != LOST_REQUESTS)
 		return false;
 	limit_found(v, at_place(v, each ? FACT(LIMIT_STORAGE_SIZE, v->inside, s->reads_of_batch,
 					       s->read_s)

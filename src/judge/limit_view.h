@@ -7,14 +7,21 @@
 #include "result/metrics.h"
 #include "result/result.h"
 
-/* What the workers do most, where ranks wait for them. */
-enum limit_work {
-	LIMIT_WORK_NONE, /* ranks wait for something else */
-	LIMIT_WORK_START,
-	LIMIT_WORK_DECODE,
-	LIMIT_WORK_PREPROCESS,
-	LIMIT_WORK_TRANSPORT,
-	LIMIT_WORK_REQUESTS
+/* To what lost time went; disjoint. What ranks wait for busy workers, or for a rank whose data is
+ * late, is divided by what is waited for there. */
+enum lost_to {
+	LOST_REQUESTS, /* of the workers, to the store */
+	LOST_DECODE,
+	LOST_PREPROCESS,
+	LOST_TRANSPORT,
+	LOST_FRAMEWORK, /* the framework's own code */
+	LOST_NO_CPU,    /* threads had no processor, or stood still */
+	LOST_START,     /* the first batches of epochs were not begun */
+	LOST_CHECKPOINT,
+	LOST_BARRIER, /* computation takes ranks differently long */
+	LOST_BETWEEN, /* between steps, and in the barrier itself */
+	LOST_UNTOLD,
+	LOST_KINDS
 };
 
 /* All that requests returned, and how fast this machine's memory could give it. */
@@ -46,8 +53,9 @@ struct limit_view {
 	double cpu;             /* s of the process in the finished epochs */
 	struct cpu_loss no_cpu;
 	bool short_of_cpu; /* what was lost without a processor is most of the loss, or spoils it */
-	enum limit_work doing;
-	struct limit_reading reading; /* with LIMIT_WORK_REQUESTS */
+	double lost[LOST_KINDS];      /* s, mean over ranks; sum to `loss` */
+	enum lost_to doing;           /* where most of it went */
+	struct limit_reading reading; /* with LOST_REQUESTS */
 	bool advised;                 /* said already: a probe could tell what is not known */
 	char place[96];               /* "storage"; "file system nfs4" where that is all we know */
 };
@@ -60,13 +68,19 @@ void limit_workers_would(struct limit_view *v);
 
 /* Threads without a processor (limit_cpu.c). */
 void limit_view_cpu(struct limit_view *v);
+/* s, also of one rank that the others wait for. */
+double limit_lost_to_cpu(const struct limit_view *v);
+bool limit_at_no_processor(struct limit_view *v);
 bool limit_at_hypervisor(struct limit_view *v);
 bool limit_at_own_decoding(struct limit_view *v);
 bool limit_at_own_framework(struct limit_view *v);
 bool limit_at_other_programs(struct limit_view *v);
 bool limit_at_quota(struct limit_view *v);
 bool limit_at_interruption(struct limit_view *v);
-/* A change in the middle of the run (limit_unsteady.c). */
+/* A change in the middle of the run (limit_unsteady.c), and the s lost to each. */
+double limit_lost_to_stalls(const struct limit_view *v);
+double limit_lost_to_phases(const struct limit_view *v);
+double limit_lost_to_slower_part(const struct limit_view *v);
 bool limit_at_stall(struct limit_view *v);
 bool limit_at_phases(struct limit_view *v);
 bool limit_at_slower_part(struct limit_view *v);
@@ -74,12 +88,18 @@ bool limit_at_slower_part(struct limit_view *v);
 bool limit_no_forecast(const struct limit_view *v, struct fact *why);
 /* The framework's own code (framework.costs). */
 bool limit_at_framework(struct limit_view *v);
-/* A host, a rank, or ranks that wait for each other (limit_ranks.c). */
+/* A host, a rank, or ranks that wait for each other (limit_ranks.c), and the s lost to one. */
+double limit_lost_to_host(const struct limit_view *v);
+double limit_lost_to_rank(const struct limit_view *v);
 bool limit_at_host(struct limit_view *v);
 bool limit_at_rank(struct limit_view *v);
 bool limit_at_barrier(struct limit_view *v);
+/* Fills v->lost, once all above it is filled; and the largest part of it (limit_share.c). */
+void limit_view_lost(struct limit_view *v);
+enum lost_to limit_most_lost(const struct limit_view *v);
 /* What the workers of a rank are short of, or do most (limit_workers.c). */
-enum limit_work limit_work_of(const struct limit_view *v);
+double limit_lost_to_worker(const struct limit_view *v); /* s */
+bool limit_at_worker(struct limit_view *v);
 bool limit_at_window(struct limit_view *v);
 bool limit_at_number(struct limit_view *v);
 bool limit_at_start(struct limit_view *v);

@@ -10,7 +10,10 @@ static const double BUSY_ENOUGH = 0.6;    /* the same, for more workers to be of
 static const double RECOVERED = 0.4;      /* of the loss, by a wider window */
 static const double OWN_CPU_SHARE = 0.75; /* of computing time; below, the CPU was taken away */
 static const double OTHERS_SHARE = 0.25;  /* of the processors, used by other programs */
-static const uint32_t FEW_WORKERS = 4;    /* a common number of them would be enough */
+static const double SLOW_TIMES = 2;       /* times any other worker: it alone is slow */
+static const double BATCHES_LEAST = 12;   /* of each worker, to tell that */
+#define WORKERS_MOST 256
+static const uint32_t FEW_WORKERS = 4; /* a common number of them would be enough */
 
 /* Workers rest while the rank waits: in order, ready batches hold the places of the window. */
 bool limit_at_window(struct limit_view *v)
@@ -27,6 +30,100 @@ bool limit_at_window(struct limit_view *v)
 	limit_found(v, FACT(LIMIT_PREFETCH, (double)result_window(v->r), v->d->service_mean_s,
 			    v->d->service_dev_s, v->busy));
 	outlook_tell_window(o, result_window(v->r) * 4, &v->limit->effects);
+	return true;
+}
+
+/* ---- one worker that is slower than the others of its rank, whoever its files are ---- */
+
+struct slow_worker {
+	uint32_t rank, worker;
+	double each_s, others_s; /* a batch of it; of the others */
+	double lost_s;
+};
+
+/* In order, batch i of an epoch is worker (i modulo their number)'s, and nobody's turn comes before
+ * the slow one's batch has. */
+static bool look_at_workers(const struct limit_view *v, uint32_t rank, struct slow_worker *out)
+{
+	uint32_t workers = v->r->rank[rank].workers, slowest = 0;
+	double sum[WORKERS_MOST] = {0}, log_sum[WORKERS_MOST] = {0}, n[WORKERS_MOST] = {0};
+	double others = 0, most = 0, others_n = 0;
+
+	if (workers < 2 || workers > WORKERS_MOST || v->r->rank[rank].lost)
+		return false;
+	for (uint32_t e = 0; e < v->m->epochs; e++)
+		for (uint32_t b = 0; b < v->r->rank[rank].epoch[e].blocks; b++) {
+			const struct phase *p = &v->r->rank[rank].epoch[e].block[b];
+
+			for (uint64_t i = 0; i < p->steps; i++) {
+				uint64_t at = p->first_step + i;
+
+				/* the first batch of each begins it, too */
+				if (at < workers)
+					continue;
+				sum[at % workers] += p->step[i].service_us * 1e-6;
+				log_sum[at % workers] += log(fmax(1, p->step[i].service_us));
+				n[at % workers]++;
+			}
+		}
+	for (uint32_t k = 0; k < workers; k++) {
+		if (n[k] < BATCHES_LEAST)
+			return false;
+		slowest = log_sum[k] / n[k] > log_sum[slowest] / n[slowest] ? k : slowest;
+	}
+	for (uint32_t k = 0; k < workers; k++)
+		if (k != slowest) {
+			others += sum[k];
+			others_n += n[k];
+			most = fmax(most, log_sum[k] / n[k]);
+		}
+	out->rank = rank;
+	out->worker = slowest;
+	out->each_s = sum[slowest] / n[slowest];
+	out->others_s = others / others_n;
+	out->lost_s =
+		n[slowest] * (out->each_s - fmax(out->others_s, workers * v->compute * v->r->ranks /
+									(double)v->d->steps));
+	/* by the logarithms: one batch that took very long makes no worker slow */
+	return log_sum[slowest] / n[slowest] >= log(SLOW_TIMES) + most &&
+	       out->each_s >= SLOW_TIMES * out->others_s;
+}
+
+static bool find_slow_worker(const struct limit_view *v, struct slow_worker *out)
+{
+	struct slow_worker one = {0};
+	bool any = false;
+
+	*out = one;
+	if (workload_loader(v->r->workload)->rule != RULE_PYTORCH ||
+	    !v->r->workload->reader.in_order)
+		return false;
+	for (uint32_t k = 0; k < v->r->ranks; k++)
+		if (look_at_workers(v, k, &one) && one.lost_s > out->lost_s) {
+			*out = one;
+			any = true;
+		}
+	return any;
+}
+
+double limit_lost_to_worker(const struct limit_view *v)
+{
+	struct slow_worker w;
+
+	return find_slow_worker(v, &w) ? fmin(w.lost_s, v->loss) : 0;
+}
+
+bool limit_at_worker(struct limit_view *v)
+{
+	struct slow_worker w;
+
+	if (!find_slow_worker(v, &w))
+		return false;
+	limit_found(v, FACT(LIMIT_SLOW_WORKER, w.worker, w.rank, w.each_s, w.others_s,
+			    fmin(w.lost_s, v->loss) / v->d->wall_s));
+	outlook_tell_window(v->outlook, result_window(v->r) * 4, &v->limit->effects);
+	if (v->limit->effects.count == 0)
+		limit_would(v, FACT(EFFECT_TRY_UNORDERED));
 	return true;
 }
 
@@ -49,25 +146,9 @@ bool limit_at_number(struct limit_view *v)
 	return true;
 }
 
-enum limit_work limit_work_of(const struct limit_view *v)
-{
-	const double *w = v->d->work_s;
-
-	if (v->lost_to_data <= 0.3 * v->loss || !(v->work > 0))
-		return LIMIT_WORK_NONE;
-	if (v->d->mean_s[TIME_WAIT + WAIT_START] > 0.5 * v->wait)
-		return LIMIT_WORK_START;
-	if (w[WORK_DECODE] >= v->io && w[WORK_DECODE] >= w[WORK_PREPROCESS] &&
-	    w[WORK_DECODE] >= w[WORK_TRANSPORT])
-		return LIMIT_WORK_DECODE;
-	if (w[WORK_PREPROCESS] >= v->io && w[WORK_PREPROCESS] >= w[WORK_TRANSPORT])
-		return LIMIT_WORK_PREPROCESS;
-	return w[WORK_TRANSPORT] > v->io ? LIMIT_WORK_TRANSPORT : LIMIT_WORK_REQUESTS;
-}
-
 bool limit_at_start(struct limit_view *v)
 {
-	if (v->doing != LIMIT_WORK_START)
+	if (v->doing != LOST_START)
 		return false;
 	limit_found(v, FACT(LIMIT_START_UP_READERS, v->d->mean_s[TIME_WAIT + WAIT_START]));
 	return true;
@@ -75,7 +156,7 @@ bool limit_at_start(struct limit_view *v)
 
 bool limit_at_unmeasured(struct limit_view *v)
 {
-	if (v->doing != LIMIT_WORK_DECODE || v->r->workload->run.measure != MEASURE_NONE)
+	if (v->doing != LOST_DECODE || v->r->workload->run.measure != MEASURE_NONE)
 		return false;
 	limit_found(v, FACT(LIMIT_READING, v->busy));
 	limit_workers_would(v);
@@ -103,7 +184,7 @@ bool limit_at_others_decoding(struct limit_view *v)
 {
 	double others;
 
-	if (v->doing != LIMIT_WORK_DECODE || !cpu_taken(v, &others))
+	if (v->doing != LOST_DECODE || !cpu_taken(v, &others))
 		return false;
 	limit_found(v, FACT(LIMIT_OTHERS_DECODING, others));
 	return true;
@@ -111,7 +192,7 @@ bool limit_at_others_decoding(struct limit_view *v)
 
 bool limit_at_decoding(struct limit_view *v)
 {
-	if (v->doing != LIMIT_WORK_DECODE)
+	if (v->doing != LOST_DECODE)
 		return false;
 	limit_found(v, FACT(LIMIT_DECODE, v->busy, v->d->work_s[WORK_DECODE] / v->work));
 	limit_workers_would(v);
@@ -120,7 +201,7 @@ bool limit_at_decoding(struct limit_view *v)
 
 bool limit_at_preprocessing(struct limit_view *v)
 {
-	if (v->doing != LIMIT_WORK_PREPROCESS)
+	if (v->doing != LOST_PREPROCESS)
 		return false;
 	limit_found(v, FACT(LIMIT_PREPROCESS, v->busy, v->d->work_s[WORK_PREPROCESS] / v->work));
 	limit_workers_would(v);
@@ -129,7 +210,7 @@ bool limit_at_preprocessing(struct limit_view *v)
 
 bool limit_at_transport(struct limit_view *v)
 {
-	if (v->doing != LIMIT_WORK_TRANSPORT)
+	if (v->doing != LOST_TRANSPORT)
 		return false;
 	limit_found(v, FACT(LIMIT_TRANSPORT, v->busy, v->d->work_s[WORK_TRANSPORT] / v->work));
 	limit_workers_would(v);

@@ -3,20 +3,27 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/stats.h"
 
 static const double STALL_LEAST_S = 0.4;     /* beyond the usual time */
+static const double BRIEF_LEAST_S = 0.03;    /* the same, of brief ones */
+static const double BRIEF_SHARE = 0.02;      /* of the time, by brief ones */
+static const double BRIEF_OF_LOST = 0.3;     /* and of the time that was lost */
+static const double BEGINNING = 0.25;        /* of the time */
 static const double STALL_TIMES_MEDIAN = 3;  /* the whole read */
 static const double STALL_TIMES_SPREAD = 20; /* beyond the median, of median to upper quartile */
 static const double COMPUTED_LONGER = 0.6;   /* of the stall, in an emulated computation */
 #define LOOKED_AT 2048                       /* reads by which the usual time is judged */
 #define FEWEST 20                            /* reads; of fewer nothing is usual */
 #define CANDIDATES 512
+#define LACKED_CPU 64 /* of 255 of a wait: it was no matter of the storage */
 
 struct usual {
 	double read_s, limit_s, compute_s;
+	bool brief;
 };
 
 struct candidate {
@@ -85,7 +92,7 @@ static uint64_t count_steps(const struct result *r, bool eval)
 }
 
 /* By evenly chosen reads of all ranks. */
-static bool find_usual(const struct result *r, bool eval, struct usual *u)
+static bool find_usual(const struct result *r, bool eval, double least_s, struct usual *u)
 {
 	uint64_t all = count_steps(r, eval), stride = all / LOOKED_AT + 1, at = 0;
 	double read[LOOKED_AT + 1], compute[LOOKED_AT + 1], upper;
@@ -114,7 +121,8 @@ static bool find_usual(const struct result *r, bool eval, struct usual *u)
 	u->read_s = read[n / 2];
 	upper = read[n - 1 - n / 4];
 	u->compute_s = compute[n / 2];
-	u->limit_s = fmax(u->read_s + STALL_LEAST_S,
+	u->brief = least_s < STALL_LEAST_S;
+	u->limit_s = fmax(u->read_s + least_s,
 			  fmax(STALL_TIMES_MEDIAN * u->read_s,
 			       u->read_s + STALL_TIMES_SPREAD * (upper - u->read_s)));
 	return true;
@@ -139,6 +147,7 @@ static size_t find_candidates(const struct result *r, bool eval, const struct us
 					double took = t->service_us * 1e-6;
 
 					if (took < u->limit_s || p[b].first_step + i < first ||
+					    (u->brief && t->share[WAIT_NO_CPU] > LACKED_CPU) ||
 					    (!eval &&
 					     checkpoint_under_way(r, e, end - (int64_t)(took * 1e9),
 								  end)))
@@ -248,7 +257,21 @@ static void add_moment(const struct result *r, bool eval, const struct usual *u,
 		spans->span[spans->n++] = (struct stall_span){c->begin_ns, end};
 }
 
-void stalls_find(const struct result *r, bool eval, struct steadiness *out,
+/* Whether some come after the beginning, of several. */
+static bool come_again(const struct result *r, const struct stall_spans *spans)
+{
+	int64_t last = r->begin_ns, end = r->begin_ns;
+	const struct rank_result *k = &r->rank[result_present_rank(r)];
+
+	for (uint32_t i = 0; i < spans->n; i++)
+		last = spans->span[i].begin_ns > last ? spans->span[i].begin_ns : last;
+	if (r->epochs_done)
+		end = k->epoch[r->epochs_done - 1].train_end_ns;
+	return spans->n > 1 &&
+	       (double)(last - r->begin_ns) > BEGINNING * (double)(end - r->begin_ns);
+}
+
+static void find(const struct result *r, bool eval, double least_s, struct steadiness *out,
 		 struct stall_spans *spans)
 {
 	struct candidate c[CANDIDATES];
@@ -256,7 +279,7 @@ void stalls_find(const struct result *r, bool eval, struct steadiness *out,
 	size_t n;
 
 	*spans = (struct stall_spans){0};
-	if (!find_usual(r, eval, &u))
+	if (!find_usual(r, eval, least_s, &u))
 		return;
 	n = find_candidates(r, eval, &u, c);
 	if (n > CANDIDATES)
@@ -271,4 +294,59 @@ void stalls_find(const struct result *r, bool eval, struct steadiness *out,
 	}
 	if (out->stalls >= STALLS_MOST)
 		spans->n = 0;
+	spans->again = come_again(r, spans);
+	out->stalls_again = out->stalls >= STALLS_MOST || spans->again;
+}
+
+double phase_wall_s(const struct result *r, bool eval)
+{
+	double wall = 0, ranks = 0;
+
+	if (!eval)
+		return r->judged.time.wall_s;
+	for (uint32_t k = 0; r->rank && k < r->ranks; k++) {
+		ranks += !r->rank[k].lost;
+		for (uint32_t e = 0; !r->rank[k].lost && e < r->epochs_done; e++)
+			wall += clock_seconds(r->rank[k].epoch[e].eval.end_ns -
+					      r->rank[k].epoch[e].eval.begin_ns);
+	}
+	return ranks > 0 ? wall / ranks : 0;
+}
+
+void stalls_find(const struct result *r, bool eval, struct steadiness *out,
+		 struct stall_spans *spans)
+{
+	find(r, eval, STALL_LEAST_S, out, spans);
+}
+
+/* Whether those that are kept are batches of one worker: it is slow, and nothing stands still. In
+ * a crew of fewer they would be too many to be unusual. */
+static bool of_one_worker(const struct result *r, const struct steadiness *c)
+{
+	for (uint32_t i = 0; i < STALLS_KEPT; i++) {
+		uint32_t workers = r->rank[c->stall[i].rank].workers;
+
+		if (c->stalls <= i || workers < STALLS_KEPT ||
+		    c->stall[i].rank != c->stall[0].rank ||
+		    c->stall[i].step % workers != c->stall[0].step % workers)
+			return false;
+	}
+	return true;
+}
+
+void stalls_find_brief(const struct result *r, bool eval, struct steadiness *out)
+{
+	struct steadiness brief = *out;
+	struct stall_spans spans;
+	const struct decomposition *d = &r->judged.time;
+	double least_s = BRIEF_SHARE * phase_wall_s(r, eval);
+
+	if (!eval)
+		least_s = fmax(least_s, BRIEF_OF_LOST * (d->wall_s - d->mean_s[TIME_COMPUTE]));
+	brief.stalls = 0;
+	brief.stalled_s = 0;
+	memset(brief.stall, 0, sizeof(brief.stall));
+	find(r, eval, BRIEF_LEAST_S, &brief, &spans);
+	if (brief.stalled_s - out->stalled_s >= least_s && !of_one_worker(r, &brief))
+		*out = brief;
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/change.h"
@@ -46,6 +47,7 @@ struct cell {
 
 struct timeline {
 	struct cell *cell; /* CELLS of them */
+	struct cell *cut;  /* as many: of steps after a cell's begin, in stalls that come again */
 	size_t n;
 	uint64_t stride, in_last; /* steps of a cell; in the last one so far */
 	bool whole_epochs;        /* too short for anything finer */
@@ -58,7 +60,7 @@ struct timeline {
 
 uint64_t steadiness_bytes(void)
 {
-	return CELLS * sizeof(struct cell);
+	return 2 * CELLS * sizeof(struct cell);
 }
 
 /* ---- cells ---- */
@@ -70,6 +72,7 @@ static void add_cell(struct cell *a, const struct cell *b)
 	a->samples += b->samples;
 	a->payload += b->payload;
 	a->read_s += b->read_s;
+	a->late_s += b->late_s;
 	for (int p = 0; p < TIME_PARTS; p++)
 		a->part_s[p] += b->part_s[p];
 }
@@ -83,6 +86,16 @@ static struct cell sum_of(const struct timeline *t, size_t from, size_t to)
 	return s;
 }
 
+/* With what was cut: a run goes on with stalls that come again. */
+static struct cell whole_of(const struct timeline *t, size_t from, size_t to)
+{
+	struct cell s = sum_of(t, from, to);
+
+	for (size_t i = from; i < to; i++)
+		add_cell(&s, &t->cut[i]);
+	return s;
+}
+
 static double au_of(const struct cell *c)
 {
 	return 100 * (c->part_s[TIME_COMPUTE] - c->late_s) / c->wall_s;
@@ -92,8 +105,12 @@ static void add_step(struct timeline *t, const struct cell *step, bool closes)
 {
 	if (t->in_last == 0) {
 		if (t->n == CELLS) {
-			for (size_t i = 0; i < CELLS / 2; i++)
+			for (size_t i = 0; i < CELLS / 2; i++) {
 				t->cell[i] = sum_of(t, 2 * i, 2 * i + 2);
+				add_cell(&t->cut[2 * i], &t->cut[2 * i + 1]);
+				t->cut[i] = t->cut[2 * i];
+			}
+			memset(t->cut + CELLS / 2, 0, CELLS / 2 * sizeof(*t->cut));
 			t->n = CELLS / 2;
 			t->stride *= 2;
 		}
@@ -116,8 +133,7 @@ static bool in_stall(const struct stall_spans *spans, int64_t begin_ns, int64_t 
 
 /* One step, mean over ranks. False when a rank did not make it, or something else was under way. */
 static bool look_at_step(const struct timeline *tl, const struct result *r, uint32_t epoch,
-			 uint32_t block, uint64_t i, const struct stall_spans *spans,
-			 struct cell *out)
+			 uint32_t block, uint64_t i, struct cell *out)
 {
 	uint32_t phases;
 	const struct phase *of =
@@ -129,8 +145,6 @@ static bool look_at_step(const struct timeline *tl, const struct result *r, uint
 	*out = (struct cell){.steps = 1, .at_ns = at->ask_ns, .epoch = epoch + 1};
 	out->step = of[block].first_step + i + 1;
 	begun = begun < at->ask_ns ? begun : at->ask_ns;
-	if (spans->n && in_stall(spans, at->ask_ns, at->barrier_out_ns))
-		return false;
 	for (uint32_t k = 0; k < tl->saves; k++)
 		if (begun < tl->save[k].end_ns && at->barrier_out_ns > tl->save[k].begin_ns)
 			return false;
@@ -173,7 +187,7 @@ static uint64_t skipped(const struct timeline *t, uint64_t steps)
 }
 
 static int add_epoch(struct timeline *t, const struct result *r, const struct run_metrics *m,
-		     uint32_t epoch, const struct stall_spans *spans, struct err *e)
+		     uint32_t epoch, const struct stall_spans *spans, double *cut_s, struct err *e)
 {
 	const struct epoch_metrics *of = &m->epoch[epoch];
 	const struct rank_epoch *ep = &r->rank[result_present_rank(r)].epoch[epoch];
@@ -192,9 +206,15 @@ static int add_epoch(struct timeline *t, const struct result *r, const struct ru
 		for (uint64_t i = skipped(t, p[b].steps); i < p[b].steps; i++) {
 			struct cell one;
 
-			if (!look_at_step(t, r, epoch, b, i, spans, &one))
+			if (!look_at_step(t, r, epoch, b, i, &one))
 				continue;
 			one.payload = samples > 0 ? one.samples * bytes / samples : 0;
+			if (in_stall(spans, p[b].step[i].ask_ns, p[b].step[i].barrier_out_ns)) {
+				*cut_s += one.wall_s;
+				if (spans->again)
+					add_cell(&t->cut[t->n ? t->n - 1 : 0], &one);
+				continue;
+			}
 			add_step(t, &one, b + 1 == phases && i + 1 == p[b].steps);
 		}
 	if (t->whole_epochs)
@@ -220,7 +240,7 @@ static uint64_t steps_of(const struct timeline *t, const struct result *r, uint3
 }
 
 static int timeline_fill(struct timeline *t, const struct result *r, const struct run_metrics *m,
-			 bool eval, const struct stall_spans *spans, struct err *e)
+			 bool eval, const struct stall_spans *spans, double *cut_s, struct err *e)
 {
 	const struct rank_result *first = &r->rank[result_present_rank(r)];
 	uint64_t longest = 0, most = 0;
@@ -236,15 +256,16 @@ static int timeline_fill(struct timeline *t, const struct result *r, const struc
 		most = steps > most ? steps : most;
 	}
 	t->whole_epochs = longest < 2 * (t->window + t->workers) || longest < 8;
-	t->cell = try_calloc(CELLS, sizeof(*t->cell), "the course of a run", e);
+	t->cell = try_calloc(2 * CELLS, sizeof(*t->cell), "the course of a run", e);
 	if (!t->cell)
 		return -ENOMEM;
+	t->cut = t->cell + CELLS;
 	for (uint32_t k = 0; k < r->ranks; k++)
 		t->ranks += !r->rank[k].lost;
 	for (uint32_t i = 0; rc == 0 && i < r->epochs_done; i++)
 		/* a last epoch that a cap cut is unlike the others where these are the cells */
 		if (!t->whole_epochs || 10 * steps_of(t, r, i, &longest) >= 9 * most)
-			rc = add_epoch(t, r, m, i, spans, e);
+			rc = add_epoch(t, r, m, i, spans, cut_s, e);
 	if (rc < 0)
 		free(t->cell);
 	return rc;
@@ -324,7 +345,8 @@ static void by_time(const struct timeline *t, struct series_of *s)
 static void describe(const struct timeline *t, const struct result *r, size_t at,
 		     struct steadiness *out)
 {
-	struct cell a = sum_of(t, 0, at), b = sum_of(t, at, t->n), all = sum_of(t, 0, t->n);
+	struct cell a = whole_of(t, 0, at), b = whole_of(t, at, t->n);
+	struct cell all = whole_of(t, 0, t->n);
 	double most = 0, sign;
 
 	assert(at > 0 && at < t->n);
@@ -390,6 +412,18 @@ static size_t last_quarter(const struct timeline *t)
 	return t->n - 1;
 }
 
+/* Whether the rates differ by `ratio`, in the same direction, with what was cut, too. */
+static bool still_changed(const struct timeline *t, size_t at, double ratio)
+{
+	struct cell a = sum_of(t, 0, at), b = sum_of(t, at, t->n);
+	struct cell c = whole_of(t, 0, at), d = whole_of(t, at, t->n);
+	bool slower = per_step(&b) > per_step(&a);
+
+	if (c.steps == a.steps && d.steps == b.steps)
+		return true;
+	return (slower ? per_step(&d) / per_step(&c) : per_step(&c) / per_step(&d)) >= ratio;
+}
+
 static bool find_rate_change(const struct timeline *t, const struct result *r, double ratio,
 			     struct steadiness *out)
 {
@@ -428,8 +462,9 @@ static bool find_rate_change(const struct timeline *t, const struct result *r, d
 	else
 		at = times.from[by_clock.at];
 	describe(t, r, at > 0 ? at : 1, out);
-	/* emulated computation that took longer or shorter is no matter of the storage */
-	if (out->part == TIME_COMPUTE) {
+	/* emulated computation that took longer or shorter is no matter of the storage; and what
+	 * stalls that come again level out is no change */
+	if (out->part == TIME_COMPUTE || !still_changed(t, at > 0 ? at : 1, ratio)) {
 		*out = found;
 		return false;
 	}
@@ -663,6 +698,7 @@ int steadiness_find(const struct result *r, const struct run_metrics *m, bool ev
 	struct series_of groups;
 	struct eval_times times = {0};
 	struct timeline t;
+	double cut_s = 0, all_s;
 	int rc;
 
 	*out = (struct steadiness){.rank = UINT32_MAX};
@@ -678,7 +714,7 @@ int steadiness_find(const struct result *r, const struct run_metrics *m, bool ev
 		return 0;
 	stalls_find(r, eval, out, &spans);
 	find_au_without_stalls(r, eval ? &times : NULL, out);
-	rc = timeline_fill(&t, r, m, eval, &spans, e);
+	rc = timeline_fill(&t, r, m, eval, &spans, &cut_s, e);
 	if (rc < 0)
 		return rc;
 	/* reading is rarely measured to a step: a cell without any time tells nothing */
@@ -693,6 +729,13 @@ int steadiness_find(const struct result *r, const struct run_metrics *m, bool ev
 			out->rank = rank_alone(&t, r, &groups, group_at(&t, &groups, out));
 		}
 	}
+	all_s = t.n ? sum_of(&t, 0, t.n).wall_s + cut_s : 0;
+	if (!spans.again && all_s > 0)
+		out->cut_share = cut_s / all_s;
 	free(t.cell);
+	if (!out->changed) {
+		stalls_find_brief(r, eval, out);
+		find_au_without_stalls(r, eval ? &times : NULL, out);
+	}
 	return 0;
 }

@@ -1054,7 +1054,9 @@ TOLD(MEASURED, TAKEN, "taken", JSON, "What the run cannot claim")
 
 SECTION(LIMIT, "What limited the run")
 TOLD(LIMIT, CAUSE, "cause", TEXT, "Name of the cause")
-TOLD(LIMIT, LOST, "lost_percent", NUMBER, "Percentage of the training time that it took")
+TOLD(LIMIT, LOST, "lost_percent", NUMBER, "Percentage of the training time that was lost")
+TOLD(LIMIT, CAUSE_SHARE, "cause_percent", NUMBER,
+     "Percentage of the lost time that goes to the cause; absent if it is not about lost time")
 TOLD(LIMIT, FACTS, "facts", JSON, "The cause as reasons with their figures")
 TOLD(LIMIT, EFFECTS, "effects", JSON, "What changes would do, as reasons with their figures")
 TOLD(LIMIT, SAID, "text", TEXT, "Cause and effects as sentences")

@@ -19,6 +19,8 @@ json_t *json_limit(const struct limit *l)
 
 	json_put_text(o, field_key(F_LIMIT_CAUSE), cause_name(l->cause));
 	json_put_real(o, field_key(F_LIMIT_LOST), l->loss_share);
+	if (l->cause_share > 0)
+		json_put_real(o, field_key(F_LIMIT_CAUSE_SHARE), l->cause_share);
 	json_put(o, field_key(F_LIMIT_FACTS), json_facts(&l->facts));
 	json_put(o, field_key(F_LIMIT_EFFECTS), json_facts(&l->effects));
 	limit_put(&text, l);

@@ -152,6 +152,8 @@ struct steadiness {
 					      * the end; 0: not in sight */
 	double read_busy;                    /* of the workers' time in the last part, reading */
 	enum time_part part;                 /* of a step's time, in which the difference is most */
+	double cut_share;  /* of the time, in no rate above: a stall, or those of the start */
+	bool stalls_again; /* several, not all at the start: they are in the rates above */
 	uint32_t stalls;                     /* of them the longest are kept */
 	double stalled_s;         /* ranks waited in them, of training, mean over ranks */
 	double au_without_stalls; /* percent: computation over what is left of the time */
@@ -313,6 +315,7 @@ struct limit {
 	 * empty: none is needed. */
 	struct fact_list remedy;
 	double loss_share; /* of the wall time of training, in percent */
+	double cause_share; /* of the lost time: goes to the cause; percent; 0: is not about it */
 };
 /* All of it in whole sentences: what limits, and what a change would do. */
 void limit_put(struct buf *out, const struct limit *l);

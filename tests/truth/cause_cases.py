@@ -241,6 +241,27 @@ def stall(rng, i):
                      storage__throttle__stall_at=0.5))
 
 
+def short_stops(rng, i):
+    """Three at most, far shorter than a second; with a period, they may be told as phases."""
+    c, long = rng.uniform(0.01, 0.015), rng.uniform(0.14, 0.25)
+    return Case("stall", f"everything stops for {ms(long)} two or three times", {"stall", "unsteady"}, 1,
+                base(files=320, reader__read_threads=2, train__computation_time=round(c, 5),
+                     storage__throttle__latency=0.0003, storage__throttle__stall=round(long, 3),
+                     storage__throttle__stall_at=0.4, storage__throttle__stall_every=0.9))
+
+
+def slow_worker(rng, i):
+    """Files whose number ends in 3, which are all of worker 3 of ten."""
+    c, delay = rng.uniform(0.003, 0.006), rng.uniform(0.08, 0.15)
+    return Case("slow worker", f"the batches of one of ten workers take {ms(delay)} longer", {"slow_worker"}, 1,
+                base(files=300, reader__batch_size=1, reader__read_threads=10, reader__prefetch_size=20,
+                     reader__sample_shuffle="off", reader__file_shuffle="off", train__computation_time=round(c, 5),
+                     dataset__record_length_bytes=4 * KIB, storage__store="fault+throttle+memory",
+                     storage__throttle__latency=0.0004, storage__fault__op="open", storage__fault__nth=1,
+                     storage__fault__count=0, storage__fault__path="3_of_", storage__fault__action="delay",
+                     storage__fault__delay=round(delay, 4)))
+
+
 def decode(rng, i):
     """Computes: a slow format, decoded in full."""
     w = rng.choice((1, 2))
@@ -268,7 +289,8 @@ FAMILIES = (
     (each_waits("opening", "open_latency", 2, "metadata", 0.02, 0.06), 5, 1),
     (shared_bandwidth, 6, 2), (stream, 5, 1), (queue, 7, 2), (queue_of_bytes, 5, 1), (iops, 7, 2), (opens_queue, 6, 1),
     (preprocess, 5, 1), (few_workers, 6, 2), (window, 3, 1), (slow_rank, 4, 1), (equal_ranks, 4, 2), (barrier, 5, 2),
-    (checkpoint, 2, 1), (start_up, 3, 1), (compute, 5, 1), (burst, 3, 1), (stall, 3, 1), (decode, 2, 1), (memory, 2, 2),
+    (checkpoint, 2, 1), (start_up, 3, 1), (compute, 5, 1), (burst, 3, 1), (stall, 3, 1), (short_stops, 3, 1),
+    (slow_worker, 3, 1), (decode, 2, 1), (memory, 2, 2),
 )
 
 

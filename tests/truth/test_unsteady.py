@@ -94,6 +94,19 @@ def without_stall(au):
     return check
 
 
+def with_its_stalls(r, s, v):
+    """A rate that lasts has the stops that come again in it; so has AU."""
+    assert v["level"] == "warn" and s["stalls"] >= 2, (s, v)
+    assert s.get("lasting_samples_per_s", 0) < 150 and s.get("last_au_percent", 0) < 75, s
+    assert not result_facts.told(v["facts"], ["change.without"]), v
+
+
+def not_lasting(r, s, v):
+    """What is better for the last part of a run is no rate that lasts."""
+    assert s["change"] == "level" and s["last_part_percent"] < 50, s
+    assert result_facts.told(v["facts"], ["change.rose"]) and not result_facts.told(v["facts"], ["change.lasting"]), v
+
+
 def no_empty_sentence(r, s, v):
     assert v["level"] == "warn" and result_facts.told(v["facts"], ["steady.slow_start_rate"]), v
 
@@ -122,9 +135,15 @@ PLANTED = {
     "reads take 50 ms longer from the 190th on": (1, level(199, 40, cause="unsteady"), dict(
         files=280, reader__read_threads=2, train__computation_time=0.01,
         **delayed("read", 190, 0, 0.05, bandwidth=200e6))),
-    "the first 80 of 300 reads take 40 ms longer": (1, level(50, 197), dict(
-        files=400, reader__read_threads=2, train__computation_time=0.01,
+    "the first 80 of 600 reads take 40 ms longer": (1, level(50, 197), dict(
+        files=600, reader__read_threads=2, train__computation_time=0.01,
         **delayed("read", 1, 80, 0.04, bandwidth=200e6))),
+    "the first 80 reads take 40 ms longer, and everything stops for 0.8 s every 1.6 s": (1, with_its_stalls, dict(
+        files=500, reader__read_threads=2, train__computation_time=0.01,
+        **delayed("read", 1, 80, 0.04, bandwidth=200e6, stall=0.8, stall_at=2.2, stall_every=1.6))),
+    "the first 120 of 300 reads take 40 ms longer": (1, not_lasting, dict(
+        files=300, reader__read_threads=2, train__computation_time=0.01,
+        **delayed("read", 1, 120, 0.04, bandwidth=200e6))),
     "60 MB/s that halve every 1.5 s": (1, trend(False), dict(
         files=380, dataset__record_length_bytes=200000, reader__read_threads=2, train__computation_time=0.005,
         **throttle(bandwidth=60e6, bandwidth_half_life=1.5))),

@@ -410,6 +410,12 @@ static void memory_of_hosts(void **state)
 	assert_true(f->figure[0] == (double)mib(75) && f->figure[1] == (double)mib(30));
 	s.r.usage[0].memory.refault_bytes = (int64_t)mib(6 * h.files / 4) / 3;
 	assert_false(limit_memory(&s.r, &facts));
+	/* waits for pages of the machine may be those of other programs, of a group they are not */
+	s.r.usage[0].wall_ns = 1000000000;
+	s.r.usage[0].memory.stall_ns = 500000000;
+	assert_false(limit_memory(&s.r, &facts));
+	s.r.usage[0].memory.limit_bytes = mib(100);
+	assert_true(limit_memory(&s.r, &facts));
 	synth_end(&s);
 }
 
