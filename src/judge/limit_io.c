@@ -12,7 +12,7 @@ static const double REACHED_SHARE = 0.85;
 bool io_group_fact(const struct result *r, bool *reached, struct fact *out)
 {
 	const struct io_limit *l = r->host_source ? &r->host_source->limit : NULL;
-	double bytes = 0, reads = 0, wall = 0, most = 0;
+	double bytes = 0, reads = 0, most = 0, wall = 0;
 
 	if (!l || !(l->bytes_per_s > 0 || l->reads_per_s > 0) || r->nodes > 1)
 		return false;
@@ -20,14 +20,19 @@ bool io_group_fact(const struct result *r, bool *reached, struct fact *out)
 		const struct epoch_usage *u = &r->usage[i];
 		double s = clock_seconds(u->wall_ns);
 
-		wall += s;
-		bytes += (double)u->train.read_bytes;
-		reads += (double)u->host_train.whole.reads;
-		/* an epoch in memory is not at the limit, the one before it was */
+		double share = 0;
+
 		if (s > 0 && l->bytes_per_s > 0)
-			most = fmax(most, (double)u->train.read_bytes / s / l->bytes_per_s);
+			share = (double)u->train.read_bytes / s / l->bytes_per_s;
 		if (s > 0 && l->reads_per_s > 0)
-			most = fmax(most, (double)u->host_train.whole.reads / s / l->reads_per_s);
+			share = fmax(share, (double)u->host_train.whole.reads / s / l->reads_per_s);
+		/* an epoch in memory is not at the limit, the one before it was */
+		if (wall > 0 && share <= most)
+			continue;
+		most = share;
+		wall = s;
+		bytes = (double)u->train.read_bytes;
+		reads = (double)u->host_train.whole.reads;
 	}
 	if (reached)
 		*reached = most >= REACHED_SHARE;

@@ -8,7 +8,6 @@
 #include "judge/limit_view.h"
 #include "store/store.h"
 
-static const double COPY_SHARE = 0.4; /* of the speed of copying: the bytes are what costs */
 static const double DATA_SHARE = 0.5; /* of the time in requests: the same */
 static const double CPU_SHARE = 0.5;  /* of the time in requests: they compute, they do not wait */
 static const double OPEN_SHARE = 0.5; /* of the time in requests */
@@ -71,6 +70,19 @@ static bool is_in_memory(const struct limit_view *v)
 	return v->doing == LOST_REQUESTS && v->reading.cached && v->d->work_s[WORK_DATA] > 0;
 }
 
+/* Of a ceiling that is not reached, nothing is said. */
+static bool is_reached(double used, double ceiling)
+{
+	return isfinite(ceiling) && ceiling > 0 && used >= REACHED * ceiling;
+}
+
+/* Adds a fact with what is used of a ceiling, its figures `used` and the one after that. */
+static void found_ceiling(struct limit_view *v, struct fact f, unsigned used)
+{
+	assert(is_reached(f.figure[used], f.figure[used + 1]));
+	limit_found(v, f);
+}
+
 bool limit_at_memory_bandwidth(struct limit_view *v)
 {
 	const struct limit_reading *x = &v->reading;
@@ -79,9 +91,9 @@ bool limit_at_memory_bandwidth(struct limit_view *v)
 	if (!is_in_memory(v))
 		return false;
 	rate = x->bytes / data * x->threads;
-	if (!(x->copy > 0) || data < DATA_SHARE * v->io || rate < COPY_SHARE * x->copy)
+	if (!is_reached(rate, x->copy) || data < DATA_SHARE * v->io)
 		return false;
-	limit_found(v, FACT(LIMIT_MEMORY_BANDWIDTH, rate, fmax(rate, x->copy), x->threads));
+	found_ceiling(v, FACT(LIMIT_MEMORY_BANDWIDTH, rate, fmax(rate, x->copy), x->threads), 0);
 	limit_workers_would(v);
 	return true;
 }
@@ -100,19 +112,6 @@ bool limit_at_memory_reads(struct limit_view *v)
 			    known ? fmax(rate, x->copy) : NAN, x->threads));
 	limit_workers_would(v);
 	return true;
-}
-
-/* Of a ceiling that is not reached, nothing is said. */
-static bool is_reached(double used, double ceiling)
-{
-	return isfinite(ceiling) && ceiling > 0 && used >= REACHED * ceiling;
-}
-
-/* Adds a fact with what is used of a ceiling, its figures `used` and the one after that. */
-static void found_ceiling(struct limit_view *v, struct fact f, unsigned used)
-{
-	assert(is_reached(f.figure[used], f.figure[used + 1]));
-	limit_found(v, f);
 }
 
 /* What all explanations of the requests that are as good as the best agree on. */

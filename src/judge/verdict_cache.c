@@ -9,6 +9,9 @@ static const double LEFT_SHARE = 0.01; /* of the dataset, still cached where it 
 static const uint64_t LEFT_BYTES = 65536;
 static const double ALL_SHARE = 0.99; /* of what training read: the device delivered it all */
 
+static const double BEHIND_RATIO = 1.5;     /* of a batch's time in the first epoch to later ones */
+static const double BEHIND_LEAST_S = 0.001; /* that it is longer by */
+
 double verdict_cached(const struct residency *c)
 {
 	return c->bytes ? (double)c->cached_bytes / (double)c->bytes : 0;
@@ -195,6 +198,27 @@ static void judge_device(struct verdict *v, const struct result *r)
 	verdict_takes(v, TAKES_STORAGE, REASON_INSTEAD_MEMORY);
 }
 
+/* Whether batches were read so much faster from the second epoch on, although this host had to
+ * fetch them again, that something behind it must have kept them. */
+static void judge_behind(struct verdict *v, const struct result *r, bool uncached)
+{
+	const struct epoch_judgement *e = r->judged.epoch;
+	double later = 0, first;
+
+	if (!e || r->epochs_done < 2 || r->judged.epochs < r->epochs_done)
+		return;
+	first = e[0].time.service_mean_s;
+	for (uint32_t i = 0; i < r->epochs_done; i++) {
+		const struct residency *c = &r->usage[i].cache_start;
+
+		if (!uncached && (!c->known || verdict_cached(c) > VERDICT_CACHE_SHARE))
+			return;
+		later = i ? fmax(later, e[i].time.service_mean_s) : 0;
+	}
+	if (later > 0 && first >= BEHIND_RATIO * later && first - later >= BEHIND_LEAST_S)
+		verdict_found(v, VERDICT_WARN, FACT(CACHE_BEHIND, first, later));
+}
+
 static void judge_cache(const struct result *r, const struct run_metrics *m, struct verdict *v)
 {
 	const struct store_facts *base = workload_base_store(r->workload);
@@ -212,6 +236,7 @@ static void judge_cache(const struct result *r, const struct run_metrics *m, str
 	}
 	if (base->flags & STORE_IS_UNCACHED) {
 		judge_uncached(v, r);
+		judge_behind(v, r, true);
 		return;
 	}
 	if (!judge_eviction(v, r))
@@ -229,6 +254,7 @@ static void judge_cache(const struct result *r, const struct run_metrics *m, str
 		}
 	}
 	judge_sample(v, r, &r->usage[worst].cache_start);
+	judge_behind(v, r, false);
 }
 
 extern const struct verdict_ops verdict_cache;

@@ -278,7 +278,7 @@ def memory(rng, i):
                     dict(files=6000, fmt="npy", storage__store="memory", dataset__data_folder="/causes",
                          reader__batch_size=8, dataset__record_length_bytes=64 * KIB, reader__read_threads=1,
                          reader__access="native", reader__decode="none", train__computation_time=0.000002), alone=True)
-    return Case("memory", "samples of 16 MiB from memory, 2 workers", {"memory_bandwidth"}, 1,
+    return Case("memory", "samples of 16 MiB from memory, 2 workers", {"memory_bandwidth", "page_cache"}, 1,
                 dict(files=16, fmt="npy", storage__store="memory", dataset__data_folder="/causes", reader__batch_size=1,
                      dataset__record_length_bytes=16 * MIB, dataset__record_length_bytes_stdev=0,
                      reader__read_threads=2, train__epochs=4, train__computation_time=0.0001), alone=True)

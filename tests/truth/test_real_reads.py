@@ -585,8 +585,22 @@ def subfolders(disk, tmp):
     shutil.rmtree(data)
 
 
+def cache_behind(disk, tmp):
+    """Reads of the first epoch take longer, and the page cache is empty before each: something behind it has the rest."""
+    data = f"{disk}/behind"
+    generate(data, files=40)
+    keys = dict(files=40, train__epochs=3, reader__read_threads=2, reader__access="native", storage__page_cache="cold_epochs",
+                storage__store="fault+posix", storage__fault__op="read", storage__fault__action="delay",
+                storage__fault__delay=0.03, storage__fault__nth=1)
+    r = run(data, tmp, storage__fault__count=40, **keys)
+    expect(r, "3 cold epochs, reads of the first one take 30 ms longer", "cache", "warn", "cache.behind")
+    r = run(data, tmp, storage__fault__count=0, **keys)
+    expect(r, "3 cold epochs, all reads take 30 ms longer", "cache", "pass", "cache.held")
+    shutil.rmtree(data)
+
+
 def main():
-    parts = [honest_content, wrong_content, large_samples, links, holes, sparse_in_memory, loop_over_fuse, subfolders, cached_evaluation, other_program, on_ext4, on_xfs, on_btrfs, on_overlay, on_fuse, fuse_over_memory,
+    parts = [cache_behind, honest_content, wrong_content, large_samples, links, holes, sparse_in_memory, loop_over_fuse, subfolders, cached_evaluation, other_program, on_ext4, on_xfs, on_btrfs, on_overlay, on_fuse, fuse_over_memory,
              memory_below, loop_file, checkpoints]
     chosen = sys.argv[1:]
     with tempfile.TemporaryDirectory() as tmp, tempfile.TemporaryDirectory(dir="/var/tmp") as disk:
