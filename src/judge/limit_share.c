@@ -21,13 +21,18 @@ void limit_view_lost(struct limit_view *v)
 {
 	const double *mean = v->d->mean_s;
 	double queued = mean[TIME_WAIT + WAIT_QUEUE] + mean[TIME_WAIT + WAIT_STARVED];
+	double handed = v->d->work_s[WORK_TRANSPORT] > 0 ? 0 : mean[TIME_WAIT + WAIT_TRANSPORT];
 	double late = v->skew - v->skew_of_compute, waited = 0;
 
 	for (int w = 0; w < WAIT_PARTS; w++) {
 		v->lost[of_wait[w]] += mean[TIME_WAIT + w];
 		waited += mean[TIME_WAIT + w];
 	}
-	/* a rank that waits for busy workers waits for what those are at */
+	/* a rank that waits for busy workers waits for what those are at; so does one that wakes up
+	 * for a batch that takes no packing: it slept because of that */
+	v->lost[LOST_TRANSPORT] -= handed;
+	v->lost[LOST_UNTOLD] += handed;
+	queued += handed;
 	for (int k = 0; k < WORK_KINDS && v->work > 0; k++) {
 		double s = queued * v->d->work_s[k] / v->work;
 
