@@ -4,10 +4,12 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "judge/cpu_loss.h"
 
 static const double SMALL_LOSS = 0.05;   /* of the time: nothing to find */
 static const double CACHED_SHARE = 0.5;  /* of the files in the page cache: it served */
 static const double STALLED_SHARE = 0.4; /* of the lost time, in stalls */
+static const double NO_CPU_SHARE = 0.4;  /* of the lost time, without a processor */
 
 struct shares {
 	double wall_s, compute_s; /* of all ranks */
@@ -82,6 +84,29 @@ static enum cause of_work(const struct shares *s, struct fact *f, double lost, d
 	return kinds[most].cause;
 }
 
+/* Whether most of the loss is of threads that had no processor; `loss_s` of a rank. */
+static bool at_processors(const struct result *r, double loss_s, struct limit *limit)
+{
+	static const enum cause cause_of_taker[] = {[CPU_TAKEN_BY_NOBODY] = CAUSE_PROCESSORS,
+						    [CPU_TAKEN_BY_SELF] = CAUSE_PROCESSORS,
+						    [CPU_TAKEN_BY_OTHERS] = CAUSE_OTHER_PROGRAMS,
+						    [CPU_TAKEN_BY_QUOTA] = CAUSE_CPU_QUOTA,
+						    [CPU_STOPPED] = CAUSE_STOPPED,
+						    [CPU_FROZEN] = CAUSE_STOPPED};
+	struct cpu_loss c;
+	struct fact taker;
+
+	cpu_loss_of(r, true, &c);
+	if (!c.measured || !(c.lost_s > 0) || c.lost_s < NO_CPU_SHARE * loss_s)
+		return false;
+	limit->cause = cause_of_taker[c.taker];
+	limit->cause_share = 100 * fmin(1, c.lost_s / loss_s);
+	fact_add(&limit->facts, FACT(LIMIT_EVAL_NO_CPU, c.lost_share));
+	if (cpu_loss_fact(r, &c, &taker))
+		fact_add(&limit->facts, taker);
+	return true;
+}
+
 void limit_of_evaluation(const struct result *r, const struct run_metrics *m, struct limit *limit)
 {
 	const struct steadiness *c = &r->judged.eval_steady;
@@ -99,6 +124,8 @@ void limit_of_evaluation(const struct result *r, const struct run_metrics *m, st
 	if (loss < SMALL_LOSS * s.wall_s) {
 		limit->cause = CAUSE_COMPUTE;
 		fact_add(&limit->facts, FACT(LIMIT_EVAL_COMPUTE, busy));
+	} else if (at_processors(r, loss / r->ranks, limit)) {
+		return;
 	} else if (c->stalls > 0 && c->stalled_s * r->ranks >= STALLED_SHARE * loss) {
 		limit->cause = CAUSE_STALL;
 		fact_add(&limit->facts,
