@@ -127,9 +127,13 @@ static bool judge_eviction(struct verdict *v, const struct result *r)
 
 		if (!verdict_evicted(r, i) || !c->known || !too_much(c->cached_bytes, c->bytes))
 			continue;
-		verdict_found(
-			v, share > VERDICT_CACHE_SHARE ? VERDICT_FAIL : VERDICT_WARN,
-			FACT(CACHE_NOT_EVICTED, (double)c->cached_bytes, (double)c->bytes, i + 1));
+		verdict_found(v, share > VERDICT_CACHE_SHARE ? VERDICT_FAIL : VERDICT_WARN,
+			      r->usage[i].own_mapped_bytes
+				      ? FACT(CACHE_OWN_MAPPED, (double)c->cached_bytes,
+					     (double)c->bytes, i + 1,
+					     (double)r->usage[i].own_mapped_bytes)
+				      : FACT(CACHE_NOT_EVICTED, (double)c->cached_bytes,
+					     (double)c->bytes, i + 1));
 		verdict_takes(v, share > VERDICT_CACHE_SHARE ? verdict_takes_cached(share) : 0,
 			      REASON_INSTEAD_PAGE_CACHE);
 		return true;

@@ -363,6 +363,9 @@ FIGURE(PAGE_CACHE, FOUND_RECLAIMED, "reclaimed_before_eviction_bytes", COUNT, "b
        x->cache_found.reclaimed_bytes, "Of these taken back by the kernel before")
 FIGURE(PAGE_CACHE, EVICTION, "eviction_s", NUMBER, "s", cache_looked(x) && x->evicted,
        seconds(x->evict_ns), "Time that evicting took, outside every measured time")
+FIGURE(PAGE_CACHE, OWN_MAPPED, "own_mapped_bytes", COUNT, "bytes", cache_looked(x) && x->evicted,
+       x->own_mapped_bytes,
+       "Mapped by this program, and not let go before that: pages of these files stay")
 FIGURE(PAGE_CACHE, START, "cached_at_start_bytes", COUNT, "bytes",
        cache_looked(x) ? OR_NULL(x->cache_start.known) : false, x->cache_start.cached_bytes,
        "Of these cached when the epoch began")

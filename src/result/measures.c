@@ -163,9 +163,9 @@ DEFINE_SHAPE(usage, S(train, proc_io), S(eval, proc_io), S(host_train, host_io),
 	     S(host_eval, host_io), V(cpu_ns), V(wall_ns), V(host_cpu_ns),
 	     S(memory, memory_pressure), V(memory_process), S(cpu_train, processors),
 	     S(cpu_eval, processors), V(cpu_train_process), V(cpu_eval_process), V(cpu_eval_ns),
-	     V(evicted), V(evict_ns), S(cache_found, residency), S(cache_start, residency),
-	     S(cache_end, residency), S(cache_eval, residency), V(eval_wall_ns), V(order_note),
-	     V(order_kept), V(eval_order_note), V(eval_order_kept));
+	     V(evicted), V(evict_ns), V(own_mapped_bytes), S(cache_found, residency),
+	     S(cache_start, residency), S(cache_end, residency), S(cache_eval, residency),
+	     V(eval_wall_ns), V(order_note), V(order_kept), V(eval_order_note), V(eval_order_kept));
 #undef SHAPE
 
 #define SHAPE struct host_facts

@@ -134,6 +134,7 @@ struct epoch_usage {
 	 * epoch began, and after its evaluation. */
 	bool evicted;
 	int64_t evict_ns; /* how long that took, outside every measured time */
+	uint64_t own_mapped_bytes; /* mapped by this program when that began, and not let go */
 	struct residency cache_found, cache_start, cache_end;
 	struct residency cache_eval; /* of the evaluation files, before the evaluation */
 	int64_t eval_wall_ns;

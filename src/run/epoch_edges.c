@@ -9,6 +9,7 @@
 #include "comm/net.h"
 #include "dataset/residency.h"
 #include "os/file_system.h"
+#include "store/mapped.h"
 
 /* The process is charged when it asks, the device counts when it has delivered: read-ahead that is
  * still under way when a phase ends is waited for a little. */
@@ -156,11 +157,19 @@ static struct residency_job residency_of(const struct epoch_edges *g)
 }
 
 /* Dropping leaves what was being read ahead when a file was closed, so it needs this as well. */
-static bool evicts(const struct workload *w, uint32_t epoch)
+bool page_cache_evicts(const struct epoch_edges *g)
 {
-	return w->storage.page_cache == PAGE_CACHE_COLD_EPOCHS ||
-	       w->storage.page_cache == PAGE_CACHE_DROP ||
-	       (w->storage.page_cache == PAGE_CACHE_COLD && epoch == 1);
+	int how = g->plan->w->storage.page_cache;
+
+	return has_page_cache(g->plan) &&
+	       (how == PAGE_CACHE_COLD_EPOCHS || how == PAGE_CACHE_DROP ||
+		(how == PAGE_CACHE_COLD && g->epoch == 1));
+}
+
+void page_cache_let_go(struct epoch_edges *g)
+{
+	if (page_cache_evicts(g))
+		g->usage->own_mapped_bytes = store_maps_let_go();
 }
 
 int page_cache_begin(struct epoch_edges *g, struct err *e)
@@ -172,7 +181,7 @@ int page_cache_begin(struct epoch_edges *g, struct err *e)
 
 	if (!has_page_cache(g->plan))
 		return 0;
-	if (evicts(g->plan->w, g->epoch)) {
+	if (page_cache_evicts(g)) {
 		rc = residency_look(&job, &u->cache_found, e);
 		begin = clock_now_ns();
 		if (rc == 0 && g->epoch == 1)

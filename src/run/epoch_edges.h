@@ -5,6 +5,7 @@
  * belong to one phase: training ends everywhere with its last step's barrier, and no rank leaves an
  * epoch before all enter the next one. Private to run/. */
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -35,6 +36,11 @@ struct epoch_edges {
 
 /* ERR_USAGE when the store or its file system cannot do what storage.page_cache asks. */
 int page_cache_check(const struct run_plan *p, struct err *e);
+/* Whether page_cache_begin will evict the dataset. */
+bool page_cache_evicts(const struct epoch_edges *g);
+/* Before that, while no rank of any process reads: files that this process has mapped would keep
+ * their pages. */
+void page_cache_let_go(struct epoch_edges *g);
 /* Before the measures of the epoch begin, and after they have ended. */
 int page_cache_begin(struct epoch_edges *g, struct err *e);
 int page_cache_end(struct epoch_edges *g, struct err *e);

@@ -530,6 +530,15 @@ static int run_epoch(struct rank *k, uint32_t epoch, struct err *e)
 	if (first) {
 		atomic_store_explicit(&shared->epoch, epoch, memory_order_relaxed);
 		rank_publish(&k->live, RANK_LOOKING, clock_now_ns());
+		page_cache_let_go(&edges);
+	}
+	/* processes of one host map the same files */
+	if (k->plan->at->net && page_cache_evicts(&edges)) {
+		rc = meet_ranks(k);
+		if (rc)
+			return rc;
+	}
+	if (first) {
 		rc = page_cache_begin(&edges, e);
 		if (rc < 0)
 			return rc;

@@ -670,6 +670,7 @@ static void unpack_usage(struct part_reader *in, struct epoch_usage *sum, uint32
 		sum->cpu_eval_process = process;
 	}
 	sum->cpu_eval_ns += one.cpu_eval_ns;
+	sum->own_mapped_bytes += one.own_mapped_bytes;
 	add_proc_io(&sum->train, &one.train);
 	add_proc_io(&sum->eval, &one.eval);
 	sum->cpu_ns += one.cpu_ns;

@@ -10,13 +10,49 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 /* Pages touched in one system call. */
 #define TOUCH_PAGES 128
 #define TOUCH_BYTES (UINT64_C(2) << 20) /* at once in the quick way: a whole number of pages */
+#define MAPS_BYTES ((size_t)256 << 20)  /* of the list of mappings: about two million of them */
+
+/* The kernel's list is asked: keeping one of our own would cost the timed path a lock. */
+uint64_t store_maps_let_go(void)
+{
+	struct buf maps = {0};
+	struct err e = {0};
+	uint64_t kept = 0;
+
+	if (file_read("/proc/self/maps", MAPS_BYTES, &maps, &e) != 0 || !maps.data)
+		return 0;
+	for (const char *line = maps.data, *next; *line; line = next) {
+		uintptr_t from, to;
+		char mode[5];
+		uint64_t inode;
+		size_t n;
+
+		next = line + strcspn(line, "\n");
+		next += *next != '\0';
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s %*x %*x:%*x %" SCNu64, &from, &to,
+			   mode, &inode) != 4 ||
+		    strcmp(mode, "r--s") != 0 || inode == 0)
+			continue;
+		n = to - from;
+		/* locked pages (mlockall) are not let go */
+		if (madvise((void *)from, n, MADV_DONTNEED) != 0 &&
+		    (munlock((void *)from, n) != 0 || madvise((void *)from, n, MADV_DONTNEED) != 0))
+			kept += n;
+	}
+	buf_release(&maps);
+	return kept;
+}
 
 static uint64_t page_bytes(void)
 {

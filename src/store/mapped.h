@@ -25,6 +25,11 @@ void store_unmap(struct store_map *m);
 /* Gives the page tables back, 8 bytes for each page touched, by moving to a fresh mapping of the
  * same file. The bytes stay where they are cached; only their address changes. */
 void store_map_renew(struct store_map *m);
+/* Gives back the page tables of all files that this process has mapped to read (mode "r--s" in
+ * /proc/self/maps, proc_pid_maps(5)), so that they keep no page in the page cache; the next access
+ * faults the page in again. Returns the bytes of mappings that the kernel did not let go. Any
+ * thread, but while no other maps, unmaps or reads: what is read would hold its pages again. */
+uint64_t store_maps_let_go(void);
 /* What store_map_touch counts: pages that hold bytes of the range. */
 uint64_t store_map_pages(uint64_t offset, uint64_t n);
 /* Touches every page of a range, in ascending order, as reading one byte of each would. The range

@@ -238,6 +238,19 @@ def indexed(tmp):
     print(f"   tfrecord: cold, with {len(index)} companion files")
 
 
+def mapped(tmp):
+    """Files that the workers keep mapped over epochs are let go before they are evicted."""
+    for fmt, more in (("mmap_indexed_binary", {}), ("hdf5", dict(storage__store="mmap", reader__read_type="memory"))):
+        keys = dict(fmt=fmt, files=4, dataset__num_samples_per_file=4, dataset__record_length_bytes=MIB // 4,
+                    train__epochs=3, storage__page_cache="cold_epochs", **more)
+        stoker("run", *tiny(tmp / fmt, tmp / "out", **keys))
+        result = load(tmp / "out")
+        for c in [e["page_cache"] for e in result["training"]["epochs"]]:
+            assert c["cached_at_start_bytes"] == 0 and c["own_mapped_bytes"] == 0 < c["cached_at_end_bytes"], (fmt, c)
+        assert [v["level"] for v in result["verdicts"] if v["check"] == "cache"] == ["pass"], fmt
+    print("   files that the workers keep mapped: each epoch began without a page")
+
+
 def memory(tmp):
     """Nothing that is memory is taken for a storage."""
     if file_system("/dev/shm") not in MEMORY or not os.access("/dev/shm", os.W_OK):
@@ -296,6 +309,7 @@ def main():
         for check in (keep, cold, dirty, held, drop_behind, sampled, direct):
             check(rig)
         indexed(tmp / "tfrecord")
+        mapped(tmp / "mapped")
         memory(tmp)
         refusing(tmp / "refuse")
 

@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/alloc.h"
 #include "store/mapped.h"
+#include "store/page_cache.h"
 
 #define PAGES 300u
 
@@ -189,13 +191,41 @@ static void what_cannot_be_mapped(void **state)
 	store_destroy(s);
 }
 
+/* What is let go can be evicted, and is there again when it is read. */
+static void lets_go(void **state)
+{
+	struct store_map other = {0};
+	struct page_cached left;
+	uint64_t got = 0;
+
+	(void)state;
+	assert_int_equal(io_map_touch(&t.io, IO_DATA, &t.map, 0, t.map.bytes, &t.e), 0);
+	assert_int_equal(io_open(&t.io, t.path, STORE_READ, t.blob, &t.e), 0);
+	for (int i = 0; i < 3; i++) {
+		store_unmap(&other);
+		assert_int_equal(io_map(&t.io, t.blob, t.page, &other, &t.e), 0);
+	}
+	assert_int_equal(io_close(&t.io, t.blob, &t.e), 0);
+	store_map_renew(&t.map);
+	assert_int_equal(io_map_touch(&t.io, IO_DATA, &t.map, 0, t.map.bytes, &t.e), 0);
+	/* locked pages are in the way of eviction; they are let go as well */
+	assert_int_equal(mlock(other.at, t.page), 0);
+	assert_int_equal(store_maps_let_go(), 0);
+	assert_int_equal(page_cache_evict(t.path, &left, &t.e), 0);
+	assert_int_equal(left.cached_bytes, 0);
+	assert_int_equal(io_map_copy(&t.io, IO_DATA, &t.map, 7 * t.page, &got, sizeof(got), &t.e),
+			 0);
+	assert_int_equal(got, 7);
+	store_unmap(&other);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(copies),        T(touches_every_page),    T(pages_of_a_range),
-		T(missing_pages), T(what_cannot_be_mapped),
+		T(missing_pages), T(what_cannot_be_mapped), T(lets_go),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

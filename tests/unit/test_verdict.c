@@ -976,6 +976,21 @@ static void page_cache(void **state)
 	/* what was there before is not read */
 	cache_case(direct, 8, 8, 8, 7, VERDICT_PASS, "it held 8 GiB of the dataset's 16 GiB");
 	cache_case(direct, 0, 0, 0, 1, VERDICT_FAIL, "grew by 1 GiB of the dataset in epoch 2");
+	/* what the program itself maps is not blamed on others */
+	synth_begin(&s, 1, 1, cold);
+	synth_even(&s, 0, 0, 60, 0.01, 0.001, 0.02);
+	calm(&s);
+	fill_cache(&s, 0, 4, 4);
+	for (uint64_t mapped = 0; mapped < 2; mapped++) {
+		const struct fact_list *f;
+
+		s.r.usage[0].own_mapped_bytes = mapped;
+		judge(&s);
+		f = &synth_verdict(&s, "cache")->facts;
+		assert_true(!fact_first(f, REASON_CACHE_OWN_MAPPED) == !mapped);
+		assert_true(!fact_first(f, REASON_CACHE_NOT_EVICTED) == !!mapped);
+	}
+	synth_end(&s);
 	synth_begin(&s, 1, 1, NULL);
 	synth_even(&s, 0, 0, 60, 0.01, 0.001, 0.02);
 	calm(&s);
