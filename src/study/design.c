@@ -316,7 +316,8 @@ static int take_header(struct design *d, size_t index, int column[COLUMNS], stru
 	}
 	d->header = index;
 	d->column_run = column[RUN];
-	if (rc == 0)
+	/* one alone may be all of them with another separator */
+	if (rc == 0 && f.n > 1)
 		rc = check_names(d, &f, column, e);
 	for (int i = MODEL; rc == 0 && i <= PROCESSES; i += PROCESSES - MODEL)
 		if (column[i] < 0)
