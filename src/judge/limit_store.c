@@ -8,6 +8,7 @@
 #include "judge/limit_view.h"
 #include "store/store.h"
 
+static const double KIND_SHARE = 0.3; /* of the time in requests: a kind of them that is named */
 static const double DATA_SHARE = 0.5; /* of the time in requests: the same */
 static const double CPU_SHARE = 0.5;  /* of the time in requests: they compute, they do not wait */
 static const double OPEN_SHARE = 0.5; /* of the time in requests */
@@ -179,12 +180,27 @@ static void advise_probe(struct limit_view *v)
 	limit_found(v, FACT(EFFECT_PROBE));
 }
 
+/* Of what kind of request the time is, where that is one of several. */
+static void tell_kind(struct limit_view *v)
+{
+	const struct read_places *p = &v->law.places;
+	double files = v->stations.opens_of_batch * (double)v->d->batches;
+	double work = v->d->work_s[WORK_OPEN], close = work - files * v->law.open_ns / 1e9;
+
+	if (p->by_file && v->d->work_s[WORK_META] + v->d->work_s[WORK_DATA] >= KIND_SHARE * v->io)
+		limit_found(v, FACT(LIMIT_FIRST_READS, p->first_ns / 1e9, p->later_ns / 1e9));
+	if (v->law.open_ns > 0 && close >= KIND_SHARE * v->io)
+		limit_found(v, FACT(LIMIT_CLOSES, close / files, close / work));
+}
+
 /* The samples are in memory, and yet reads take long: what lies between? And what more workers
  * would do, unless it is known that only a probe can tell. */
 static bool end(struct limit_view *v)
 {
 	const struct limit_reading *x = &v->reading;
 	const double *work = v->d->work_s;
+
+	tell_kind(v);
 
 	if (x->cached && x->requests > 0 && x->copy > 0)
 		limit_found(v, fact_with(FACT(LIMIT_BETWEEN, x->size / (x->copy / x->threads),

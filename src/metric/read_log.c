@@ -69,10 +69,12 @@ static void narrow_windows(uint64_t *apart, uint64_t *wide, const struct read_se
 	}
 }
 
-void read_log_add(struct read_log *l, int64_t begin_ns, int64_t end_ns, uint64_t bytes)
+void read_log_add(struct read_log *l, int64_t begin_ns, int64_t end_ns, uint64_t bytes,
+		  uint32_t place)
 {
 	/* one that ended before it began, by two threads' clocks, would touch every window */
-	const struct read_seen seen = {begin_ns, end_ns > begin_ns ? end_ns : begin_ns, bytes};
+	const struct read_seen seen = {begin_ns, end_ns > begin_ns ? end_ns : begin_ns, bytes,
+				       place};
 
 	if (!read_log_touches(l->apart, l->wide, &seen))
 		return;

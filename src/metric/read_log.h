@@ -11,9 +11,15 @@
 
 #define READ_LOG_KEPT 512
 
+/* What the place of a read in its file can be, beside the number of reads before it since the file
+ * was opened; and what opens have in its stead. */
+#define READ_PLACE_UNKNOWN UINT32_MAX
+enum { SEEN_OPEN, SEEN_STAT };
+
 struct read_seen {
 	int64_t begin_ns, end_ns;
 	uint64_t bytes;
+	uint32_t place;
 };
 
 struct read_log {
@@ -26,7 +32,8 @@ struct read_log {
 int64_t read_log_window(uint64_t apart, uint64_t wide, int64_t ns);
 bool read_log_touches(uint64_t apart, uint64_t wide, const struct read_seen *seen);
 /* Keeps a read, if it touches a window. One writer. Seldom longer than a few ns. */
-void read_log_add(struct read_log *l, int64_t begin_ns, int64_t end_ns, uint64_t bytes);
+void read_log_add(struct read_log *l, int64_t begin_ns, int64_t end_ns, uint64_t bytes,
+		  uint32_t place);
 /* Reads of both threads, in windows that both kept. */
 void read_log_merge(struct read_log *into, const struct read_log *from);
 /* The logs of many threads in one array of *n reads by their beginning, with their windows. NULL

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/rng.h"
@@ -26,6 +27,11 @@ static const double HIST_OFF = 0.1;  /* of a time: what its histogram may be off
 static const double NOTABLE = 0.03;  /* of a batch's time: opens that take less just take it */
 static const double FAR = 4;         /* times what is asked for: a ceiling that does not matter */
 static const double AGREED = 1.25;   /* between ceilings that are the same */
+static const size_t PLACES_LEAST = 8;       /* reads of a place in a file */
+static const size_t PLACES_COMPARED = 1024; /* reads: of more, some */
+static const double PLACES_FEW = 0.5;       /* of the reads: the first ones of files, */
+static const double PLACES_TAKE = 0.7;      /* and of their time, where those alone count */
+static const double PLACES_APART = 0.9;     /* of the pairs: the first one takes longer */
 static const double CALIBRATED_MIN = 0.25, CALIBRATED_MAX = 4; /* of what the parts sum to */
 
 /* Of metadata requests that asked for no bytes, seconds: what their histogram has beyond those that
@@ -74,8 +80,69 @@ static void set_means(const struct result *r, bool opens, struct read_law *law)
 	read_law_prefer(law, 0);
 }
 
-struct read_seen *costs_reads(const struct result *r, bool opens, struct read_set *set,
-			      double *times)
+/* How likely a first read is to take longer than a later one, whichever they are (Mann-Whitney); of
+ * a sample of both. */
+static double first_is_longer(const struct read_seen *seen, size_t n)
+{
+	size_t apart = 1 + n / PLACES_COMPARED, longer = 0, all = 0, f = 0, l;
+
+	for (size_t i = 0; i < n; i++) {
+		if (seen[i].place != 0 || f++ % apart)
+			continue;
+		l = 0;
+		for (size_t k = 0; k < n; k++) {
+			if (seen[k].place == 0 || l++ % apart)
+				continue;
+			longer += seen[i].end_ns - seen[i].begin_ns >
+				  seen[k].end_ns - seen[k].begin_ns;
+			all++;
+		}
+	}
+	return all ? (double)longer / (double)all : 0;
+}
+
+struct read_places costs_places(const struct read_seen *seen, size_t n)
+{
+	struct read_places p = {0};
+	double first = 0, all = 0;
+	size_t firsts = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double took = (double)(seen[i].end_ns - seen[i].begin_ns);
+
+		if (seen[i].place == READ_PLACE_UNKNOWN)
+			return p;
+		firsts += seen[i].place == 0;
+		first += seen[i].place == 0 ? took : 0;
+		all += took;
+	}
+	if (firsts < PLACES_LEAST || n - firsts < PLACES_LEAST || !(all > 0))
+		return p;
+	p.first_ns = first / (double)firsts;
+	p.later_ns = (all - first) / (double)(n - firsts);
+	p.by_file = (double)firsts <= PLACES_FEW * (double)n && first >= PLACES_TAKE * all &&
+		    first_is_longer(seen, n) >= PLACES_APART;
+	return p;
+}
+
+/* First reads alone, with the bytes of all. Returns how many there are. */
+static size_t keep_firsts(struct read_seen *seen, size_t n)
+{
+	double bytes = 0;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bytes += (double)seen[i].bytes;
+		if (seen[i].place == 0)
+			seen[kept++] = seen[i];
+	}
+	for (size_t i = 0; i < kept; i++)
+		seen[i].bytes = (uint64_t)(bytes / (double)kept + 0.5);
+	return kept;
+}
+
+static struct read_seen *reads_as_seen(const struct result *r, bool opens, struct read_set *set,
+				       double *times)
 {
 	const struct read_log **logs = xcalloc(r->ranks ? r->ranks : 1, sizeof(*logs));
 	struct read_seen *seen;
@@ -89,6 +156,16 @@ struct read_seen *costs_reads(const struct result *r, bool opens, struct read_se
 	set->seen = seen;
 	*times = count ? (double)r->ranks / (double)count : 1;
 	free(logs);
+	return seen;
+}
+
+struct read_seen *costs_reads(const struct result *r, bool opens, struct read_set *set,
+			      double *times)
+{
+	struct read_seen *seen = reads_as_seen(r, opens, set, times);
+
+	if (seen && !opens && costs_places(seen, set->n).by_file)
+		set->n = keep_firsts(seen, set->n);
 	return seen;
 }
 
@@ -115,14 +192,14 @@ static uint32_t wrong_at(const struct read_rates *r, double bytes, double each_s
 }
 
 /* Drops the explanations that a probe's numbers of readers contradict, unless it is all of them. */
-static void drop_refuted(const struct probe *p, bool opens, struct read_law *law)
+static void drop_refuted(const struct probe *p, bool opens, bool by_file, struct read_law *law)
 {
 	uint32_t wrong[READ_LAWS_MAX] = {0}, least = UINT32_MAX, kept = 0;
 
 	for (uint32_t i = 0; i < law->count; i++) {
-		for (uint32_t k = 0; k < probe_points(p); k++) {
+		for (uint32_t k = 0; k < (by_file ? p->count : probe_points(p)); k++) {
 			const struct probe_point *q = probe_point_at(p, k);
-			double n = (double)(opens ? q->opens : q->requests);
+			double n = (double)(opens || by_file ? q->opens : q->requests);
 			double s = opens ? q->open_s : q->read_s;
 			double bytes = opens || n <= 0 ? 1 : (double)q->bytes / n;
 
@@ -159,38 +236,68 @@ static double plateau_of(const struct probe *p)
 	return before > 0 && samples_per_s(last) <= PLATEAU * before ? most : 0;
 }
 
-static struct read_law law_of(const struct result *r, bool opens, bool *probed)
+/* Of an open alone, where the log has stats by name, too; ns. */
+static double open_alone_ns(const struct read_seen *seen, size_t n)
+{
+	double took = 0, opens = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (seen[i].place == SEEN_OPEN) {
+			took += (double)(seen[i].end_ns - seen[i].begin_ns);
+			opens++;
+		}
+	return opens > 0 ? took / opens : 0;
+}
+
+static void law_of(const struct result *r, bool opens, struct read_law *law, struct store_law *all)
 {
 	struct read_set set[1 + PROBE_POINTS_MAX + PROBE_SIZED_MAX] = {{0}};
-	struct read_law law = {0};
+	struct read_seen *own[1 + PROBE_POINTS_MAX] = {NULL}, *seen;
+	const struct probe *p = &r->probe;
+	bool by_file = false;
 	double times;
-	struct read_seen *seen = costs_reads(r, opens, &set[0], &times);
 	size_t sets = 1;
 
-	for (uint32_t k = 0; k < probe_points(&r->probe) && probe_counts(r, times); k++) {
-		const struct probe_point *q = probe_point_at(&r->probe, k);
+	seen = own[0] = reads_as_seen(r, opens, &set[0], &times);
+	if (seen && opens)
+		all->open_ns = open_alone_ns(seen, set[0].n);
+	else if (seen)
+		all->places = costs_places(seen, set[0].n);
+	by_file = !opens && all->places.by_file;
+	if (by_file)
+		set[0].n = keep_firsts(seen, set[0].n);
+	for (uint32_t k = 0; k < probe_points(p) && probe_counts(r, times); k++) {
+		const struct probe_point *q = probe_point_at(p, k);
 		const struct probe_log *l = opens ? &q->open_log : &q->reads;
 
-		if (l->n)
-			set[sets++] = (struct read_set){l->seen, l->n, l->apart, l->wide};
+		if (l->n == 0 || (by_file && k >= p->count))
+			continue;
+		set[sets] = (struct read_set){l->seen, l->n, l->apart, l->wide};
+		if (by_file) {
+			own[sets] = xmalloc(l->n * sizeof(*l->seen));
+			memcpy(own[sets], l->seen, l->n * sizeof(*l->seen));
+			set[sets].seen = own[sets];
+			set[sets].n = keep_firsts(own[sets], l->n);
+		}
+		sets++;
 	}
 	if (seen)
-		law = read_fit(set, sets, times);
-	set_means(r, opens, &law);
-	if (law.count > 1 && sets > 1)
-		drop_refuted(&r->probe, opens, &law);
-	*probed = sets > 1;
-	free(seen);
-	return law;
+		*law = read_fit(set, sets, times);
+	if (!by_file)
+		set_means(r, opens, law);
+	if (law->count > 1 && sets > 1)
+		drop_refuted(p, opens, by_file, law);
+	all->probed = all->probed || (!opens && sets > 1);
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		free(own[i]);
 }
 
 struct store_law costs_store_law(const struct result *r)
 {
 	struct store_law law = {0};
-	bool of_opens;
 
-	law.reads = law_of(r, false, &law.probed);
-	law.opens = law_of(r, true, &of_opens);
+	law_of(r, false, &law.reads, &law);
+	law_of(r, true, &law.opens, &law);
 	if (law.probed)
 		law.plateau = plateau_of(&r->probe);
 	return law;
@@ -296,15 +403,22 @@ static void count_reads(struct costs *c, const struct result *r, double batches)
 	c->payload = payload > 0 && payload < bytes ? payload / batches : c->bytes;
 }
 
-/* Stats by name are among the metadata, and take as long as opens. */
+/* Stats by name are among the metadata, and take as long as opens. Closes are among the opens. */
 static void count_opens(struct costs *c, const struct result *r, double batches)
 {
-	double each = c->law.opens.mean_ns / 1e9, stats = 0;
+	double each = c->law.opens.mean_ns / 1e9, stats = 0, close;
 
-	for (uint32_t k = 0; k < r->ranks; k++)
+	for (uint32_t k = 0; k < r->ranks; k++) {
 		stats += costs_stat_s(&r->rank[k].train_io) / batches;
+		c->files += (double)r->rank[k].train_io.kind[IO_OPEN].requests / 2 / batches;
+	}
 	if (!(each > 0))
 		return;
+	close = c->open - c->files * c->law.open_ns / 1e9;
+	if (c->law.open_ns > 0 && close > NOTABLE * c->service) {
+		c->close = close;
+		c->open -= close;
+	}
 	if (stats > NOTABLE * c->reads) {
 		stats = fmin(stats, c->reads);
 		c->open += stats;
@@ -343,6 +457,11 @@ static void fill_costs(struct costs *c, const struct result *r, uint32_t epochs,
 	c->others = wall > 0 && all > cpu ? (all - cpu) / wall : 0;
 	count_reads(c, r, batches);
 	count_opens(c, r, batches);
+	if (law->places.by_file) {
+		c->requests = fmin(c->requests, c->files);
+		c->later = fmax(0, c->reads - c->requests * law->places.first_ns / 1e9);
+		c->reads -= c->later;
+	}
 }
 
 static struct model_queue queue_of(const struct read_rates *r, double requests, double bytes)
@@ -370,6 +489,8 @@ static void variant_assemble(struct variant *v, const struct costs *c, const str
 		v->open_latency = fmin(c->open, c->opens * v->opens.latency_ns / 1e9);
 	}
 	v->latency = fmin(c->reads, c->requests * r->latency_ns / 1e9);
+	v->close = c->close;
+	v->later = c->later;
 	m->bytes = c->bytes;
 	m->stream = r->stream_ns_per_byte > 0 ? 1e9 / r->stream_ns_per_byte : 0;
 	m->shared = r->shared_ns_per_byte > 0 ? 1e9 / r->shared_ns_per_byte : 0;
@@ -389,6 +510,8 @@ static void variant_scale(struct variant *v, double by)
 	model_queue_slow(&v->m.read, by);
 	v->latency *= by;
 	v->open_latency *= by;
+	v->close *= by;
+	v->later *= by;
 	v->decode *= by;
 	v->scale *= by;
 }

@@ -6,12 +6,21 @@
 #include "predict/read_fit.h"
 #include "result/result.h"
 
+/* Where the first read of a file takes most of the time of its reads, unlike all later ones, no law
+ * of single requests holds: the first read of a file stands for all of them, with their bytes. */
+struct read_places {
+	bool by_file;
+	double first_ns, later_ns; /* mean of a read */
+};
+
 /* What the store is to reads and to opens, by all ranks' logs of training. */
 struct store_law {
 	struct read_law reads;
 	struct read_law opens; /* and stats by name; each counts as one byte */
-	bool probed;           /* the reads of a probe were taken in, too */
-	double plateau;        /* samples/s that a probe's readers did not get beyond; 0: none */
+	struct read_places places;
+	double open_ns; /* mean of an open alone; 0: not known */
+	bool probed;    /* the reads of a probe were taken in, too */
+	double plateau; /* samples/s that a probe's readers did not get beyond; 0: none */
 };
 
 /* s and bytes of a batch. */
@@ -20,9 +29,12 @@ struct costs {
 	double service, service_dev; /* of a run from begun to done; the deviation of batches */
 	double open, reads, decode; /* reads: metadata and data; decode: and the framework's code */
 	double framework;           /* of that, the framework's code */
+	double close;               /* of files */
+	double later;               /* reads that the first of their file stands for */
 	double requests, bytes;     /* that asked for bytes; what they returned */
 	double data_requests, data_bytes; /* of these, for data */
 	double opens;                     /* and stats by name */
+	double files;                     /* opened */
 	double samples;
 	double payload; /* bytes that one request for each sample would return, */
 	double plain;   /* and of arrays without any packing; 0: not known */
@@ -41,6 +53,7 @@ struct variant {
 	double scale;        /* of the law's times, that the run is met */
 	double open_latency; /* s of a batch: part of m.delay_s */
 	double latency;      /* s of a batch: part of m.delay_s */
+	double close, later; /* s of a batch: parts of m.delay_s */
 	double decode;       /* s of a batch: part of m.delay_s, where it is not m.cpu_s */
 	struct modeled reproduced; /* the run itself, by this model */
 };
@@ -89,6 +102,8 @@ struct store_law costs_store_law(const struct result *r);
  */
 struct read_seen *costs_reads(const struct result *r, bool opens, struct read_set *set,
 			      double *times);
+/* What reads say of their places in files. */
+struct read_places costs_places(const struct read_seen *seen, size_t n);
 /* Whether the run tells what more readers would get: a queue or a ceiling, or that there is none
  * far beyond `rate` requests/s. If not, a limit just above law->most under way would look the same.
  */

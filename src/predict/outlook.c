@@ -151,7 +151,8 @@ static bool change_requests(const struct change *c)
 /* Whatever a store takes time for, opens too. */
 static bool change_storage(const struct change *c)
 {
-	c->m->delay_s -= (c->v->latency + c->v->open_latency) * (1 - 1 / c->by);
+	c->m->delay_s -=
+		(c->v->latency + c->v->open_latency + c->v->close + c->v->later) * (1 - 1 / c->by);
 	c->m->open.serve_s /= c->by;
 	c->m->open.pace_s /= c->by;
 	c->m->read.serve_s /= c->by;
@@ -165,9 +166,15 @@ static void ask_once(const struct change *c, double bytes)
 {
 	const struct costs *all = &c->all->costs;
 	double opens = all->opens > all->samples ? all->samples / all->opens : 1;
-	double requests = all->samples / all->requests;
+	double closes = all->files > all->samples ? all->samples / all->files : 1;
+	double requests = fmin(1, all->samples / all->requests);
 
-	c->m->delay_s -= c->v->open_latency * (1 - opens);
+	/* an open may take another time than a stat */
+	if (all->law.open_ns > 0 && all->open > 0)
+		opens = fmin(1, all->samples * all->law.open_ns / 1e9 / all->open);
+	c->m->delay_s -= c->v->open_latency * (1 - opens) + c->v->close * (1 - closes);
+	/* of a file's bytes, or of its requests */
+	c->m->delay_s -= c->v->later * (c->end == 1 ? 1 - fmin(1, bytes) : 1);
 	model_queue_scale(&c->m->open, opens, opens);
 	c->m->delay_s -= c->v->latency * (1 - requests);
 	model_queue_scale(&c->m->read, requests, bytes);
@@ -179,7 +186,7 @@ static bool change_access(const struct change *c)
 	const struct costs *all = &c->all->costs;
 
 	ask_once(c, all->payload / all->bytes);
-	return all->requests > all->samples;
+	return all->requests > all->samples || all->later > 0;
 }
 
 /* Arrays as they are, each in one request: the least that a format can be. */
@@ -190,7 +197,7 @@ static bool change_format(const struct change *c)
 	ask_once(c, all->plain / all->bytes);
 	c->m->delay_s -= c->v->decode;
 	c->m->cpu_s = fmin(c->m->cpu_s, all->framework);
-	return all->requests >= all->samples;
+	return all->requests >= all->samples || all->later > 0;
 }
 
 static bool change_decode(const struct change *c)
@@ -241,8 +248,8 @@ static const struct kind by_latency = {change_latency, OF_STORAGE | SPLITS};
 static const struct kind by_bandwidth = {change_bandwidth, OF_STORAGE | SPLITS};
 static const struct kind by_requests = {change_requests, OF_STORAGE};
 static const struct kind by_storage = {change_storage, OF_STORAGE};
-static const struct kind by_access = {change_access, OF_SETTING | SPLITS};
-static const struct kind by_format = {change_format, SPLITS};
+static const struct kind by_access = {change_access, OF_SETTING | SPLITS | HAS_ENDS};
+static const struct kind by_format = {change_format, SPLITS | HAS_ENDS};
 static const struct kind by_decode = {change_decode, 0};
 static const struct kind by_packing = {change_packing, OF_SETTING | SPLITS | HAS_ENDS};
 static const struct kind by_framework = {change_framework, 0};

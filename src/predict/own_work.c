@@ -82,7 +82,7 @@ static struct waits waits_of(const struct result *r, const struct costs *c,
 			     const struct own_work *o)
 {
 	double workers = result_workers(r);
-	double requests = c->open + c->reads +
+	double requests = c->open + c->close + c->reads + c->later +
 			  r->judged.time.work_s[WORK_PREPROCESS] / (double)r->judged.time.batches;
 	double compute = time_dist_mean(&r->workload->train.computation_time);
 	double batch = c->service + o->batch_s, own = o->take_s + o->step_s;

@@ -125,6 +125,8 @@ struct stations stations_of(const struct result *r, const struct store_law *law)
 	double reads = d->work_s[WORK_META] + d->work_s[WORK_DATA], opens = d->work_s[WORK_OPEN];
 	struct counted n = count_requests(r);
 
+	if (law->places.by_file)
+		n.reads = fmin(n.reads, n.opens);
 	if (law->reads.reads == 0 || !(reads + opens > 0) || !(d->wall_s > 0) || d->batches == 0)
 		return s;
 	s.known = true;

@@ -315,12 +315,13 @@ static void trace_request(struct span_ring *r, const struct store_request *q)
 						      (q->result < 0 ? SPAN_FAILED : 0))});
 }
 
-static void count_request(struct io_stat *s, const struct store_request *q)
+static void count_request(struct io_stat *s, struct store_request *q)
 {
 	io_stat_add(s, q->write ? IO_WRITE : IO_DATA, q->done_ns - q->submitted_ns, q->n,
 		    q->result);
 	if (!q->write && q->result > 0)
-		read_log_add(&s->reads, q->submitted_ns, q->done_ns, (uint64_t)q->result);
+		read_log_add(&s->reads, q->submitted_ns, q->done_ns, (uint64_t)q->result,
+			     read_place(q->blob));
 }
 
 int store_queue_reap(struct store_queue *q, struct store_request **out, unsigned max, struct err *e)

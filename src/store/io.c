@@ -15,6 +15,7 @@ struct request {
 	int64_t start_ns;
 	const struct blob *blob; /* NULL: a name */
 	uint64_t offset, asked;
+	uint32_t place; /* of reads */
 };
 
 static void trace_request(const struct io *io, const struct request *q, int64_t end_ns,
@@ -52,10 +53,12 @@ static inline __attribute__((always_inline)) void count_request(const struct io 
 		if (io->waits)
 			io_waits_add(io->waits, now - q->start_ns);
 		if (q->kind <= IO_DATA && q->asked && returned > 0)
-			read_log_add(&io->stat->reads, q->start_ns, now, (uint64_t)returned);
+			read_log_add(&io->stat->reads, q->start_ns, now, (uint64_t)returned,
+				     q->place);
 		else if ((q->what == SPAN_OPEN || q->what == SPAN_STAT) && !q->blob &&
 			 returned >= 0)
-			read_log_add(&io->stat->opens, q->start_ns, now, 1);
+			read_log_add(&io->stat->opens, q->start_ns, now, 1,
+				     q->what == SPAN_STAT ? SEEN_STAT : SEEN_OPEN);
 	}
 	if (io->trace)
 		trace_request(io, q, now, returned);
@@ -78,7 +81,7 @@ static int64_t start_time(const struct io *io)
 		int64_t start_ = start_time(io);                                                   \
 		int rc_ = (call);                                                                  \
                                                                                                    \
-		count_request(io, &(struct request){kind, what, 0, start_, blob, 0, 0}, rc_);      \
+		count_request(io, &(struct request){kind, what, 0, start_, blob, 0, 0, 0}, rc_);   \
 		rc_;                                                                               \
 	})
 
@@ -105,8 +108,9 @@ int io_open(const struct io *io, const char *path, unsigned how, struct blob *b,
 		return err_set(e, -EINVAL, "cannot open '%s': neither for reading nor for writing",
 			       path);
 	b->file = io->trace ? io->trace->file : SPAN_NONE;
+	b->reads = 0;
 	rc = store_open(io->store, path, how, b, e);
-	count_request(io, &(struct request){IO_OPEN, SPAN_OPEN, 0, start, NULL, 0, 0}, rc);
+	count_request(io, &(struct request){IO_OPEN, SPAN_OPEN, 0, start, NULL, 0, 0, 0}, rc);
 	return rc;
 }
 
@@ -128,7 +132,8 @@ ssize_t io_pread(const struct io *io, enum io_kind kind, struct blob *b, void *p
 		return err_set(e, ERR_CANCELED, "the run was stopped");
 	start = start_time(io);
 	r = store_pread(b, p, n, offset, e);
-	count_request(io, &(struct request){kind, SPAN_READ, 0, start, b, offset, n}, r);
+	count_request(io, &(struct request){kind, SPAN_READ, 0, start, b, offset, n, read_place(b)},
+		      r);
 	return r;
 }
 
@@ -176,7 +181,7 @@ ssize_t io_pwrite(const struct io *io, struct blob *b, const void *p, size_t n, 
 	if (r < 0)
 		return r;
 	r = store_pwrite(b, p, n, offset, e);
-	count_request(io, &(struct request){IO_WRITE, SPAN_WRITE, 0, start, b, offset, n}, r);
+	count_request(io, &(struct request){IO_WRITE, SPAN_WRITE, 0, start, b, offset, n, 0}, r);
 	return r;
 }
 
@@ -215,7 +220,10 @@ ssize_t io_preadv(const struct io *io, enum io_kind kind, struct blob *b, const 
 		return err_set(e, ERR_CANCELED, "the run was stopped");
 	start = start_time(io);
 	r = b->store->ops->preadv(b, v, count_v, offset, e);
-	count_request(io, &(struct request){kind, SPAN_READ, SPAN_VECTOR, start, b, offset, n}, r);
+	count_request(
+		io,
+		&(struct request){kind, SPAN_READ, SPAN_VECTOR, start, b, offset, n, read_place(b)},
+		r);
 	return r;
 }
 
@@ -239,7 +247,8 @@ ssize_t io_pwritev(const struct io *io, struct blob *b, const struct iovec *v, i
 	}
 	start = start_time(io);
 	r = b->store->ops->pwritev(b, v, count_v, offset, e);
-	count_request(io, &(struct request){IO_WRITE, SPAN_WRITE, SPAN_VECTOR, start, b, offset, n},
+	count_request(io,
+		      &(struct request){IO_WRITE, SPAN_WRITE, SPAN_VECTOR, start, b, offset, n, 0},
 		      r);
 	return r;
 }
@@ -281,8 +290,10 @@ int io_map_touch(const struct io *io, enum io_kind kind, const struct store_map 
 	int64_t start = start_time(io);
 	int rc = store_map_touch(m, offset, n, e);
 
-	count_request(io, &(struct request){kind, SPAN_TOUCH, 0, start, NULL, offset, n},
-		      rc == 0 ? (int64_t)n : rc);
+	count_request(
+		io,
+		&(struct request){kind, SPAN_TOUCH, 0, start, NULL, offset, n, READ_PLACE_UNKNOWN},
+		rc == 0 ? (int64_t)n : rc);
 	return rc;
 }
 
@@ -292,7 +303,9 @@ int io_map_copy(const struct io *io, enum io_kind kind, const struct store_map *
 	int64_t start = start_time(io);
 	int rc = store_map_copy(m, offset, out, n, e);
 
-	count_request(io, &(struct request){kind, SPAN_TOUCH, 0, start, NULL, offset, n},
-		      rc == 0 ? (int64_t)n : rc);
+	count_request(
+		io,
+		&(struct request){kind, SPAN_TOUCH, 0, start, NULL, offset, n, READ_PLACE_UNKNOWN},
+		rc == 0 ? (int64_t)n : rc);
 	return rc;
 }

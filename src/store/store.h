@@ -47,8 +47,15 @@ struct store_stat {
 /* First member of every store's blob struct. */
 struct blob {
 	struct store *store;
-	uint64_t file; /* what io_open's trace was at, for the spans of later requests */
+	uint64_t file;  /* what io_open's trace was at, for the spans of later requests */
+	uint32_t reads; /* counted ones since it was opened; no more than READ_PLACE_UNKNOWN - 1 */
 };
+
+/* The place of a read that is counted now. */
+static inline uint32_t read_place(struct blob *b)
+{
+	return b->reads < READ_PLACE_UNKNOWN - 1 ? b->reads++ : b->reads;
+}
 
 /* Called for each entry of a folder; not "." and "..". A negative return ends the listing. */
 typedef int (*store_list_fn)(void *arg, const char *name, bool is_dir);
