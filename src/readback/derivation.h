@@ -93,6 +93,8 @@ void derive_summary(struct audit *a, size_t i);
 json_t *derive_again(struct audit *a, size_t i);
 /* Curves of the machine from what the epochs counted, both of the measures of a run. */
 struct result;
+/* The measures of a run against each other. */
+void derive_measures(struct audit *a, size_t i, const struct result *r);
 void derive_curves(struct audit *a, size_t i, const struct result *r);
 /* The log from the files of the ranks and summary.json. */
 void derive_log(struct audit *a, size_t i);

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/program.h"
 #include "base/file.h"
+#include "base/str.h"
 #include "conf/node.h"
 #include "judge/gate.h"
 #include "judge/judge.h"
@@ -195,9 +196,16 @@ static void compare_statements(struct derive_trees *at, const struct run_record 
 		part(record_part(r, F_RUN_ENVIRONMENT), F_ENVIRONMENT_VERSIONS);
 	const char *environment = field_key(F_RUN_ENVIRONMENT);
 	const char *configuration = field_key(F_RUN_CONFIGURATION);
+	const char *build = figure_text(versions, F_VERSIONS_BUILD);
+	const char *version = figure_text(part_whole(r->result), F_RUN_VERSION);
 
-	derive_text(at->d, figure_text(versions, F_VERSIONS_BUILD), of->build[0] ? of->build : NULL,
-		    at->source, "result.json environment.versions.build");
+	/* a build is named by its version and a digest */
+	if (build && version)
+		derive_holds(at->d, str_starts(build, version) && build[strlen(version)] == '-',
+			     "result.json version is '%.40s', but its build is '%.80s'.", version,
+			     build);
+	derive_text(at->d, build, of->build[0] ? of->build : NULL, at->source,
+		    "result.json environment.versions.build");
 	for (size_t i = 0; at->same && i < sizeof(same) / sizeof(same[0]); i++)
 		compare_below(at, json_object_get(r->result, same[i]),
 			      json_object_get(made, same[i]), "result.json %s", same[i]);
@@ -326,6 +334,7 @@ static json_t *compare_again(struct audit *a, size_t i, const struct again *g)
 	struct files f = {.r = &a->record[i]};
 	struct err e = {0};
 
+	derive_measures(a, i, &g->result);
 	derive_curves(a, i, &g->result);
 	compare_result(a, i, &g->result, made);
 	f.d = derive_begin(a, i, "figures", "files",

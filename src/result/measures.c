@@ -819,6 +819,11 @@ static void get_series(struct loading *x)
 	free(devices);
 }
 
+static bool holds_all(const struct columns_in *in, bool stated, const char *name)
+{
+	return stated || columns_count(in, name) == 0;
+}
+
 static void get_result(struct loading *x, struct workload *w, struct dataset *d)
 {
 	struct result *r = x->r;
@@ -836,6 +841,16 @@ static void get_result(struct loading *x, struct workload *w, struct dataset *d)
 	       "its status, its epochs or its barrier");
 	demand(x, r->probe.count <= PROBE_POINTS_MAX && r->probe.sized_count <= PROBE_SIZED_MAX,
 	       "the number of points of its probe");
+	demand(x, !h.ranks || !r->epochs_begun || h.usage, "epochs of which nothing was counted");
+	demand(x, !h.ranks || !r->evaluated || r->trained || r->only_evaluated,
+	       "an evaluation by ranks that neither trained nor evaluated alone");
+	demand(x,
+	       holds_all(&x->in, h.ranks, "ranks") && holds_all(&x->in, h.usage, "usage") &&
+		       holds_all(&x->in, h.processes, "processes") &&
+		       holds_all(&x->in, h.source, "source") &&
+		       holds_all(&x->in, h.checkpoint_source, "checkpoint_source") &&
+		       holds_all(&x->in, h.series, "series"),
+	       "measures that it states not to have");
 	if (x->rc < 0)
 		r->probe = (struct probe){0};
 	if (x->rc == 0 && columns_count(&x->in, "build"))

@@ -15,8 +15,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+import forged  # noqa: E402
 from measures_file import edited  # noqa: E402
-from util import SOURCE, STOKER, stoker, tiny  # noqa: E402
+from util import SOURCE, STOKER, left_out, stoker, tiny  # noqa: E402
 from told import told  # noqa: E402
 
 OURS = {"digest", "figures", "identity", "verdict"}
@@ -529,6 +530,12 @@ def build_changed(f, other):
     f["result"]["environment"]["versions"]["build"] = "0.1.0-000000000000"
 
 
+def version_of_another_build(f, other):
+    r = f["result"]
+    r["version"] = r["environment"]["versions"]["stoker"] = "9.9.9"
+    r["environment"]["versions"]["build"] = "0.0.9-" + "0" * 12
+
+
 def figure_invented(f, other):
     f["result"]["training"]["storage_au_percent"] = 99.0
 
@@ -568,6 +575,7 @@ TRAIN = [
     (kernel_changed, "another kernel"),
     (processors_added, "8 times the processors"),
     (build_changed, "another build of the program"),
+    (version_of_another_build, "a version that its build does not have"),
     (figure_invented, "a figure that the run does not give"),
     (section_invented, "a section that no result has"),
     (schema_of_before, "the schema of an earlier version, the measures removed"),
@@ -736,6 +744,41 @@ def train(tmp, name, ranks=2):
     stoker("run", "-n", str(ranks), *tiny(tmp / f"{name}.d", out, storage__store="throttle+memory", **KEYS),
            f"checkpoint.checkpoint_folder={tmp / name}.c", "+storage.throttle.latency=0.004")
     return out
+
+
+def plain(tmp):
+    out = tmp / "plain"
+    stoker("run", *tiny(tmp / "plain.d", out, files=24, dataset__record_length_bytes=65536, train__epochs=2,
+                        train__computation_time=0.005, storage__store="throttle+memory"), "+storage.throttle.latency=0.004")
+    return out
+
+
+def on_disk(tmp):
+    """From the device, as far as there is one, with checkpoints; with a curve of many points."""
+    out = tmp / "disk"
+    stoker("run", "-n", "2", *tiny(tmp / "disk.d", out, files=64, dataset__record_length_bytes=2**20, train__epochs=2,
+                                   train__computation_time=0.03, workflow__checkpoint="true", model__model_size_bytes=2**22,
+                                   checkpoint__steps_between_checkpoints=4, storage__page_cache="cold_epochs",
+                                   run__sample_interval=0.05), f"checkpoint.checkpoint_folder={tmp}/disk.c")
+    return out
+
+
+def forge_measures(tmp, two):
+    one, disk = plain(tmp), on_disk(tmp)
+    for folder in (one, disk):
+        untouched(folder, 300)
+    common = forged.STEPS + forged.EPOCHS + forged.REQUESTS + forged.RUN
+    read = sum(e["process_io"].get("device_read_bytes") or 0 for e in read_epochs(disk))
+    device = forged.DEVICE if read > 2**26 else []
+    if not device:
+        left_out("curves of the device: the dataset does not come from one")
+    forged.forgeries(tmp, {"1 rank": (one, common + forged.CURVES + forged.ONCE),
+                           "2 ranks with evaluations": (two, forged.STEPS + forged.EVALUATIONS + forged.REQUESTS[:7]),
+                           "2 ranks with checkpoints": (disk, forged.CHECKPOINTS + forged.ONCE_SAVED + device)}, seal, write)
+
+
+def read_epochs(folder):
+    return read(folder / "result.json")["training"]["epochs"]
 
 
 def cached(tmp):
@@ -962,6 +1005,7 @@ def main():
         added_files(tmp, one)
         measures_disagree(tmp, one, warm)
         copies(tmp)
+        forge_measures(tmp, one)
         lost_result(tmp, warm)
         tried = Tried(tmp)
         for base, group, cases in ((one, "a run of 2 ranks", TRAIN), (warm, "a run from the page cache", CACHED),
