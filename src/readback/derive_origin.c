@@ -320,14 +320,14 @@ static bool is_set_later(const struct run_record *r, size_t i)
 	return false;
 }
 
-/* A whole number that was given is that of .hydra/config.yaml; other forms are the grammar's. */
+/* A number that was given is that of .hydra/config.yaml; other forms are the grammar's. */
 static void check_override(struct derive *d, const struct run_record *r, size_t i)
 {
 	const struct node *at = node_get(r->config, "workload");
 	const char *key = override_key(r->overrides.v[i]), *equals = strchr(key, '=');
 	char text[64], part_of[128];
 
-	if (!equals || !equals[1] || equals[1 + strspn(equals + 1, "0123456789")] ||
+	if (!equals || !equals[1] || equals[1 + strspn(equals + 1, "0123456789.eE+-")] ||
 	    is_set_later(r, i))
 		return;
 	while (at && at->kind == NODE_MAP && key < equals) {

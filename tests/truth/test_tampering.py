@@ -556,6 +556,11 @@ def override_everywhere(f, other):
     f.text(".hydra/overrides.yaml", "reader.batch_size=2", "reader.batch_size=8")
 
 
+def override_of_time(f, other):
+    f["result"]["overrides"] = [o.replace("computation_time=0.005", "computation_time=0.004") for o in f["result"]["overrides"]]
+    f.text(".hydra/overrides.yaml", "computation_time=0.005", "computation_time=0.004")
+
+
 def curve(name, by=3):
     def tamper(f, other):
         values = f["result"]["series"]["curves"][name]["values"]
@@ -580,6 +585,7 @@ TRAIN = [
     (section_invented, "a section that no result has"),
     (schema_of_before, "the schema of an earlier version, the measures removed"),
     (override_everywhere, "another override in result.json and .hydra"),
+    (override_of_time, "another computation time among the overrides, in result.json and .hydra"),
     (curve("payload"), "the curve of data delivered × 3"),
     (accelerator_use, "accelerators that always compute, in the curve of their use"),
     (au_of_result, "AU in result.json × 1.3"),
