@@ -187,8 +187,12 @@ static void tell_kind(struct limit_view *v)
 	double files = v->stations.opens_of_batch * (double)v->d->batches;
 	double work = v->d->work_s[WORK_OPEN], close = work - files * v->law.open_ns / 1e9;
 
-	if (p->by_file && v->d->work_s[WORK_META] + v->d->work_s[WORK_DATA] >= KIND_SHARE * v->io)
-		limit_found(v, FACT(LIMIT_FIRST_READS, p->first_ns / 1e9, p->later_ns / 1e9));
+	if (p->slow != READS_ALIKE &&
+	    v->d->work_s[WORK_META] + v->d->work_s[WORK_DATA] >= KIND_SHARE * v->io)
+		limit_found(v, p->slow == READS_FIRST ? FACT(LIMIT_FIRST_READS, p->slow_ns / 1e9,
+							     p->other_ns / 1e9)
+						      : FACT(LIMIT_LARGE_READS, p->slow_ns / 1e9,
+							     p->other_ns / 1e9, (double)p->large));
 	if (v->law.open_ns > 0 && close >= KIND_SHARE * v->io)
 		limit_found(v, FACT(LIMIT_CLOSES, close / files, close / work));
 }

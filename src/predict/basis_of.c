@@ -225,11 +225,12 @@ static struct drawn all_of(const struct times *t)
 	return d;
 }
 
-static bool load_times(const struct result *r, bool opens, struct times *t, struct read_set *set)
+static bool load_times(const struct result *r, bool opens, const struct store_law *law,
+		       struct times *t, struct read_set *set)
 {
 	double times;
 
-	t->seen = t->owned = costs_reads(r, opens, set, &times);
+	t->seen = t->owned = costs_reads(r, opens, &law->places, set, &times);
 	t->n = t->seen ? set->n : 0;
 	if (t->n > READS_MAX)
 		t->n = READS_MAX;
@@ -638,8 +639,8 @@ void basis_of(const struct result *r, uint32_t epochs, const struct variants *v,
 		*out = (struct basis){.why = "there is no computation"};
 		return;
 	}
-	load_times(r, false, &reads, &read_set);
-	load_times(r, true, &opens, &open_set);
+	load_times(r, false, &v->costs.law, &reads, &read_set);
+	load_times(r, true, &v->costs.law, &opens, &open_set);
 	if (fill_explanations(r, v, &reads, &read_set, &base, out, &best)) {
 		add_opens(v, &opens, &open_set, out);
 		if (reads.n >= READS_LEAST)

@@ -80,18 +80,24 @@ static void set_means(const struct result *r, bool opens, struct read_law *law)
 	read_law_prefer(law, 0);
 }
 
-/* How likely a first read is to take longer than a later one, whichever they are (Mann-Whitney); of
- * a sample of both. */
-static double first_is_longer(const struct read_seen *seen, size_t n)
+static bool is_slow(const struct read_seen *s, const struct read_places *p)
 {
-	size_t apart = 1 + n / PLACES_COMPARED, longer = 0, all = 0, f = 0, l;
+	return p->slow == READS_FIRST ? s->place == 0
+				      : p->slow == READS_LARGE && s->bytes >= p->large;
+}
+
+/* How likely a slow read is to take longer than another one, whichever they are (Mann-Whitney); of
+ * a sample of both. */
+static double slow_is_longer(const struct read_seen *seen, size_t n, const struct read_places *p)
+{
+	size_t apart = 1 + n / PLACES_COMPARED, longer = 0, all = 0, slow = 0, other;
 
 	for (size_t i = 0; i < n; i++) {
-		if (seen[i].place != 0 || f++ % apart)
+		if (!is_slow(&seen[i], p) || slow++ % apart)
 			continue;
-		l = 0;
+		other = 0;
 		for (size_t k = 0; k < n; k++) {
-			if (seen[k].place == 0 || l++ % apart)
+			if (is_slow(&seen[k], p) || other++ % apart)
 				continue;
 			longer += seen[i].end_ns - seen[i].begin_ns >
 				  seen[k].end_ns - seen[k].begin_ns;
@@ -101,44 +107,63 @@ static double first_is_longer(const struct read_seen *seen, size_t n)
 	return all ? (double)longer / (double)all : 0;
 }
 
-struct read_places costs_places(const struct read_seen *seen, size_t n)
+/* Whether reads of p->slow are those that count. A log has long reads more often than short ones,
+ * as they touch more windows: each weighs as little as it is likely to be there. */
+static bool they_count(const struct read_set *set, struct read_places *p)
 {
-	struct read_places p = {0};
-	double first = 0, all = 0;
-	size_t firsts = 0;
+	double slow = 0, other = 0, slow_s = 0, other_s = 0;
+	size_t n = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		double took = (double)(seen[i].end_ns - seen[i].begin_ns);
+	for (size_t i = 0; i < set->n; i++) {
+		const struct read_seen *s = &set->seen[i];
+		double took = (double)(s->end_ns - s->begin_ns);
+		double weight = set->apart ? 1 / ((double)set->wide + took) : 1;
+		bool is = is_slow(s, p);
 
-		if (seen[i].place == READ_PLACE_UNKNOWN)
-			return p;
-		firsts += seen[i].place == 0;
-		first += seen[i].place == 0 ? took : 0;
-		all += took;
+		if (p->slow == READS_FIRST && s->place == READ_PLACE_UNKNOWN)
+			return false;
+		n += is;
+		slow += is ? weight : 0;
+		slow_s += is ? weight * took : 0;
+		other += is ? 0 : weight;
+		other_s += is ? 0 : weight * took;
 	}
-	if (firsts < PLACES_LEAST || n - firsts < PLACES_LEAST || !(all > 0))
-		return p;
-	p.first_ns = first / (double)firsts;
-	p.later_ns = (all - first) / (double)(n - firsts);
-	p.by_file = (double)firsts <= PLACES_FEW * (double)n && first >= PLACES_TAKE * all &&
-		    first_is_longer(seen, n) >= PLACES_APART;
-	return p;
+	if (n < PLACES_LEAST || set->n - n < PLACES_LEAST)
+		return false;
+	p->slow_ns = slow_s / slow;
+	p->other_ns = other_s / other;
+	p->share = slow / (slow + other);
+	return p->share <= PLACES_FEW && slow_s >= PLACES_TAKE * (slow_s + other_s) &&
+	       slow_is_longer(set->seen, set->n, p) >= PLACES_APART;
 }
 
-/* First reads alone, with the bytes of all. Returns how many there are. */
-static size_t keep_firsts(struct read_seen *seen, size_t n)
+static struct read_places places_of(const struct read_set *set, enum read_kind slow)
+{
+	struct read_places p = {.slow = slow};
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < set->n; i++)
+		most = set->seen[i].bytes > most ? set->seen[i].bytes : most;
+	p.large = most / 2;
+	return they_count(set, &p) ? p : (struct read_places){.slow = READS_ALIKE};
+}
+
+/* Slow reads alone, with the bytes of all. */
+static void keep_slow(struct read_seen *seen, size_t *n, const struct read_places *p)
 {
 	double bytes = 0;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < n; i++) {
+	if (!p || p->slow == READS_ALIKE)
+		return;
+	for (size_t i = 0; i < *n; i++) {
 		bytes += (double)seen[i].bytes;
-		if (seen[i].place == 0)
+		if (is_slow(&seen[i], p))
 			seen[kept++] = seen[i];
 	}
 	for (size_t i = 0; i < kept; i++)
 		seen[i].bytes = (uint64_t)(bytes / (double)kept + 0.5);
-	return kept;
+	*n = kept;
 }
 
 static struct read_seen *reads_as_seen(const struct result *r, bool opens, struct read_set *set,
@@ -159,13 +184,13 @@ static struct read_seen *reads_as_seen(const struct result *r, bool opens, struc
 	return seen;
 }
 
-struct read_seen *costs_reads(const struct result *r, bool opens, struct read_set *set,
-			      double *times)
+struct read_seen *costs_reads(const struct result *r, bool opens, const struct read_places *places,
+			      struct read_set *set, double *times)
 {
 	struct read_seen *seen = reads_as_seen(r, opens, set, times);
 
-	if (seen && !opens && costs_places(seen, set->n).by_file)
-		set->n = keep_firsts(seen, set->n);
+	if (seen && !opens)
+		keep_slow(seen, &set->n, places);
 	return seen;
 }
 
@@ -249,55 +274,71 @@ static double open_alone_ns(const struct read_seen *seen, size_t n)
 	return opens > 0 ? took / opens : 0;
 }
 
-static void law_of(const struct result *r, bool opens, struct read_law *law, struct store_law *all)
+/* By all requests, or (places) by those that count. */
+static struct read_law fit_law(const struct result *r, bool opens, const struct read_places *places,
+			       bool *probed)
 {
 	struct read_set set[1 + PROBE_POINTS_MAX + PROBE_SIZED_MAX] = {{0}};
-	struct read_seen *own[1 + PROBE_POINTS_MAX] = {NULL}, *seen;
+	struct read_seen *own[1 + PROBE_POINTS_MAX] = {NULL};
 	const struct probe *p = &r->probe;
-	bool by_file = false;
+	bool some = places->slow != READS_ALIKE;
+	struct read_law law = {0};
 	double times;
 	size_t sets = 1;
 
-	seen = own[0] = reads_as_seen(r, opens, &set[0], &times);
-	if (seen && opens)
-		all->open_ns = open_alone_ns(seen, set[0].n);
-	else if (seen)
-		all->places = costs_places(seen, set[0].n);
-	by_file = !opens && all->places.by_file;
-	if (by_file)
-		set[0].n = keep_firsts(seen, set[0].n);
-	for (uint32_t k = 0; k < probe_points(p) && probe_counts(r, times); k++) {
+	own[0] = costs_reads(r, opens, places, &set[0], &times);
+	/* requests of another size are of no file's */
+	for (uint32_t k = 0; k < (some ? p->count : probe_points(p)) && probe_counts(r, times);
+	     k++) {
 		const struct probe_point *q = probe_point_at(p, k);
 		const struct probe_log *l = opens ? &q->open_log : &q->reads;
 
-		if (l->n == 0 || (by_file && k >= p->count))
+		if (l->n == 0)
 			continue;
 		set[sets] = (struct read_set){l->seen, l->n, l->apart, l->wide};
-		if (by_file) {
+		if (some) {
 			own[sets] = xmalloc(l->n * sizeof(*l->seen));
 			memcpy(own[sets], l->seen, l->n * sizeof(*l->seen));
+			keep_slow(own[sets], &set[sets].n, places);
 			set[sets].seen = own[sets];
-			set[sets].n = keep_firsts(own[sets], l->n);
 		}
 		sets++;
 	}
-	if (seen)
-		*law = read_fit(set, sets, times);
-	if (!by_file)
-		set_means(r, opens, law);
-	if (law->count > 1 && sets > 1)
-		drop_refuted(p, opens, by_file, law);
-	all->probed = all->probed || (!opens && sets > 1);
+	if (own[0])
+		law = read_fit(set, sets, times);
+	if (!some)
+		set_means(r, opens, &law);
+	if (law.count > 1 && sets > 1)
+		drop_refuted(p, opens, some, &law);
+	*probed = sets > 1;
 	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
 		free(own[i]);
+	return law;
 }
 
 struct store_law costs_store_law(const struct result *r)
 {
+	static const struct read_places alike = {.slow = READS_ALIKE};
 	struct store_law law = {0};
+	struct read_places large;
+	struct read_set set;
+	double times;
+	struct read_seen *seen = reads_as_seen(r, false, &set, &times);
+	bool of_opens;
 
-	law_of(r, false, &law.reads, &law);
-	law_of(r, true, &law.opens, &law);
+	law.places = places_of(&set, READS_FIRST);
+	law.reads = fit_law(r, false, &law.places, &law.probed);
+	large = places_of(&set, READS_LARGE);
+	if (law.places.slow == READS_ALIKE && law.reads.best.burst && large.slow != READS_ALIKE) {
+		law.places = large;
+		law.reads = fit_law(r, false, &large, &law.probed);
+	}
+	free(seen);
+	seen = reads_as_seen(r, true, &set, &times);
+	if (seen)
+		law.open_ns = open_alone_ns(seen, set.n);
+	free(seen);
+	law.opens = fit_law(r, true, &alike, &of_opens);
 	if (law.probed)
 		law.plateau = plateau_of(&r->probe);
 	return law;
@@ -457,9 +498,10 @@ static void fill_costs(struct costs *c, const struct result *r, uint32_t epochs,
 	c->others = wall > 0 && all > cpu ? (all - cpu) / wall : 0;
 	count_reads(c, r, batches);
 	count_opens(c, r, batches);
-	if (law->places.by_file) {
-		c->requests = fmin(c->requests, c->files);
-		c->later = fmax(0, c->reads - c->requests * law->places.first_ns / 1e9);
+	if (law->places.slow != READS_ALIKE) {
+		c->requests = law->places.slow == READS_FIRST ? fmin(c->requests, c->files)
+							      : c->requests * law->places.share;
+		c->later = fmax(0, c->reads - c->requests * law->places.slow_ns / 1e9);
 		c->reads -= c->later;
 	}
 }

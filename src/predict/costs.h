@@ -6,11 +6,14 @@
 #include "predict/read_fit.h"
 #include "result/result.h"
 
-/* Where the first read of a file takes most of the time of its reads, unlike all later ones, no law
- * of single requests holds: the first read of a file stands for all of them, with their bytes. */
+/* Where some reads take most of the time, unlike all others, no law of single requests holds: they
+ * stand for the others, with their bytes. The first ones of files, whatever law else fits; large
+ * ones only in place of a ceiling of requests, since their bytes may be what takes the time. */
 struct read_places {
-	bool by_file;
-	double first_ns, later_ns; /* mean of a read */
+	enum read_kind { READS_ALIKE, READS_FIRST, READS_LARGE } slow;
+	uint64_t large;           /* bytes: READS_LARGE have as many or more */
+	double slow_ns, other_ns; /* mean of a read */
+	double share;             /* of the reads: slow ones */
 };
 
 /* What the store is to reads and to opens, by all ranks' logs of training. */
@@ -98,12 +101,10 @@ struct variants {
 
 struct store_law costs_store_law(const struct result *r);
 /* Reads, or opens, of training that the ranks on the host of the first one have kept: they share
- * its clock. `times` as many readers share the store. Released with free(); NULL: there are none.
- */
-struct read_seen *costs_reads(const struct result *r, bool opens, struct read_set *set,
-			      double *times);
-/* What reads say of their places in files. */
-struct read_places costs_places(const struct read_seen *seen, size_t n);
+ * its clock. `times` as many readers share the store. Reads are those of `places` alone. Released
+ * with free(); NULL: there are none. */
+struct read_seen *costs_reads(const struct result *r, bool opens, const struct read_places *places,
+			      struct read_set *set, double *times);
 /* Whether the run tells what more readers would get: a queue or a ceiling, or that there is none
  * far beyond `rate` requests/s. If not, a limit just above law->most under way would look the same.
  */

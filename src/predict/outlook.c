@@ -400,6 +400,9 @@ static struct what_if *add_change(struct outlook *out, const struct variants *v,
 
 	if (out->changes == WHAT_IF_MAX || !predict_change(out, v, how, by, &w))
 		return NULL;
+	/* explanations that do not agree may all be wrong */
+	if (!w.known)
+		w.low = w.high = NAN;
 	w.of_checkpoints = how->is & OF_CHECKPOINTS;
 	w.of_setting = how->is & OF_SETTING;
 	w.of_storage = how->is & OF_STORAGE;

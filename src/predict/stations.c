@@ -125,8 +125,10 @@ struct stations stations_of(const struct result *r, const struct store_law *law)
 	double reads = d->work_s[WORK_META] + d->work_s[WORK_DATA], opens = d->work_s[WORK_OPEN];
 	struct counted n = count_requests(r);
 
-	if (law->places.by_file)
+	if (law->places.slow == READS_FIRST)
 		n.reads = fmin(n.reads, n.opens);
+	else if (law->places.slow == READS_LARGE)
+		n.reads *= law->places.share;
 	if (law->reads.reads == 0 || !(reads + opens > 0) || !(d->wall_s > 0) || d->batches == 0)
 		return s;
 	s.known = true;

@@ -36,9 +36,9 @@ def add_toys(tree):
     shutil.copy(SOURCE / "tests/toys/toy_limit.c", tree / "src/judge")
     for name, before, row in (("result/causes.def", "CAUSE(OTHER,", 'CAUSE(TOYS, "toys", 0)\n'),
                               ("judge/limit_view.h", "bool limit_at_stall(", "bool limit_at_toys(struct limit_view *v);\n"),
-                              ("judge/limit.c", "\t{CAUSE_PAGE_CACHE, at_computation", "\t{CAUSE_TOYS, limit_at_toys},\n"),
+                              ("judge/limit.c", "\t{CAUSE_PAGE_CACHE, at_computation", "\t{CAUSE_TOYS, limit_at_toys, NULL},\n"),
                               # on a busy machine those are asked first
-                              ("judge/limit.c", "\t{CAUSE_HYPERVISOR,", "\t{CAUSE_TOYS, limit_at_toys},\n")):
+                              ("judge/limit.c", "\t{CAUSE_HYPERVISOR,", "\t{CAUSE_TOYS, limit_at_toys, NULL},\n")):
         text = (tree / "src" / name).read_text()
         assert text.count(before) == 1, (name, before)
         (tree / "src" / name).write_text(text.replace(before, row + before))
