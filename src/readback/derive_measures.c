@@ -421,7 +421,7 @@ static void check_requests(struct derive *d, const struct result *r)
 			const struct rank_epoch *ep = &rank->epoch[e];
 
 			known = known && ep->train_requested.known == counts &&
-				(!ep->has_eval || ep->eval_requested.known == counts);
+				(!ep->eval_requested.known || counts); /* of no step: none */
 			train.known = train.known && ep->train_requested.known;
 			train.asked_bytes += ep->train_requested.asked_bytes;
 			train.returned_bytes += ep->train_requested.returned_bytes;

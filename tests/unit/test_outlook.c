@@ -120,9 +120,9 @@ static void latency(void **state)
 	assert_near(o->measured_au, 50, 1e-6);
 	assert_near(o->modeled_au, 50, 2);
 	w = change(o, "reader.read_threads=4 reader.prefetch_size=8");
-	assert_true(!w->known && w->low <= w->au && w->au <= w->high);
+	/* three at once, or more */
+	assert_true(!w->known && isnan(w->low) && isnan(w->high));
 	assert_near(w->au, 92, 6); /* but for the first batch */
-	assert_true(w->low < 75);  /* three at once */
 	w = change(o, "reader.read_threads=1 reader.prefetch_size=2");
 	assert_near(w->au, 25, 2);
 	w = change(o, "reader.batch_size=8");
@@ -151,7 +151,7 @@ static void plateau(void **state)
 	assert_int_equal(o->workers_needed, 0);
 	w = change(o, "reader.read_threads=8 reader.prefetch_size=16");
 	assert_near(w->au, 60, 0.1);
-	assert_true(w->high < 80);
+	assert_true(!w->known || w->high < 80);
 	/* another store is none of the probe's */
 	w = change(o, "change.storage");
 	assert_true(w->au > 80);
@@ -176,7 +176,7 @@ static void unknown(void **state)
 	assert_true(o->known && !o->sharing_known && !o->needed_known);
 	w = change(o, "reader.read_threads=4 reader.prefetch_size=8");
 	assert_false(w->known);
-	assert_true(w->low < 52 && w->high > 85);
+	assert_true(isnan(w->low) && isnan(w->high));
 	w = change(o, "reader.prefetch_size=8");
 	assert_true(w->known);
 	synth_end(&s);
