@@ -97,6 +97,16 @@ static double settle(const struct outlook *out, const struct variants *v, const 
 	return right;
 }
 
+/* 1, and more where a change leads to more requests under way than were ever seen: twice as much
+ * again for each doubling. */
+static double times_beyond(const struct variants *v, double more)
+{
+	const struct read_law *law = &v->costs.law.reads;
+	double times = law->most > 0 ? law->concurrency * more / law->most : 1;
+
+	return 1 + 2 * log2(fmax(1, times));
+}
+
 double criticism_put_right(const struct outlook *out, const struct variants *v,
 			   const struct variant *one, const struct model *m, double au,
 			   const struct modeled *made, double *off)
@@ -116,7 +126,8 @@ double criticism_put_right(const struct outlook *out, const struct variants *v,
 	/* a loader begins with all its workers reading */
 	right = settle(out, v, one, m, now, most, &at_most);
 	few = settle(out, v, one, m, now, least, &at_least);
-	*off = fabs(right - few) + (one->tabled ? 0 : MISSED * fabs(right - au));
+	*off = fabs(right - few) +
+	       (one->tabled ? 0 : MISSED * times_beyond(v, most) * fabs(right - au));
 	*off += fmax(
 		fabs(right - slowed(out, one, m, at_most.reads.high, at_most.opens.high, &end)),
 		fabs(right - slowed(out, one, m, at_least.reads.low, at_least.opens.low, &end)));
