@@ -10,6 +10,7 @@ static const uint64_t LEFT_BYTES = 65536;
 static const double ALL_SHARE = 0.99; /* of what training read: the device delivered it all */
 
 static const double BEHIND_RATIO = 1.5;     /* of a batch's time in the first epoch to later ones */
+static const double BEHIND_NO_CPU = 0.05;   /* of the first epoch: time without a processor */
 static const double BEHIND_LEAST_S = 0.001; /* that it is longer by */
 
 double verdict_cached(const struct residency *c)
@@ -210,6 +211,9 @@ static void judge_behind(struct verdict *v, const struct result *r, bool uncache
 	double later = 0, first;
 
 	if (!e || r->epochs_done < 2 || r->judged.epochs < r->epochs_done)
+		return;
+	/* other programs may have made it slow */
+	if (e[0].time.mean_s[TIME_NO_CPU] > BEHIND_NO_CPU * e[0].time.wall_s)
 		return;
 	first = e[0].time.service_mean_s;
 	for (uint32_t i = 0; i < r->epochs_done; i++) {
