@@ -215,9 +215,9 @@ static bool end(struct limit_view *v)
 	return true;
 }
 
-static bool mostly_opens(const struct limit_view *v)
+static bool mostly_opens(const struct limit_view *v, double and_s)
 {
-	return v->doing == LOST_REQUESTS && v->d->work_s[WORK_OPEN] >= OPEN_SHARE * v->io;
+	return v->doing == LOST_REQUESTS && v->d->work_s[WORK_OPEN] + and_s >= OPEN_SHARE * v->io;
 }
 
 static enum agreed agreed_on_opens(const struct limit_view *v, double *each_s, double *per_s)
@@ -234,7 +234,7 @@ bool limit_at_opens(struct limit_view *v)
 	const struct read_law *law = &v->law.opens;
 	double each_s, per_s;
 
-	if (!mostly_opens(v) || agreed_on_opens(v, &each_s, &per_s) != AGREED_SHARED)
+	if (!mostly_opens(v, 0) || agreed_on_opens(v, &each_s, &per_s) != AGREED_SHARED)
 		return false;
 	found_ceiling(v,
 		      at_place(v, FACT(LIMIT_OPENS, per_s, read_rates_ceiling(&law->best, 1),
@@ -245,14 +245,17 @@ bool limit_at_opens(struct limit_view *v)
 
 bool limit_at_metadata(struct limit_view *v)
 {
-	double each_s, per_s;
+	double each_s, per_s, stats = fmin(v->law.stat_s, v->d->work_s[WORK_META]);
+	double of_batch = v->stations.opens_of_batch;
 	enum agreed agreed;
 
-	if (!mostly_opens(v))
+	if (!mostly_opens(v, stats) || !(of_batch > 0))
 		return false;
 	agreed = agreed_on_opens(v, &each_s, &per_s);
-	limit_found(v, FACT(LIMIT_METADATA, v->inside, v->d->work_s[WORK_OPEN] / v->io,
-			    v->stations.opens_of_batch, each_s));
+	limit_found(v, FACT(LIMIT_METADATA, v->inside, (v->d->work_s[WORK_OPEN] + stats) / v->io,
+			    of_batch, each_s + stats / (of_batch * (double)v->d->batches)));
+	if (stats >= KIND_SHARE * v->io)
+		limit_found(v, FACT(LIMIT_STATS, stats / v->io));
 	if (agreed != AGREED_EACH) {
 		limit_found(v, FACT(LIMIT_METADATA_UNTOLD));
 		advise_probe(v);

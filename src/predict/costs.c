@@ -339,6 +339,8 @@ struct store_law costs_store_law(const struct result *r)
 		law.open_ns = open_alone_ns(seen, set.n);
 	free(seen);
 	law.opens = fit_law(r, true, &alike, &of_opens);
+	for (uint32_t k = 0; k < r->ranks; k++)
+		law.stat_s += costs_stat_s(&r->rank[k].train_io);
 	if (law.probed)
 		law.plateau = plateau_of(&r->probe);
 	return law;

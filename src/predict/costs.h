@@ -22,6 +22,7 @@ struct store_law {
 	struct read_law opens; /* and stats by name; each counts as one byte */
 	struct read_places places;
 	double open_ns; /* mean of an open alone; 0: not known */
+	double stat_s;  /* that metadata requests for no bytes took, of all ranks */
 	bool probed;    /* the reads of a probe were taken in, too */
 	double plateau; /* samples/s that a probe's readers did not get beyond; 0: none */
 };

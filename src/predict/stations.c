@@ -122,7 +122,8 @@ struct stations stations_of(const struct result *r, const struct store_law *law)
 {
 	const struct decomposition *d = &r->judged.time;
 	struct stations s = {.saturated = -1};
-	double reads = d->work_s[WORK_META] + d->work_s[WORK_DATA], opens = d->work_s[WORK_OPEN];
+	double reads = fmax(0, d->work_s[WORK_META] - law->stat_s) + d->work_s[WORK_DATA],
+	       opens = d->work_s[WORK_OPEN];
 	struct counted n = count_requests(r);
 
 	if (law->places.slow == READS_FIRST)
