@@ -32,7 +32,7 @@ SLICES = 2  # processes beside each other, of a command whose allocations are re
 SLICE_S = 300
 ENDING = 8  # of the places whose allocation ends the process in base/alloc.c, one in so many
 # facts of the machine, which figures a cause has, and what follows from a simulation: left out of a result when they cannot be had
-OPTIONAL = r"(\.#)?\.(dataset\.content|what_if|fleet|limit\.(facts|remedy|remedy_facts|effects)|verdicts\[\]\.facts|measured\.facts|memory_copy|host_cpuinfo|host_meminfo|environment\.(cpuinfo|meminfo)|system|series\.accelerator_use|" \
+OPTIONAL = r"(\.#)?\.(dataset\.content|what_if|fleet|limit\.(facts|cause_percent|remedy|remedy_facts|effects)|verdicts\[\]\.facts|measured\.facts|memory_copy|host_cpuinfo|host_meminfo|environment\.(cpuinfo|meminfo)|system|series\.accelerator_use|" \
     r".*\.memory_pressure|.*\.process_io)($|[.[])"
 # callers of which a run has results to write, and those that it has what it needs to write them
 LIMITED = 12  # of places, one in so many is where memory ends

@@ -12,6 +12,9 @@ from remedies import STORAGE, bases, can_apply, carry_out, summary, workers  # n
 from told import told  # noqa: E402
 
 BATCH = ("reader.batch_size=1", "reader.batch_size=2")
+NATIVE = "reader.access=native"
+# kinds of requests that the cause names
+KINDS = {"odd: npz, the first read takes 15 ms, 1 rank": "limit.first_reads", "odd: npz, closes of 15 ms, 1 rank": "limit.closes"}
 
 
 def wanted(base):
@@ -20,6 +23,8 @@ def wanted(base):
         threads = base.keys["reader__read_threads"]
         if base.kind == "compute":
             return change in BATCH
+        if base.kind == "odd":
+            return change == NATIVE or change.startswith(f"reader.read_threads={2 * threads} ")
         return (change.startswith((f"reader.read_threads={2 * threads} ", "sentence: ", "change.")) or
                 (change in BATCH and base.kind in ("latency", "queue", "opens")))
     return want
@@ -29,7 +34,7 @@ def planned(base):
     """The changes of `wanted`, by the base alone, whatever a run finds out: the rows of the table are always the same."""
     k = base.keys
     changes = [workers(base, 2 * k["reader__read_threads"], k["reader__read_threads"], k["reader__prefetch_size"]),
-               *BATCH, *STORAGE, "change.ranks"]
+               *BATCH, *STORAGE, "change.ranks", NATIVE]
     return [c for c in changes if base.wanted(c) and (c not in STORAGE or can_apply(base, c)) and
             c != f"reader.batch_size={k['reader__batch_size']}"]
 
@@ -66,6 +71,8 @@ def main():
         tell(base, rows)
     wrong = [f"{r['base']}, {r['how']}, {r['change']}: {said([r])}; {r['text']}" for r in rows
              if r["how"] != "cause" and not r["inside"]]
+    unnamed = [(r["base"], r["reasons"]) for r in rows if r["how"] == "run" and KINDS.get(r["base"], "") not in ["", *r["reasons"]]]
+    assert not unnamed, unnamed
     assert t["applied"] >= 20, t
     assert t["broken"] == 0, (t, wrong)
     assert t["stated"] - t["inside"] <= 0.05 * t["stated"], (t, wrong)
