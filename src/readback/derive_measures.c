@@ -392,7 +392,7 @@ static void check_latencies(struct derive *d, const char *of, const struct io_st
 			hist_bucket_of(h->min) == low && hist_bucket_of(h->max) == high &&
 				sized <= (double)h->total &&
 				(sized < (double)h->total ? most <= (double)h->max
-							  : (!sized || most == (double)h->max)),
+							  : (sized <= 0 || most == (double)h->max)),
 			"measures.bin, %s: the least and the longest latency (%s) are not those "
 			"of its requests.",
 			of, io_kind_names[k]);
