@@ -108,11 +108,11 @@ class Case:
         offs, text = self.off(), f"{c['whole_au_percent']:.1f}" if "whole_au_percent" in c else "-"
         tail = "cannot say" if offs is None else f"{offs:6.1f}"
         more = f"  middle of {len(self.real)} pairs" if len(self.real) > 1 else ""
-        return (f"{self.base[0]:24} {self.change:46} {base:6.1f} {text:>6} {c['low_percent']:6.1f} "
-                f"{c['high_percent']:6.1f} {self.real[0]:6.1f} {tail}{more}")
+        return (f"{self.base[0]:24} {self.change:46} {base:6.1f} {text:>6} {c.get('low_percent', 0.0):6.1f} "
+                f"{c.get('high_percent', 100.0):6.1f} {self.real[0]:6.1f} {tail}{more}")
 
     def inside(self):
-        n = sum(c["low_percent"] <= r <= c["high_percent"] for (_, c), r in zip(self.said, self.real))
+        n = sum(c.get("low_percent", 0.0) <= r <= c.get("high_percent", 100.0) for (_, c), r in zip(self.said, self.real))
         return n * 2 > len(self.real)
 
 

@@ -76,6 +76,8 @@ def check(case, n):
             each = "" if keys else f" reader.prefetch_size={2 * needed}"
             promise = dict(change=f"reader.read_threads={needed}{each}", low_percent=w["workers_low_percent"],
                            high_percent=w["workers_high_percent"])
+        if "low_percent" not in promise:
+            return True, f"{said} No figure for {promise['change']}."
         real = run(case, os.path.join(tmp, "more"), promise["change"].split())["training"]["whole_run_au_percent"]
         inside = promise["low_percent"] <= real <= promise["high_percent"]
         return inside, f"{said} Applied, {promise['change']}: {real:.1f} %, stated {promise['low_percent']:.1f} to " \
