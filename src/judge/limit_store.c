@@ -180,8 +180,7 @@ static void advise_probe(struct limit_view *v)
 	limit_found(v, FACT(EFFECT_PROBE));
 }
 
-/* Of what kind of request the time is, where that is one of several. */
-static void tell_kind(struct limit_view *v)
+void limit_tell_kind(struct limit_view *v)
 {
 	const struct read_places *p = &v->law.places;
 	double files = v->stations.opens_of_batch * (double)v->d->batches;
@@ -193,7 +192,7 @@ static void tell_kind(struct limit_view *v)
 							     p->other_ns / 1e9)
 						      : FACT(LIMIT_LARGE_READS, p->slow_ns / 1e9,
 							     p->other_ns / 1e9, (double)p->large));
-	if (v->law.open_ns > 0 && close >= KIND_SHARE * v->io)
+	if (v->law.open_ns > 0 && files > 0 && close >= KIND_SHARE * v->io)
 		limit_found(v, FACT(LIMIT_CLOSES, close / files, close / work));
 }
 
@@ -204,7 +203,7 @@ static bool end(struct limit_view *v)
 	const struct limit_reading *x = &v->reading;
 	const double *work = v->d->work_s;
 
-	tell_kind(v);
+	limit_tell_kind(v);
 
 	if (x->cached && x->requests > 0 && x->copy > 0)
 		limit_found(v, fact_with(FACT(LIMIT_BETWEEN, x->size / (x->copy / x->threads),

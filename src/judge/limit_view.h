@@ -65,6 +65,8 @@ void limit_found(struct limit_view *v, struct fact f);
 void limit_would(struct limit_view *v, struct fact f);
 /* Adds what more workers would do. */
 void limit_workers_would(struct limit_view *v);
+/* Of what kind of request the time is, where that is one of several. */
+void limit_tell_kind(struct limit_view *v);
 
 /* Threads without a processor (limit_cpu.c). */
 void limit_view_cpu(struct limit_view *v);

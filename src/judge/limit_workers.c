@@ -142,6 +142,7 @@ bool limit_at_number(struct limit_view *v)
 	else
 		limit_found(v, FACT(LIMIT_FEW_WORKERS, have, v->busy, v->d->service_mean_s,
 				    v->compute * v->r->ranks / (double)v->d->steps));
+	limit_tell_kind(v);
 	limit_workers_would(v);
 	return true;
 }
