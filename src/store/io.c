@@ -108,7 +108,7 @@ int io_open(const struct io *io, const char *path, unsigned how, struct blob *b,
 		return err_set(e, -EINVAL, "cannot open '%s': neither for reading nor for writing",
 			       path);
 	b->file = io->trace ? io->trace->file : SPAN_NONE;
-	b->reads = 0;
+	atomic_store_explicit(&b->reads, 0, memory_order_relaxed);
 	rc = store_open(io->store, path, how, b, e);
 	count_request(io, &(struct request){IO_OPEN, SPAN_OPEN, 0, start, NULL, 0, 0, 0}, rc);
 	return rc;

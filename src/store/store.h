@@ -7,6 +7,7 @@
  * aligned to 16) so that opening in the timed path allocates nothing; one block can be used for any
  * number of opens one after another. A blob belongs to one thread at a time, but for pread and
  * pwrite: any number of them may be under way on one blob. A store may be used by all. */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,14 +48,18 @@ struct store_stat {
 /* First member of every store's blob struct. */
 struct blob {
 	struct store *store;
-	uint64_t file;  /* what io_open's trace was at, for the spans of later requests */
-	uint32_t reads; /* counted ones since it was opened; no more than READ_PLACE_UNKNOWN - 1 */
+	uint64_t file;          /* what io_open's trace was at, for the spans of later requests */
+	_Atomic uint32_t reads; /* counted ones since it was opened, up to READ_PLACE_UNKNOWN - 1 */
 };
 
-/* The place of a read that is counted now. */
+/* The place of a read that is counted now. Of threads that share a blob, two may have one place. */
 static inline uint32_t read_place(struct blob *b)
 {
-	return b->reads < READ_PLACE_UNKNOWN - 1 ? b->reads++ : b->reads;
+	uint32_t n = atomic_load_explicit(&b->reads, memory_order_relaxed);
+
+	if (n < READ_PLACE_UNKNOWN - 1)
+		atomic_store_explicit(&b->reads, n + 1, memory_order_relaxed);
+	return n;
 }
 
 /* Called for each entry of a folder; not "." and "..". A negative return ends the listing. */
