@@ -51,6 +51,13 @@ struct content_source {
 	const struct elem_type *elem;
 };
 
+/* The largest request of native reading. The piece of memory that all go through then stays in the
+ * processor's cache; larger ones save calls and cost more. */
+#define NATIVE_PIECE_MAX (2u << 20)
+/* Of a format with FORMAT_HEADED: a sample that ends within so many bytes comes with the beginning
+ * of its file, unless it lies in chunks. */
+#define NATIVE_WINDOW 65536u
+
 enum read_access { ACCESS_FRAMEWORK, ACCESS_NATIVE, ACCESS_RECORDED };
 enum read_decode {
 	DECODE_FULL,   /* what the framework does with the bytes: checksums, inflate, parse */

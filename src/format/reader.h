@@ -14,10 +14,6 @@ int err_in_path(int rc, const char *path, struct err *e);
 /* Index of the first byte that differs, n when none does. */
 size_t first_difference(const void *a, const void *b, size_t n);
 
-/* The largest request of native reading. The piece of memory that all go through then stays in the
- * processor's cache; larger ones save calls and cost more. */
-#define NATIVE_PIECE_MAX (2u << 20)
-
 /* Lays a reader's parts out in one block. With base NULL it only measures, so that a reader's
  * stated size and its layout are one piece of code. */
 struct carver {

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "format/format.h"
 #include "predict/read_fit.h"
 
 #define RANKS_SIMULATED 32
@@ -15,19 +16,21 @@
 #define COMPUTES_MAX 1024
 #define PARTS_MAX 16
 #define SIZES 512
+#define BLOCK 8 /* batches */
 
 static const uint64_t STEPS_LEAST = 4; /* of an epoch, for a model of another run than this one */
-static const double BUSY = 0.1;      /* share of processors or of a batch's time; less is ignored */
-static const double POINT_OFF = 1.4; /* times the time of a request at a point of a probe, */
-static const double FULL_OFF = 1.12; /* and where that is all a ceiling's doing */
-static const double FAR_ABOVE = 2;   /* times the readers that reach it */
-static const double PLATEAU = 1.15;  /* times the rate with twice the readers: there is no more */
-static const double TAKEN = 0.5;     /* of the time without a processor, from run to run */
-static const double HIST_OFF = 0.1;  /* of a time: what its histogram may be off */
-static const double NOTABLE = 0.03;  /* of a batch's time: opens that take less just take it */
-static const double FAR = 4;         /* times what is asked for: a ceiling that does not matter */
-static const double AGREED = 1.25;   /* between ceilings that are the same */
-static const size_t PLACES_LEAST = 8;       /* reads of a place in a file */
+static const double BUSY = 0.1; /* share of processors or of a batch's time; less is ignored */
+static const double BLOCKS_LEAST = 4;
+static const double POINT_OFF = 1.4;  /* times the time of a request at a point of a probe, */
+static const double FULL_OFF = 1.12;  /* and where that is all a ceiling's doing */
+static const double FAR_ABOVE = 2;    /* times the readers that reach it */
+static const double PLATEAU = 1.15;   /* times the rate with twice the readers: there is no more */
+static const double TAKEN = 0.5;      /* of the time without a processor, from run to run */
+static const double HIST_OFF = 0.1;   /* of a time: what its histogram may be off */
+static const double NOTABLE = 0.03;   /* of a batch's time: opens that take less just take it */
+static const double FAR = 4;          /* times what is asked for: a ceiling that does not matter */
+static const double AGREED = 1.25;    /* between ceilings that are the same */
+static const size_t PLACES_LEAST = 8; /* reads of a place in a file */
 static const size_t PLACES_COMPARED = 1024; /* reads: of more, some */
 static const double PLACES_FEW = 0.5;       /* of the reads: the first ones of files, */
 static const double PLACES_TAKE = 0.7;      /* and of their time, where those alone count */
@@ -341,8 +344,10 @@ struct store_law costs_store_law(const struct result *r)
 	law.opens = fit_law(r, true, &alike, &of_opens);
 	for (uint32_t k = 0; k < r->ranks; k++)
 		law.stat_s += costs_stat_s(&r->rank[k].train_io);
-	if (law.probed)
+	if (law.probed) {
 		law.plateau = plateau_of(&r->probe);
+		law.probe = &r->probe;
+	}
 	return law;
 }
 
@@ -358,6 +363,26 @@ static bool refuse(struct outlook *out, struct fact why)
 {
 	out->why = why;
 	return false;
+}
+
+/* By the means of blocks of neighbours, which may be slow together; the lists are of factors. */
+static double sure_of(const double *spread, uint32_t lists, uint32_t times)
+{
+	double n = 0, sum = 0, square = 0;
+
+	for (uint32_t k = 0; k < lists; k++)
+		for (uint32_t i = 0; i + BLOCK <= times; i += BLOCK) {
+			double mean = 0;
+
+			for (uint32_t b = 0; b < BLOCK; b++)
+				mean += spread[(size_t)k * times + i + b] / BLOCK;
+			n++;
+			sum += mean;
+			square += mean * mean;
+		}
+	if (n < BLOCKS_LEAST || !(sum > 0))
+		return 0;
+	return sqrt(fmax(0, square / n - sum / n * (sum / n)) / (n - 1)) / (sum / n);
 }
 
 /* The times of steps and batches, in their order. */
@@ -395,6 +420,7 @@ static bool fill_lists(struct variants *v, struct model *m, const struct result 
 	m->computes = steps;
 	m->spread = v->spread;
 	m->spreads = sum > 0 ? times : 0;
+	v->service_sure = sum > 0 ? sure_of(v->spread, n, times) : 0;
 	m->spread_by = 1;
 	return true;
 }
@@ -418,6 +444,27 @@ static void draw_sizes(struct variants *v, struct model *m, const struct dataset
 	m->size = v->size;
 	m->sizes = sum > 0 ? SIZES : 0;
 	v->costs.plain = sum * v->costs.samples;
+}
+
+/* What native access would ask for, of a sample. */
+static double native_requests(const struct result *r)
+{
+	const struct dataset *d = r->dataset;
+	const struct workload *w = r->workload;
+	double pieces, samples;
+
+	if (!d || d->files[DATASET_TRAIN] == 0)
+		return 1;
+	samples = (double)d->samples_per_file;
+	pieces = ceil(dataset_sample_file_bytes(d, DATASET_TRAIN, NULL) / NATIVE_PIECE_MAX);
+	pieces = fmax(1, pieces);
+	if (!(d->format->is.flags & FORMAT_HEADED))
+		return pieces;
+	if (w->dataset.compression || w->dataset.hdf5.chunk_dims.n)
+		return pieces + 1;
+	if (w->reader.read_type == READ_MEMORY || (double)d->max_file_bytes <= NATIVE_WINDOW)
+		return pieces;
+	return pieces + (samples - 1) / samples;
 }
 
 /* Requests that asked for bytes, and what they got. */
@@ -444,6 +491,7 @@ static void count_reads(struct costs *c, const struct result *r, double batches)
 		payload *= dataset_sample_file_bytes(r->dataset, DATASET_TRAIN, NULL) /
 			   dataset_mean_sample_bytes(r->dataset, DATASET_TRAIN);
 	c->payload = payload > 0 && payload < bytes ? payload / batches : c->bytes;
+	c->native = c->samples * native_requests(r);
 }
 
 /* Stats by name are among the metadata, and take as long as opens. Closes are among the opens. */
@@ -613,6 +661,8 @@ static bool add_variant(struct variants *v, const struct model *base,
 	if (!rates->burst)
 		agree_in_mean(one, service);
 	one->reproduced = model_run(&one->m);
+	if (v->costs.law.probe)
+		probe_curve_of(&one->curve, v->costs.law.probe, one);
 	v->count++;
 	return !isnan(one->reproduced.au);
 }

@@ -3,6 +3,7 @@
  * each explanation of its reads that is as good as the others. */
 #include "predict/cadence.h"
 #include "predict/model.h"
+#include "predict/probe_curve.h"
 #include "predict/read_fit.h"
 #include "result/result.h"
 
@@ -25,6 +26,7 @@ struct store_law {
 	double stat_s;  /* that metadata requests for no bytes took, of all ranks */
 	bool probed;    /* the reads of a probe were taken in, too */
 	double plateau; /* samples/s that a probe's readers did not get beyond; 0: none */
+	const struct probe *probe; /* borrowed, where it was taken in; else NULL */
 };
 
 /* s and bytes of a batch. */
@@ -40,6 +42,7 @@ struct costs {
 	double opens;                     /* and stats by name */
 	double files;                     /* opened */
 	double samples;
+	double native;  /* requests of a batch with native access */
 	double payload; /* bytes that one request for each sample would return, */
 	double plain;   /* and of arrays without any packing; 0: not known */
 	double cpu;     /* of the process */
@@ -60,6 +63,7 @@ struct variant {
 	double close, later; /* s of a batch: parts of m.delay_s */
 	double decode;       /* s of a batch: part of m.delay_s, where it is not m.cpu_s */
 	struct modeled reproduced; /* the run itself, by this model */
+	struct probe_curve curve;  /* what a probe says of it */
 };
 
 /* packing.h */
@@ -95,6 +99,7 @@ struct variants {
 	struct variant one[VARIANTS_MAX]; /* the best first */
 	uint32_t count;
 	struct model base;               /* of a run that reads nothing */
+	double service_sure;             /* standard error of the mean time of a batch, of it */
 	bool few_steps;                  /* the run had too few to foretell another one */
 	uint64_t prefetch;               /* of a worker (PyTorch) or of all */
 	double *compute, *spread, *size; /* the models' */

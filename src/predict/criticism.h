@@ -15,6 +15,10 @@ double variant_corrected(const struct outlook *out, const struct variant *v, dou
 double criticism_put_right(const struct outlook *out, const struct variants *v,
 			   const struct variant *one, const struct model *m, double au,
 			   const struct modeled *made, double *off);
+/* Points that a second run of it may differ by, as the store's times are drawn anew. `au`: what m
+ * comes to. */
+double criticism_varies(const struct outlook *out, const struct variants *v,
+			const struct variant *one, const struct model *m, double au);
 /* Whether requests that take a good part of a batch do not go by its laws, or it no longer says
  * what was measured once it is put right. */
 bool criticism_refutes(const struct outlook *out, const struct variants *v,

@@ -10,6 +10,7 @@ static const double MANY = 8;               /* requests of a group whose scatter
 static const double SCATTERED = 0.5;        /* of a time: foretold badly, */
 static const double NOISE = 1e6;            /* ns: threads wait as long for a processor */
 static const double SCATTERS = 4;           /* and times as badly as beside fewer or more */
+static const double FALLS = 0.9;            /* of what they got beside fewer */
 static const double MOST = 20, LESS = 0.05; /* times as long: no law is used that far */
 
 struct group {
@@ -28,18 +29,19 @@ static void add_groups(struct misfit *m, const struct group *group, double times
 {
 	for (size_t k = 0; k < MISFIT_LEVELS; k++) {
 		const struct group *g = &group[k];
-		double mean, variance;
+		double mean, variance, took;
 
 		if (g->n < LEAST || !(g->foretold > 0))
 			continue;
 		mean = g->beyond / g->n;
 		variance = fmax(0, g->square / g->n - mean * mean) / (g->n - 1);
+		took = fmax(0, g->foretold + g->beyond) / g->n;
 		m->at[m->count++] = (struct misfit_at){
 			.level = times * g->level / g->n,
 			.off = g->beyond / g->foretold,
 			.sure = sqrt(variance) / (g->foretold / g->n),
-			.scatter = sqrt(variance * g->n) > NOISE
-					   ? sqrt(variance * g->n) / (g->foretold / g->n)
+			.scatter = sqrt(variance * g->n) > NOISE && took > 0
+					   ? sqrt(variance * g->n) / took
 					   : 0,
 			.n = g->n,
 		};
@@ -192,6 +194,24 @@ bool misfit_refutes(const struct misfit *m, double from, double by)
 			return true;
 	}
 	return false;
+}
+
+double misfit_falls(const struct misfit *m)
+{
+	const struct misfit_at *last = NULL;
+	double falls = 1;
+
+	for (uint32_t i = 0; i < m->count; i++)
+		last = m->at[i].n >= MANY ? &m->at[i] : last;
+	for (uint32_t i = 0; i < m->count && &m->at[i] < last; i++) {
+		const struct misfit_at *a = &m->at[i];
+		double before = a->level / (1 + a->off + SURE * a->sure);
+		double now = last->level / fmax(LESS, 1 + last->off - SURE * last->sure);
+
+		if (a->n >= MANY && now < FALLS * before)
+			falls = fmin(falls, now / before);
+	}
+	return falls;
 }
 
 bool misfit_scatters(const struct misfit *m)

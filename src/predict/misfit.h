@@ -15,9 +15,10 @@ struct misfit {
 	struct misfit_at {
 		double level;     /* requests under way, itself included: mean */
 		double off, sure; /* of the time foretold, less 1; its standard error */
-		double scatter; /* standard deviation of that, from request to request; 0: little */
-		double n;       /* requests */
-	} at[MISFIT_LEVELS];    /* groups, by level */
+		double scatter;   /* its standard deviation from request to request, of what they
+				   * took; 0: little */
+		double n;         /* requests */
+	} at[MISFIT_LEVELS];      /* groups, by level */
 	/* The line: what is off rises by so much with the logarithm of the level. INFINITY for its
 	 * standard error where all have one level. */
 	double slope, slope_sure;
@@ -36,6 +37,9 @@ struct misfit_range {
 struct misfit_range misfit_from_to(const struct misfit *m, double from, double to);
 /* Whether it is off by more than `by` anywhere, beside what it is off at `from`. */
 bool misfit_refutes(const struct misfit *m, double from, double by);
+/* Of a law that has one time for all requests: what they get together beside most of them, as a
+ * part of what they get beside fewer, where it is clearly less; else 1. */
+double misfit_falls(const struct misfit *m);
 /* Whether it foretells each request well beside some others, and none of them beside others: who is
  * served when is not as it says. */
 bool misfit_scatters(const struct misfit *m);

@@ -10,6 +10,7 @@
 #include "predict/cadence.h"
 #include "predict/costs.h"
 #include "predict/criticism.h"
+#include "format/format.h"
 #include "predict/own_work.h"
 #include "predict/packing.h"
 
@@ -160,14 +161,14 @@ static bool change_storage(const struct change *c)
 	return change_bandwidth(c);
 }
 
-/* One open and one request for each sample, where there were more of them and stats by name;
- * `bytes`: of those that were read. */
-static void ask_once(const struct change *c, double bytes)
+/* One open for each sample and `asked` requests for a batch, where there were more of them and
+ * stats by name; `bytes`: of those that were read. */
+static void ask_once(const struct change *c, double asked, double bytes)
 {
 	const struct costs *all = &c->all->costs;
 	double opens = all->opens > all->samples ? all->samples / all->opens : 1;
 	double closes = all->files > all->samples ? all->samples / all->files : 1;
-	double requests = fmin(1, all->samples / all->requests);
+	double requests = fmin(1, asked / all->requests);
 
 	/* an open may take another time than a stat */
 	if (all->law.open_ns > 0 && all->open > 0)
@@ -185,8 +186,8 @@ static bool change_access(const struct change *c)
 {
 	const struct costs *all = &c->all->costs;
 
-	ask_once(c, all->payload / all->bytes);
-	return all->requests > all->samples || all->later > 0;
+	ask_once(c, all->native, all->payload / all->bytes);
+	return all->requests > all->native || all->later > 0;
 }
 
 /* Arrays as they are, each in one request: the least that a format can be. */
@@ -194,7 +195,9 @@ static bool change_format(const struct change *c)
 {
 	const struct costs *all = &c->all->costs;
 
-	ask_once(c, all->plain / all->bytes);
+	double pieces = fmax(1, ceil(all->plain / all->samples / NATIVE_PIECE_MAX));
+
+	ask_once(c, all->samples * pieces, all->plain / all->bytes);
 	c->m->delay_s -= c->v->decode;
 	c->m->cpu_s = fmin(c->m->cpu_s, all->framework);
 	return all->requests >= all->samples || all->later > 0;
@@ -363,7 +366,7 @@ static bool predict_change(const struct outlook *out, const struct variants *v,
 		if (i > 0)
 			continue;
 		w->au = au;
-		w->error = au * granularity(&m);
+		w->error = au * granularity(&m) + criticism_varies(out, v, &v->one[i], &m, au);
 		w->rate = rate_of(&m, au);
 		w->rate_now = rate_of(&v->one[i].m, out->measured_au);
 		if (how == &by_ranks && always_meets(&m)) {
@@ -696,6 +699,7 @@ static void set_untold(struct outlook *out, const struct variants *v)
 		out->untold = FACT(UNTOLD_OTHERS, c->others);
 	} else {
 		out->untold = FACT(UNTOLD_DIFFER);
+		out->probe_can = !out->probed;
 	}
 }
 

@@ -35,6 +35,7 @@ static const double TOLERATED = 5e-3;    /* of a mean read: nothing is more exac
 static const double UNSEEN = 1.05;       /* times what streams take: shared parts hide below */
 static const double DIFFERENT = 0.01;    /* variance of sizes, of the square of the mean */
 static const double ALIKE = 0.03;        /* of a read: explanations that foretell the same */
+static const double FAR_ABOVE = 2; /* times the rate of the run: a ceiling that nothing reached */
 
 static const double shares[GRID] = {0, 0.04, 0.08, 0.15, 0.25, 0.35, 0.5, 0.65, 0.8, 0.9, 0.96, 1};
 #define REFINED 5 /* bursts from there on are between those of the list, too */
@@ -636,21 +637,25 @@ static void keep_ends(const struct fit *f, struct read_law *law, int kind, doubl
 			keep(f, law, &t->rates, t->error);
 }
 
-/* Where reads do not wait for each other, a store that has nothing left beyond what was seen looks
- * the same. */
+/* Where reads do not wait for each other, or for a ceiling far above what was seen, a store that
+ * has nothing left beyond that looks the same. */
 static void keep_exhausted(const struct fit *f, struct read_law *law)
 {
+	double seen = law->concurrency / law->mean_ns * 1e9;
+
 	for (uint32_t i = 0; i < law->count; i++) {
 		const struct read_rates *r = &law->one[i];
 
-		if (!isinf(read_rates_ceiling(r, f->mean_bytes)))
+		if (read_rates_ceiling(r, f->mean_bytes) < FAR_ABOVE * seen)
 			continue;
 		for (size_t k = 0; k < f->targets; k++)
 			f->spare[k] = f->took[k] - read_rates_alone(r, f->bytes[k]);
 		keep(f, law,
 		     &(struct read_rates){.servers = f->most,
-					  .serve_ns = r->latency_ns,
-					  .serve_ns_per_byte = r->stream_ns_per_byte,
+					  .serve_ns = r->latency_ns + r->serve_ns,
+					  .serve_ns_per_byte = fmax(r->stream_ns_per_byte,
+								    r->shared_ns_per_byte) +
+							       r->serve_ns_per_byte,
 					  .error_ns = r->error_ns},
 		     f->spare);
 		return;
@@ -829,6 +834,7 @@ static void set_table(const struct fit *f, struct read_law *law)
 		f->spare[k] = other ? NAN : f->took[k] - f->mean_ns;
 	}
 	misfit_of(&law->table.misfit, f->targets, f->took, f->spare, f->level, f->times);
+	law->falls = misfit_falls(&law->table.misfit);
 }
 
 static void choose_laws(struct fit *f, struct read_law *law)

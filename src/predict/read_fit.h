@@ -41,6 +41,7 @@ struct read_law {
 	/* No explanation: the mean time of the run's reads, and how it differs with how many are
 	 * under way. */
 	struct read_rates table;
+	double falls;      /* misfit_falls of it; 0: there is no law */
 	bool sizes_differ; /* else what goes with requests may go with their bytes */
 	/* Of the time of the reads, by the best; sum to 1 unless there was no read. That of a queue
 	 * or ceiling is the wait and the service. */

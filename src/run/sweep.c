@@ -34,6 +34,7 @@
  * that leaves something. From one open, and not one after another: nothing is read ahead of them.
  */
 #define SIZED_BY 4
+#define SIZED_NATIVE 2 /* times the usual one */
 #define SIZED_AN_OPEN 8
 #define SIZED_PAGE 4096u
 #define SIZED_MOST (4u << 20)
@@ -108,11 +109,23 @@ static void reader_settings(const struct run_plan *p, const struct stop_flag *st
 	out->keep_open = false;
 }
 
-/* The largest request of another size. */
-static uint64_t sized_room(const struct dataset *d)
+/* What native access would ask for at once; 0: that is how files are read already. */
+static uint64_t native_bytes(const struct run_plan *p)
 {
-	uint64_t part = d->max_sample_bytes / SIZED_BY, least = SIZED_PAGE * SIZED_BY * SIZED_BY;
+	double sample = dataset_sample_file_bytes(p->d, DATASET_TRAIN, NULL);
 
+	if (p->w->reader.access != ACCESS_FRAMEWORK || !(sample > 0))
+		return 0;
+	return sample < NATIVE_PIECE_MAX ? (uint64_t)sample : NATIVE_PIECE_MAX;
+}
+
+/* The largest request of another size. */
+static uint64_t sized_room(const struct run_plan *p)
+{
+	uint64_t part = p->d->max_sample_bytes / SIZED_BY, least = native_bytes(p);
+
+	if (least < SIZED_PAGE * SIZED_BY * SIZED_BY)
+		least = SIZED_PAGE * SIZED_BY * SIZED_BY;
 	return part > SIZED_MOST ? SIZED_MOST : part > least ? part : least;
 }
 
@@ -132,7 +145,7 @@ static uint32_t readers_here(const struct run_plan *p, uint64_t *bytes)
 	n = (n + parts - 1) / parts;
 	reader_settings(p, NULL, &config, &settings);
 	each = sample_reader_bytes(&config, &settings, NULL);
-	each = each ? u64_sum(each, sizeof(struct probe_reader) + sized_room(p->d)) : UINT64_MAX;
+	each = each ? u64_sum(each, sizeof(struct probe_reader) + sized_room(p)) : UINT64_MAX;
 	each = u64_sum(each, (uint64_t)p->w->run.stack_bytes);
 	most = host_available_bytes() / run_processes_here(p->at) / 4;
 	while (n > 1 && u64_product(each, n) > most)
@@ -568,12 +581,16 @@ static void choose_next(const struct sweep *s, const struct probe *p, uint32_t m
 	}
 }
 
-/* Rather smaller ones, of whole pages; a page cache and direct reads know no others. */
+/* Those of native access, where they are much larger; else rather smaller ones. Of whole pages: a
+ * page cache and direct reads know no others. */
 static uint64_t other_size(const struct sweep *s)
 {
 	uint64_t less = s->usual / SIZED_BY, more = s->usual * SIZED_BY;
-	uint64_t room = sized_room(s->plan->d);
+	uint64_t room = sized_room(s->plan), native = native_bytes(s->plan);
 
+	native = (native < room ? native : room) / SIZED_PAGE * SIZED_PAGE;
+	if (s->usual > 0 && native / SIZED_NATIVE >= s->usual)
+		return native;
 	if (less >= SIZED_PAGE)
 		return (less > room ? room : less) / SIZED_PAGE * SIZED_PAGE;
 	more = (more + SIZED_PAGE - 1) / SIZED_PAGE * SIZED_PAGE;

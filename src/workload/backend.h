@@ -61,6 +61,8 @@ enum {
 	FORMAT_DLIO_PLAIN = 1u << 5,
 	/* DLIO's PyTorch readers take it from object storage. */
 	FORMAT_IN_OBJECTS = 1u << 6,
+	/* Native access asks for the beginning of a file before a sample that lies far from it. */
+	FORMAT_HEADED = 1u << 7,
 };
 
 /* Which of DALI's own readers reads the format (loader/dali_source.h). */

@@ -131,12 +131,28 @@ static void test_nothing(void **state)
 	assert_int_equal(m.count, 0);
 }
 
+static void test_falls(void **state)
+{
+	struct misfit m = of(40, 3e7, 1e5);
+
+	(void)state;
+	/* 8 in 220 ms are fewer than one in 10 */
+	assert_float_equal(misfit_falls(&m), 0.36, 0.02);
+	m = of(40, 1e7, 1e5);
+	assert_float_equal(misfit_falls(&m), 1, 1e-12);
+	m = of(40, 0, 1e5);
+	assert_float_equal(misfit_falls(&m), 1, 1e-12);
+	/* what few say may be chance */
+	m = of(5, 3e7, 1e5);
+	assert_float_equal(misfit_falls(&m), 1, 1e-12);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_right),   cmocka_unit_test(test_crowd),
 		cmocka_unit_test(test_few),     cmocka_unit_test(test_scatter),
-		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_nothing), cmocka_unit_test(test_falls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

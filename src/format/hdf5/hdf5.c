@@ -492,6 +492,7 @@ const struct format_ops format_hdf5 = {
 	.is.other_extensions = (const char *const[]){"h5", "hdf", NULL},
 	.is.magic = "\x89HDF\r\n\x1a\n",
 	.is.compressions = (const char *const[]){"gzip", "lzf", NULL},
+	.is.flags = FORMAT_HEADED,
 	.is.dlio_reader = "HDF5Reader",
 	.is.keys = keys,
 	.is.kept_open = HDF5_KEPT_OPEN,

@@ -164,7 +164,6 @@ static void hdf5_unshuffle(const struct hdf5_dataset *d, const unsigned char *ch
 			out[i * width + b] = chunk[b * count + first + i];
 }
 
-#define NATIVE_WINDOW 65536u
 /* What one read system call moves at most for the library. */
 #define LIBRARY_READ_MAX 0x7fffffffu
 
