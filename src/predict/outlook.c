@@ -584,8 +584,9 @@ static void try_reading(struct outlook *out, const struct variants *v, const str
 		add_keys(out, v, &by_access, 1, "reader.access=native");
 	if (r->dataset && !(r->dataset->format->is.flags & FORMAT_RAW_ARRAY) && c->bytes > 0 &&
 	    r->dataset->samples_per_file == 1 && c->plain > 0)
-		add_keys(out, v, &by_format, 1, "dataset.format=%s reader.access=native",
-			 raw_array()->name);
+		add_keys(out, v, &by_format, 1, "dataset.format=%s%s reader.access=native",
+			 raw_array()->name,
+			 w->dataset.compression ? " dataset.compression=none" : "");
 	/* with the framework's own code, the sum of both is the framework's */
 	if (w->reader.decode != 2 && c->decode > SMALL * c->service && !(c->framework > 0))
 		add_keys(out, v, &by_decode, 1, "reader.decode=none");

@@ -42,6 +42,7 @@ PYTORCH = dict(reader__data_loader="pytorch")
 DALI = dict(reader__data_loader="dali")
 TENSORFLOW = dict(framework="tensorflow", reader__data_loader="tensorflow")
 TFRECORD = dict(TENSORFLOW, fmt="tfrecord", dataset__num_samples_per_file=4)
+HDF5 = dict(fmt="hdf5", reader__access="framework", files=80)
 NATIVE_DALI = dict(reader__data_loader="native_dali", reader__dont_use_mmap="true")
 
 
@@ -81,6 +82,12 @@ def bases():
     yield Base("latency", "native dali, 8 ms", 1, **NATIVE_DALI, train__computation_time=0.006, **t(latency=0.008))
     yield Base("latency", "exponential, 10 ms", 2, files=300,
                train__computation_time=0.007, **t(latency="{type: exponential, scale: 0.01}"))
+    yield Base("latency", "hdf5 of 4 samples, 3 ms a request", 1, quick=True, **HDF5, dataset__num_samples_per_file=4,
+               dataset__record_length_bytes=90000, train__computation_time=0.012, **t(latency=0.003))
+    yield Base("latency", "hdf5 in gzip, 3 ms a request", 2, **HDF5, dataset__compression="gzip",
+               train__computation_time=0.012, **t(latency=0.003))
+    yield Base("latency", "npz of 5 MB, 2 ms a request", 1, fmt="npz", reader__access="framework", files=60,
+               dataset__record_length_bytes=5000000, train__computation_time=0.016, **t(latency=0.002))
     yield Base("stream", "5 MB/s each", 1, quick=True, train__computation_time=0.009, **t(stream_bandwidth=5e6))
     yield Base("stream", "8 MB/s each, 4 workers", 3, reader__read_threads=4, reader__prefetch_size=8,
                dataset__record_length_bytes=262144, train__computation_time=0.011, **t(stream_bandwidth=8e6))

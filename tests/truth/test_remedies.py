@@ -25,6 +25,8 @@ def wanted(base):
             return change in BATCH
         if base.kind == "odd":
             return change == NATIVE or change.startswith(f"reader.read_threads={2 * threads} ")
+        if base.keys["fmt"] == "hdf5":
+            return change == NATIVE
         return (change.startswith((f"reader.read_threads={2 * threads} ", "sentence: ", "change.")) or
                 (change in BATCH and base.kind in ("latency", "queue", "opens")))
     return want
