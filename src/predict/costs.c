@@ -713,9 +713,11 @@ static bool add_variants(struct variants *v, const struct model *m)
 		if (v->costs.open > NOTABLE * v->costs.service)
 			fits = add_variant(v, m, &reads->best, &other, false);
 	}
-	other = reads->best;
-	if (fits && split_otherwise(&v->costs, &other))
-		fits = add_variant(v, m, &other, &open, true);
+	for (uint32_t i = 0; i < reads->count && fits; i++) {
+		other = reads->one[i];
+		if (split_otherwise(&v->costs, &other))
+			return add_variant(v, m, &other, &open, true);
+	}
 	return fits;
 }
 
