@@ -11,9 +11,15 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/transfer.h"
+#include "conf/override.h"
 #include "readback/derivation.h"
 #include "result/seal.h"
+#include "workload/backend.h"
+#include "workload/foreign.h"
+#include "workload/key.h"
 
+#define WORKLOAD "workload."
+#define STORAGE "storage."
 /* Clocks of several hosts; ours are brought together, but for the delay of messages. */
 static const double CLOCKS_S = 1;
 static const double CLOCKS_DLIO_S = 300;
@@ -217,29 +223,54 @@ static bool same_number(const char *a, const char *b)
 	       fabs(x - y) <= 1e-9 * fmax(fabs(x), fabs(y));
 }
 
-/* What the program makes of the configuration is the stated value: rules across keys change some.
- */
-static bool derives_to(const struct run_record *r, const struct opt *row, const json_t *stated)
+/* Of an option of a store, "storage.throttle.latency". NULL: it is none. */
+static char *store_text(const struct run_record *r, const char *key)
 {
-	AUTO_FREE char *text = r->has_workload ? opt_get_text(row, &r->workload) : NULL;
-	const char *s = json_string_value(stated);
+	const char *name = key + strlen(STORAGE), *option = strchr(name, '.');
+	AUTO_FREE char *store = option ? xstrndup(name, (size_t)(option - name)) : NULL;
+	const struct store_facts *f = store ? store_facts_find(store) : NULL;
+	const struct opt *row = f ? opt_find(f->options, f->option_count, option + 1) : NULL;
+	struct err ignored = {0};
+	void *config = row ? workload_store_config(&r->workload, f, &ignored) : NULL;
+	char *text = config ? opt_get_text(row, config) : NULL;
 
-	if (!text)
-		return false;
-	if (json_is_boolean(stated))
-		return strcasecmp(text, json_is_true(stated) ? "true" : "false") == 0;
-	return s && strcmp(s, text) == 0;
+	if (config)
+		opt_release(f->options, f->option_count, config);
+	free(config);
+	return text;
 }
 
-/* One key of .hydra/config.yaml against result.json. Only scalars that say all themselves. */
+/* What the program makes of the configuration: rules across keys change some. NULL: the key is none
+ * of its own. */
+static char *own_text(const struct run_record *r, const char *key)
+{
+	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
+
+	if (!r->has_workload)
+		return NULL;
+	if (row && strcmp(row->key, key) == 0)
+		return opt_get_text(row, &r->workload);
+	return str_starts(key, STORAGE) ? store_text(r, key) : NULL;
+}
+
+static bool derives_to(const char *text, const json_t *stated)
+{
+	const char *s = json_string_value(stated);
+
+	if (json_is_boolean(stated))
+		return strcasecmp(text, json_is_true(stated) ? "true" : "false") == 0;
+	return s && (strcmp(s, text) == 0 || same_number(s, text));
+}
+
+/* One key of .hydra/config.yaml against result.json. */
 static void check_key(struct derive *d, const struct run_record *r, const char *key,
 		      const struct node *v)
 {
 	const json_t *stated = record_configured(r, key, F_CONFIGURED_VALUE);
-	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
+	AUTO_FREE char *text = stated ? own_text(r, key) : NULL;
 	char ours[64], theirs[64];
 
-	if (!stated || (row && strcmp(row->key, key) == 0 && derives_to(r, row, stated)))
+	if (!stated || (text && derives_to(text, stated)))
 		return;
 	if (json_is_boolean(stated) && v->kind == NODE_BOOL) {
 		/* with too few files for a step of evaluation, a run turns it off and warns */
@@ -260,6 +291,9 @@ static void check_key(struct derive *d, const struct run_record *r, const char *
 		if (strcasecmp(ours, theirs) != 0 && !same_number(ours, theirs))
 			derive_text(d, ours, theirs, ".hydra/config.yaml",
 				    "result.json configuration, %.60s,", key);
+	} else if (text && json_is_string(stated) && v->kind != NODE_STR) {
+		derive_text(d, json_string_value(stated), text, ".hydra/config.yaml",
+			    "result.json configuration, %.60s,", key);
 	}
 }
 
@@ -302,59 +336,139 @@ static void check_counts(struct derive *d, const struct run_record *r)
 			     "summary.json epochs");
 }
 
-/* The key of an override, without what it begins with. */
-static const char *override_key(const char *text)
+/* 1: yes, 0: no, as YAML and people spell it; -1: neither. */
+static int truth_of(const char *s)
 {
-	text += strspn(text, "+");
-	return str_starts(text, "workload.") ? text + strlen("workload.") : text;
+	static const char *const words[] = {"false", "true", "no", "yes", "off", "on"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcasecmp(s, words[i]) == 0)
+			return (int)(i % 2);
+	return -1;
 }
 
-static bool is_set_later(const struct run_record *r, size_t i)
+static bool same_setting(const struct node *a, const struct node *b, const char *x, const char *y)
 {
-	const char *key = override_key(r->overrides.v[i]);
-	size_t n = strcspn(key, "=") + 1;
-
-	for (size_t k = i + 1; k < r->overrides.n; k++)
-		if (strncmp(override_key(r->overrides.v[k]), key, n) == 0)
-			return true;
-	return false;
+	if (!a || !b)
+		return !a && !b;
+	return node_equal(a, b) || strcasecmp(x, y) == 0 || same_number(x, y) ||
+	       (truth_of(x) >= 0 && truth_of(x) == truth_of(y));
 }
 
-/* A number that was given is that of .hydra/config.yaml; other forms are the grammar's. */
-static void check_override(struct derive *d, const struct run_record *r, size_t i)
+static char *setting_text(const struct node *v)
 {
-	const struct node *at = node_get(r->config, "workload");
-	const char *key = override_key(r->overrides.v[i]), *equals = strchr(key, '=');
-	char text[64], part_of[128];
+	struct buf text = {0};
 
-	if (!equals || !equals[1] || equals[1 + strspn(equals + 1, "0123456789.eE+-")] ||
-	    is_set_later(r, i))
-		return;
-	while (at && at->kind == NODE_MAP && key < equals) {
-		size_t n = strcspn(key, ".=");
+	if (v && v->kind == NODE_STR)
+		return xstrdup(v->s);
+	if (v)
+		node_emit_flow(v, &text);
+	return v ? buf_take(&text) : xstrdup("(nothing)");
+}
 
-		snprintf(part_of, sizeof(part_of), "%.*s", (int)n, key);
-		at = node_get(at, part_of);
-		key += n + 1;
+/* The key that another name of it stands for; NULL. */
+static const char *stands_for(const char *bare)
+{
+	const struct foreign_name *f = foreign_find(bare);
+	const char *dot = strrchr(bare, '.'), *alias = workload_alias_of(bare);
+	char several[512];
+
+	if (alias || f)
+		return alias ?: f->key;
+	return workload_key_known(bare)
+		       ? NULL
+		       : foreign_bare_key(dot ? dot + 1 : bare, several, sizeof(several));
+}
+
+/* One of the program, or one that Hydra adds to what it has. */
+static bool is_in_section(const char *bare)
+{
+	AUTO_FREE char *section = xstrndup(bare, strcspn(bare, "."));
+
+	return workload_key_known(section);
+}
+
+/* Read as a run reads it, where its key is one of the workload; others are Hydra's, or names of
+ * frameworks. *other (NULL: none): the key that such a name sets. */
+static bool read_override(const char *text, struct override *o, const char **other)
+{
+	struct err ignored = {0};
+	const char *bare;
+
+	*other = NULL;
+	if (override_parse(text, o, &ignored) < 0)
+		return false;
+	bare = str_starts(o->key, WORKLOAD) ? o->key + strlen(WORKLOAD) : o->key;
+	*other = stands_for(bare);
+	if (!is_in_section(bare) || *other || str_starts(bare, "framework.")) {
+		override_release(o);
+		return false;
 	}
-	if (!at || key != equals + 1 || (at->kind != NODE_INT && at->kind != NODE_FLOAT))
-		return;
-	if (at->kind == NODE_INT)
-		snprintf(text, sizeof(text), "%lld", (long long)at->i);
-	else
-		snprintf(text, sizeof(text), "%.17g", at->f);
-	derive_text(d, same_number(equals + 1, text) ? text : equals + 1, text,
-		    ".hydra/config.yaml", "the value of the override '%.60s'", r->overrides.v[i]);
+	if (bare == o->key) {
+		char *whole = xasprintf(WORKLOAD "%s", o->key);
+
+		free(o->key);
+		o->key = whole;
+	}
+	o->op = o->op == OVERRIDE_DELETE ? OVERRIDE_DELETE : OVERRIDE_FORCE;
+	return true;
+}
+
+/* What a later one under another name has replaced. How many are left. */
+static size_t drop_settings(struct override *given, size_t n, const char *key)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(given[i].key + strlen(WORKLOAD), key) == 0)
+			override_release(&given[i]);
+		else
+			given[left++] = given[i];
+	return left;
+}
+
+/* Overrides, applied to the configuration in their order, change nothing: they are in it. */
+static void check_settings(struct derive *d, const struct run_record *r)
+{
+	struct override *given = xcalloc(r->overrides.n + 1, sizeof(*given));
+	struct node *again = node_clone(r->config);
+	struct err ignored = {0};
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->overrides.n; i++) {
+		const char *other;
+
+		if (!read_override(r->overrides.v[i], &given[n], &other)) {
+			n = other ? drop_settings(given, n, other) : n;
+			continue;
+		}
+		/* what was deleted is not there to be deleted */
+		if (given[n].op == OVERRIDE_FORCE)
+			override_apply(again, &given[n], &ignored);
+		n++;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct node *have = node_path(r->config, given[i].key),
+				  *want = node_path(again, given[i].key);
+		AUTO_FREE char *x = setting_text(have);
+		AUTO_FREE char *y = setting_text(want);
+
+		derive_text(d, y, same_setting(have, want, x, y) ? y : x, ".hydra/config.yaml",
+			    "the value of the override '%.60s'", given[i].text);
+		override_release(&given[i]);
+	}
+	node_free(again);
+	free(given);
 }
 
 static void check_overrides(struct derive *d, const struct run_record *r)
 {
 	const json_t *list = figure_json(part_whole(r->result), F_RUN_OVERRIDES);
 
+	if (r->config)
+		check_settings(d, r);
 	if (!list || !r->config)
 		return;
-	for (size_t i = 0; i < r->overrides.n; i++)
-		check_override(d, r, i);
 	derive_holds(d, json_array_size(list) == r->overrides.n,
 		     "result.json lists %zu overrides, .hydra/overrides.yaml %zu.",
 		     json_array_size(list), r->overrides.n);
@@ -440,10 +554,10 @@ void derive_origin(struct audit *a, size_t i)
 		check_counts(&d, r);
 	else
 		derive_unchecked(&d, "there is no configuration to compare with");
+	check_overrides(&d, r);
 	if (!r->ours)
 		return;
 	check_result(&d, r);
 	check_memory(&d, r);
-	check_overrides(&d, r);
 	check_keys(&d, r, node_get(r->config, "workload"), "");
 }

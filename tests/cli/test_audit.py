@@ -81,6 +81,49 @@ def ours(tmp):
     return sound, trap
 
 
+# as people write them; the last of a key counts
+ASSORTED = (
+    ["++workload.model.name='a b'", "workflow.evaluation=False", "++workload.reader.nonsense=yes", "reader.data_loader=pytorch"],
+    ["+workload.reader.extra=[1,2,{a: b}]", "workflow.evaluation=TRUE", "reader.file_shuffle=off", "reader.sample_shuffle=Random",
+     "storage.store=throttle+memory", "storage.throttle.latency=1ms", "storage.throttle.bandwidth=1GB/s"],
+    ["++workload.train.computation_time={mean: 0.001, stdev: 0.0001, type: normal}", "workload.train.seed=null", "~workload.evaluation",
+     "++workload.reader.foo=null", "reader.batch_size=1", "reader.batch_size=2"],
+    ["++workload.model.name=${workload.reader.data_loader}", "train.epochs=2", "++workload.train.epochs=1.0", "num_workers=3"],
+    ["++workload.model.name='\\${x}'", "+workload.model.note='a: b, [c]'", "++workload.workflow={train: true, evaluation: false}",
+     "++workload.framework.costs=none", "reader.in_order=0"],
+)
+
+
+def overrides(tmp):
+    """Words, lists, maps and truth values of the overrides are those of .hydra/config.yaml, however they are written."""
+    def identity(out):
+        found = audit("--quick", out, status=None)[0]
+        return ([f["text"] for f in found["findings"] if f["check"] == "identity"],
+                sum(c["compared"] for c in found["checked"] if c["name"] == "identity"))
+
+    for i, words in enumerate(ASSORTED):
+        stoker("run", *tiny(tmp / "assorted.data", tmp / f"assorted{i}", storage__store="memory"), *words)
+        texts, compared = identity(tmp / f"assorted{i}")
+        assert not texts and compared > 45, (words, texts, compared)
+
+    def changed(i, name, old, new):
+        path = tmp / f"assorted{i}" / ".hydra" / name
+        text = path.read_text()
+        assert text.count(old) == 1, (old, text)
+        path.write_text(text.replace(old, new))
+        texts, _ = identity(tmp / f"assorted{i}")
+        path.write_text(text)
+        return texts
+
+    for i, old, new in ((0, "name: a b", "name: a c"), (0, "evaluation: false", "evaluation: true"), (1, "file_shuffle: 'off'", "file_shuffle: seed"),
+                        (1, "latency: 1ms", "latency: 2ms"), (1, "    - 2\n", "    - 3\n"), (2, "stdev: 0.0001", "stdev: 0.0002"),
+                        (2, "foo: null", "foo: 1"), (4, "note: 'a: b, [c]'", "note: 'a: b, [d]'")):
+        assert any("config.yaml" in t for t in changed(i, "config.yaml", old, new)), (i, old, new)
+    # another spelling of the same is none
+    assert not changed(0, "config.yaml", "nonsense: 'yes'", "nonsense: true"), "yes"
+    assert not [t for t in changed(0, "config.yaml", "evaluation: false", "evaluation: 'False'") if "override" in t]
+
+
 def damaged(tmp, sound):
     """A file of ours that is not whole is named in a sentence with status 1; never is the folder judged as DLIO's. All
     files, all kinds of damage: test_damaged_results.py."""
@@ -174,6 +217,7 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         tmp = pathlib.Path(tmp)
         sound, trap = ours(tmp)
+        overrides(tmp)
         damaged(tmp, sound)
         compare(sound, trap)
         table(tmp, sound)

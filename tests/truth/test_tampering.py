@@ -556,6 +556,16 @@ def override_everywhere(f, other):
     f.text(".hydra/overrides.yaml", "reader.batch_size=2", "reader.batch_size=8")
 
 
+def override_of(old, new):
+    def tamper(f, other):
+        f["result"]["overrides"] = [new if o == old else o for o in f["result"]["overrides"]]
+        f.save()
+        for name in (".hydra/overrides.yaml", "result.json"):
+            assert (f.at / name).read_text().count(new) >= (name == "result.json"), name
+        f.text(".hydra/overrides.yaml", "^- " + re.escape(old) + "$", "- " + new)
+    return tamper
+
+
 def override_of_time(f, other):
     f["result"]["overrides"] = [o.replace("computation_time=0.005", "computation_time=0.004") for o in f["result"]["overrides"]]
     f.text(".hydra/overrides.yaml", "computation_time=0.005", "computation_time=0.004")
@@ -585,6 +595,8 @@ TRAIN = [
     (section_invented, "a section that no result has"),
     (schema_of_before, "the schema of an earlier version, the measures removed"),
     (override_everywhere, "another override in result.json and .hydra"),
+    (override_of("dataset.format=npz", "dataset.format=hdf5"), "another format among the overrides, in result.json and .hydra"),
+    (override_of("workflow.checkpoint=true", "workflow.checkpoint=False"), "checkpoints off among the overrides, in result.json and .hydra"),
     (override_of_time, "another computation time among the overrides, in result.json and .hydra"),
     (curve("payload"), "the curve of data delivered × 3"),
     (accelerator_use, "accelerators that always compute, in the curve of their use"),
