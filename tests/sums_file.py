@@ -1,4 +1,4 @@
-"""Files that sum up several runs (repeat.json, truth_table.json, capacity.json): audited, and edited in every place."""
+"""Files that sum up several runs (repeat.json, truth_table.json, capacity.json, plans): audited, and edited in every place."""
 import hashlib
 import json
 import pathlib
@@ -10,7 +10,8 @@ from util import stoker
 def audited(path, **kw):
     """(findings without notes, what is unchecked, all that was compared) of the file."""
     path = pathlib.Path(path)
-    done = stoker("audit", "--quick", "--json", path.parent, status=None, **kw)
+    which = [path] if path.name.startswith("plan") else ["--quick", path.parent]
+    done = stoker("audit", "--json", *which, status=None, **kw)
     one, = [s for s in json.loads(done.stdout)["sums"] if s["file"] == str(path)]
     return ([f for f in one["findings"] if f["level"] != "note"], one["unchecked"],
             sum(c["compared"] for c in one["checked"]))
@@ -76,6 +77,18 @@ def edited_anywhere(path, told, every=1):
         path.write_text(text)
     assert not missed and tried, missed
     return tried
+
+
+def row_removed(path, rows):
+    """Each run alone no longer counted, sealed again: its folder is still there, and the figures are those of all."""
+    path = pathlib.Path(path)
+    text = path.read_text()
+    for at in range(len(json.loads(text)[rows])):
+        tree = json.loads(text)
+        gone = tree[rows].pop(at)
+        seal(path, tree)
+        assert failed(path) & {"figures", "identity"}, (gone, audited(path))
+    path.write_text(text)
 
 
 def runs_gone(path, *folders):

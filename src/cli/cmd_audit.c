@@ -1,11 +1,13 @@
 /* stoker audit: is a result valid, ours or DLIO's? */
 #include <unistd.h>
 
+#include "base/alloc.h"
+#include "base/file.h"
 #include "cli/cli.h"
 #include "cli/result_args.h"
 #include "readback/audit.h"
 #include "screen/terminal.h"
-#include "study/sums.h"
+#include "readback/sums.h"
 
 static int print_findings(const struct audit *a, const struct audit *sums,
 			  const struct result_args *args, struct err *e)
@@ -42,9 +44,24 @@ static int sums_damage(const struct sums *s, struct err *e)
 	return rc;
 }
 
+static const struct sums_ops *const kinds[] = {&sums_repeat,   &sums_truth_table, &sums_writers,
+					       &sums_capacity, &sums_plan,        NULL};
+
+/* Files that were named themselves. */
+static void take_files(const struct str_list *paths, struct str_list *folders,
+		       struct str_list *files)
+{
+	struct err ignored = {0};
+
+	for (size_t i = 0; i < paths->n; i++)
+		str_list_add(path_look(paths->v[i], &ignored) == PATH_OTHER ? files : folders,
+			     xstrdup(paths->v[i]));
+}
+
 static int audit(void *of, struct err *e)
 {
 	const struct result_args *args = of;
+	struct str_list folders = {0}, files = {0};
 	struct records all;
 	struct sums sums = {0};
 	struct audit a;
@@ -52,10 +69,11 @@ static int audit(void *of, struct err *e)
 
 	if (args->folder.n == 0)
 		return err_set(e, ERR_USAGE, "'audit' needs the folder of at least one result");
-	rc = audit_read(&a, &all, (const char *const *)args->folder.v, args->folder.n, !args->quick,
-			NULL, e);
+	take_files(&args->folder, &folders, &files);
+	rc = audit_read(&a, &all, (const char *const *)folders.v, folders.n, !args->quick, NULL, e);
 	if (rc == 0) {
-		sums_audit(&sums, &all.sums);
+		str_list_copy(&all.sums, &files);
+		sums_audit(&sums, kinds, &all.sums, args->quick);
 		result_tell_running(&all);
 		rc = print_findings(&a, &sums.audit, args, e);
 	}
@@ -71,6 +89,8 @@ static int audit(void *of, struct err *e)
 	sums_release(&sums);
 	audit_release(&a);
 	records_release(&all);
+	str_list_release(&folders);
+	str_list_release(&files);
 	return rc;
 }
 
@@ -86,12 +106,14 @@ static int audit_main(const struct command *c, int argc, char **argv)
 /* clang-format off */
 static const struct flag *const flags[] = {
 	F(OPERAND, "RESULT",
-	  "the folder of a run (with summary.json), or a folder that holds such folders"),
+	  "the folder of a run (with summary.json), a folder that holds such folders, or a file of "
+	  "several runs: repeat.json, truth_table.json, capacity.json, the JSON of a plan"),
 	F(SET, "--verbose", verbose,
 	  "list the findings of each of several results, and what was checked", .letter = "-v"),
 	&flag_json,
 	F(SET, "--quick", quick,
-	  "do not make limit and predictions again, which takes a third of a second a result"),
+	  "do not make limit and predictions again, which takes a third of a second a result, nor "
+	  "the answers of plans"),
 	F(SET, "--check", check,
 	  "exit with status 3 when a result is invalid (a finding of level FAIL)"),
 	NULL};

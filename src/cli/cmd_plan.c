@@ -1,4 +1,5 @@
-/* stoker plan: what so many accelerators need, and whether what was measured is enough. */
+/* stoker plan: what so many accelerators need, and whether what was measured is enough; and a plan
+ * made again, for audits, from what its file names. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/file_out.h"
+#include "base/program.h"
 #include "base/say.h"
 #include "base/str.h"
 #include "cli/cli.h"
@@ -18,13 +20,21 @@
 #include "plan/sizing.h"
 #include "readback/audit.h"
 #include "readback/figures.h"
+#include "readback/sums.h"
 #include "result/json_out.h"
+#include "result/seal.h"
 #include "screen/terminal.h"
 #include "workload/need.h"
 
 #define ACCELERATORS_MAX 10000000
 #define HOSTS_MAX 1000000
 #define POINTS_MAX 256
+
+#define RUNS_MAX 65536 /* that a plan may name */
+#define ASKED "asked"
+#define RUNS "runs"
+/* Keys of what sizing_find says. */
+static const char *const late[] = {"plans", "most_that_pass", "notes", NULL};
 
 struct plan_args {
 	struct str_list from; /* first: also the operands */
@@ -37,6 +47,9 @@ struct plan_args {
 	const char *checkpoint, *write_rate, *read_rate, *interval, *pause, *restart, *local_rate;
 	double parameters, loss, mtbf, local_share;
 };
+
+/* Each option that was given, but for results, which a plan names, and its own files. */
+static void asked_words(const struct plan_args *a, struct str_list *out);
 
 /* ---- numbers of accelerators ---- */
 
@@ -68,10 +81,24 @@ static int parse_accelerators(const char *text, double *n, size_t *count, struct
 	return 0;
 }
 
+static int check_sources(const struct plan_args *a, size_t results, struct err *e)
+{
+	if (!a->accelerators)
+		return err_set(e, ERR_USAGE,
+			       "'plan' needs to know for how many accelerators: --accelerators N");
+	if (results == 0 && a->point.n == 0)
+		return err_set(e, ERR_USAGE,
+			       "there is nothing to plan from: name results (--from RESULT), or "
+			       "points (--point hosts=1,accelerators=8,samples_per_s=160,au=93.1)");
+	return 0;
+}
+
 /* ---- what is known ---- */
 
 /* A result that was named. */
 struct known_result {
+	char *folder; /* as it was given */
+	struct run_name name;
 	struct point point;
 	struct err why; /* code 0: it is a point */
 	/* Bytes/s of its checkpoints, each the mean of the run; NAN: it wrote, or read, none. */
@@ -109,6 +136,8 @@ static void look_at_result(void *arg, size_t i, struct run_record *r)
 	struct run_figures f;
 
 	x->write = x->read = NAN;
+	x->folder = xstrdup(r->folder);
+	run_name_of(&x->name, r);
 	if (r->broken) {
 		err_set(&x->why, ERR_DATA, "%s", r->broken);
 		return;
@@ -128,8 +157,10 @@ static void look_at_result(void *arg, size_t i, struct run_record *r)
 
 static void known_release(struct known *k)
 {
-	for (size_t i = 0; i < k->results; i++)
+	for (size_t i = 0; i < k->results; i++) {
+		free(k->result[i].folder);
 		str_list_release(&k->result[i].failed);
+	}
 	free(k->run);
 	free(k->result);
 	free(k->point);
@@ -220,10 +251,8 @@ static int load_results(const struct plan_args *a, struct known *k, struct err *
 
 	if (rc == 0 && all.unread.n)
 		rc = err_set(e, ERR_DATA, "%s", all.unread.v[0]);
-	if (rc == 0) {
+	if (rc == 0)
 		result_tell_running(&all);
-		rc = take_results(a, k, e);
-	}
 	records_release(&all);
 	return rc;
 }
@@ -242,19 +271,12 @@ static int common_duty(const struct known *k, struct duty *out, struct err *e)
 	return 0;
 }
 
-static int load_known(const struct plan_args *a, struct known *k, struct duty *plan, struct err *e)
+/* Results that were looked at, points that were typed, and the workload that is planned: `plan` has
+ * it where it was named. */
+static int take_known(const struct plan_args *a, struct known *k, struct duty *plan, struct err *e)
 {
-	int rc = 0;
+	int rc = take_results(a, k, e);
 
-	k->point = xcalloc(POINTS_MAX, sizeof(*k->point));
-	if (a->from.n == 0 && a->point.n == 0)
-		return err_set(e, ERR_USAGE,
-			       "there is nothing to plan from: name results (--from RESULT), or "
-			       "points (--point hosts=1,accelerators=8,samples_per_s=160,au=93.1)");
-	if (a->model)
-		rc = duty_load(plan, a->model, NULL, e);
-	if (rc == 0 && a->from.n)
-		rc = load_results(a, k, e);
 	for (size_t i = 0; rc == 0 && i < a->point.n; i++) {
 		struct point *p = &k->point[k->points];
 
@@ -379,8 +401,8 @@ static void take_rates(const struct plan_args *a, struct known *k, struct goodpu
 		in->read_rate = read;
 }
 
-static int find_checkpoint(const struct plan_args *a, struct known *k, struct sizing *s,
-			   struct err *e)
+static int find_checkpoint(const struct plan_args *a, struct known *k, double accelerators,
+			   struct sizing *s, struct err *e)
 {
 	int rc;
 
@@ -390,7 +412,7 @@ static int find_checkpoint(const struct plan_args *a, struct known *k, struct si
 	if (rc < 0)
 		return rc;
 	take_rates(a, k, &s->checkpoint);
-	s->checkpoint.accelerators = s->row[0].accelerators;
+	s->checkpoint.accelerators = accelerators;
 	s->has_goodput = true;
 	s->mtbf_given = !isnan(a->mtbf);
 	s->restart_given = a->restart != NULL;
@@ -400,13 +422,115 @@ static int find_checkpoint(const struct plan_args *a, struct known *k, struct si
 
 /* ---- all of it ---- */
 
-static int write_json(const struct sizing *s, const char *path, struct err *e)
+struct making {
+	const struct plan_args *a;
+	double accelerators[SIZING_ROWS_MAX];
+	size_t count;
+	struct duty duty;
+	struct known known;
+	struct sizing s;
+};
+
+/* What can be told before any result is read. */
+static int begin_plan(struct making *m, const struct plan_args *a, struct err *e)
 {
+	int rc;
+
+	m->a = a;
+	m->known.point = xcalloc(POINTS_MAX, sizeof(*m->known.point));
+	rc = parse_accelerators(a->accelerators, m->accelerators, &m->count, e);
+	if (rc == 0)
+		rc = check_checkpoint(a, e);
+	if (rc == 0 && a->model)
+		rc = duty_load(&m->duty, a->model, NULL, e);
+	return rc;
+}
+
+static int find_answers(struct making *m, void (*tell)(const struct sizing_row *), struct err *e)
+{
+	struct sizing_runs runs = {.run = m->known.run,
+				   .runs = m->known.results,
+				   .plan = &m->duty,
+				   .grows = m->a->grows,
+				   .notes = &m->known.notes};
+	struct sizing_question q = {.plan = &m->duty,
+				    .accelerators = m->accelerators,
+				    .count = m->count,
+				    .hosts = (double)m->a->hosts,
+				    .grows = m->a->grows,
+				    .simulate = m->known.results ? sizing_by_run : NULL,
+				    .arg = &runs,
+				    .tell = m->known.results ? tell : NULL};
+
+	return sizing_find(&m->s, &q, m->known.point, m->known.points, e);
+}
+
+/* The rest, once the results were looked at. Without `answers` only what takes no time. */
+static int end_plan(struct making *m, bool answers, void (*tell)(const struct sizing_row *),
+		    struct err *e)
+{
+	int rc = take_known(m->a, &m->known, &m->duty, e);
+
+	if (rc == 0 && answers)
+		rc = find_answers(m, tell, e);
+	else if (rc == 0)
+		m->s = (struct sizing){.plan = m->duty,
+				       .point = m->known.point,
+				       .points = m->known.points,
+				       .grows = m->a->grows};
+	if (rc == 0)
+		rc = find_checkpoint(m->a, &m->known, m->accelerators[0], &m->s, e);
+	m->s.notes = m->known.notes;
+	m->known.notes = (struct str_list){0};
+	return rc;
+}
+
+static void making_release(struct making *m)
+{
+	sizing_release(&m->s);
+	known_release(&m->known);
+}
+
+/* ---- its files ---- */
+
+static json_t *runs_json(const struct known *k)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < k->results; i++) {
+		json_t *o = json_object();
+
+		json_put_text(o, "folder", k->result[i].folder);
+		run_name_put(o, &k->result[i].name);
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
+/* The plan, and all that it is made of: what was asked, and which runs. */
+static json_t *plan_json(const struct making *m)
+{
+	json_t *o = sizing_json(&m->s);
+	struct str_list words = {0};
+
+	asked_words(m->a, &words);
+	json_put_text(o, "build", build_id);
+	json_put(o, ASKED, json_texts(&words));
+	json_put(o, RUNS, runs_json(&m->known));
+	str_list_release(&words);
+	return o;
+}
+
+static int write_json(const struct making *m, const char *path, struct err *e)
+{
+	json_t *plan = plan_json(m);
 	struct buf text = {0};
 	int rc;
 
-	json_put_document(&text, sizing_json(s));
-	rc = file_write(path, text.data, text.len, e);
+	seal_put(plan);
+	json_put_document(&text, plan);
+	seal_text(&text.data, SEAL_FILE);
+	rc = file_write(path, text.data, strlen(text.data), e);
 	buf_release(&text);
 	return rc;
 }
@@ -424,19 +548,20 @@ static int write_page(const struct sizing *s, const char *path, struct err *e)
 	return rc;
 }
 
-static int write_plan(const struct sizing *s, const struct plan_args *a, struct err *e)
+static int write_plan(const struct making *m, struct err *e)
 {
+	const struct plan_args *a = m->a;
 	bool mixed = (a->json && place_named_descriptor(a->json) == STDOUT_FILENO) ||
 		     (a->page && place_named_descriptor(a->page) == STDOUT_FILENO);
 	struct buf text = {0};
 	int rc = 0;
 
 	if (a->json)
-		rc = write_json(s, a->json, e);
+		rc = write_json(m, a->json, e);
 	if (rc == 0 && a->page)
-		rc = write_page(s, a->page, e);
+		rc = write_page(&m->s, a->page, e);
 	if (rc == 0) {
-		sizing_text(s, (size_t)terminal_width(mixed ? STDERR_FILENO : STDOUT_FILENO),
+		sizing_text(&m->s, (size_t)terminal_width(mixed ? STDERR_FILENO : STDOUT_FILENO),
 			    &text);
 		if (a->page)
 			buf_say(&text, "\npage: %s\n", a->page);
@@ -458,52 +583,27 @@ static void tell_row(const struct sizing_row *row)
 
 static int make_plan(const struct plan_args *a, struct err *e)
 {
-	double accelerators[SIZING_ROWS_MAX];
-	struct duty duty = {0};
-	struct known known = {0};
-	struct sizing s = {0};
-	struct sizing_question q = {.plan = &duty,
-				    .accelerators = accelerators,
-				    .hosts = (double)a->hosts,
-				    .grows = a->grows};
-	struct sizing_runs runs = {.plan = &duty, .grows = a->grows, .notes = &known.notes};
-	int rc = parse_accelerators(a->accelerators, accelerators, &q.count, e);
+	struct making m = {0};
+	bool tell = a->from.n && terminal_can_draw(STDERR_FILENO);
+	int rc = begin_plan(&m, a, e);
 
+	if (rc == 0 && a->from.n)
+		rc = load_results(a, &m.known, e);
 	if (rc == 0)
-		rc = check_checkpoint(a, e);
-	if (rc == 0)
-		rc = load_known(a, &known, &duty, e);
-	runs.run = known.run;
-	runs.runs = known.results;
-	if (known.results) {
-		q.simulate = sizing_by_run;
-		q.arg = &runs;
-		q.tell = terminal_can_draw(STDERR_FILENO) ? tell_row : NULL;
-	}
-	if (rc == 0)
-		rc = sizing_find(&s, &q, known.point, known.points, e);
-	if (q.tell)
+		rc = end_plan(&m, true, tell ? tell_row : NULL, e);
+	if (tell)
 		say(stderr, "\r\033[K");
 	if (rc == 0)
-		rc = find_checkpoint(a, &known, &s, e);
-	if (rc == 0) {
-		s.notes = known.notes;
-		known.notes = (struct str_list){0};
-		rc = write_plan(&s, a, e);
-	}
-	sizing_release(&s);
-	known_release(&known);
+		rc = write_plan(&m, e);
+	making_release(&m);
 	return rc;
 }
 
 static int plan(void *args, struct err *e)
 {
 	const struct plan_args *a = args;
-	int rc = 0;
+	int rc = check_sources(a, a->from.n, e);
 
-	if (!a->accelerators)
-		rc = err_set(e, ERR_USAGE,
-			     "'plan' needs to know for how many accelerators: --accelerators N");
 	if (rc == 0 && a->json)
 		rc = named_output_add(a->json, e);
 	if (rc == 0 && a->page)
@@ -511,10 +611,14 @@ static int plan(void *args, struct err *e)
 	return rc == 0 ? make_plan(a, e) : rc;
 }
 
+#define NOTHING_ASKED                                                                              \
+	{                                                                                          \
+		.parameters = NAN, .loss = NAN, .mtbf = NAN, .local_share = NAN, .target = NAN     \
+	}
+
 static int plan_main(const struct command *c, int argc, char **argv)
 {
-	struct plan_args a = {
-		.parameters = NAN, .loss = NAN, .mtbf = NAN, .local_share = NAN, .target = NAN};
+	struct plan_args a = NOTHING_ASKED;
 
 	return flags_carry_out(c, &a, argc, argv, flags_list_operand, plan);
 }
@@ -586,4 +690,145 @@ const struct command command_plan = {
 		     "stoker plan --from before --accelerators 4,8 --despite-verdicts -o plan.html "
 		     "--checkpoint 5TB --write-rate 50GB/s"},
 	.carry_out = plan_main,
+};
+
+static void asked_words(const struct plan_args *a, struct str_list *out)
+{
+	for (size_t i = 0; flags[i]; i++)
+		if (flags[i]->offset != offsetof(struct plan_args, from) &&
+		    flags[i]->offset != offsetof(struct plan_args, json) &&
+		    flags[i]->offset != offsetof(struct plan_args, page))
+			flag_put_words(flags[i], a, out);
+}
+
+/* ---- made again ---- */
+
+struct again {
+	struct making m;
+	struct plan_args a;
+	const json_t *stated;
+	size_t room;
+	struct err why; /* it cannot be */
+};
+
+static int read_words(struct again *x, char **word, size_t n, struct err *e)
+{
+	struct str_list given = {0};
+	bool same;
+
+	for (size_t i = 1; i <= n; i++)
+		if (!str_starts(word[i], "--") || strcmp(word[i], "--help") == 0)
+			return err_set(e, ERR_DATA, "'%.60s' is no option of a plan", word[i]);
+	if (flags_parse(&command_plan, &x->a, (int)n + 1, word, flags_no_operand, e) < 0)
+		return e->code;
+	asked_words(&x->a, &given);
+	same = given.n == n;
+	for (size_t i = 0; same && i < n; i++)
+		same = strcmp(given.v[i], word[i + 1]) == 0;
+	str_list_release(&given);
+	return same ? 0 : err_set(e, ERR_DATA, "'" ASKED "' is not as a plan writes it");
+}
+
+#define WORDS_MAX (POINTS_MAX + 64)
+static int read_asked(struct again *x, struct err *e)
+{
+	const json_t *list = json_object_get(x->stated, ASKED);
+	char *word[WORDS_MAX + 2] = {(char[]){"plan"}};
+	size_t n = json_array_size(list);
+	int rc;
+
+	if (!json_is_array(list) || n > WORDS_MAX)
+		return err_set(e, ERR_DATA, "it does not say what was asked for ('" ASKED "')");
+	for (size_t i = 0; i < n; i++) {
+		/* the options that are texts stay in the file's tree */
+		word[i + 1] = (char *)(uintptr_t)json_string_value(json_array_get(list, i));
+		if (!word[i + 1])
+			return err_set(e, ERR_DATA, "'" ASKED "' is not a list of texts");
+	}
+	rc = read_words(x, word, n, e);
+	return rc ?: check_sources(&x->a, json_array_size(json_object_get(x->stated, RUNS)), e);
+}
+
+static void *begin_again(const json_t *stated, const char *folder)
+{
+	struct again *x = xcalloc(1, sizeof(*x));
+
+	(void)folder;
+	x->a = (struct plan_args)NOTHING_ASKED;
+	x->stated = stated;
+	x->room = json_array_size(json_object_get(stated, RUNS));
+	if (x->room > RUNS_MAX)
+		err_set(&x->why, ERR_DATA, "it names more than %d runs", RUNS_MAX);
+	else if (read_asked(x, &x->why) == 0)
+		begin_plan(&x->m, &x->a, &x->why);
+	begin_results(&x->m.known, x->room < RUNS_MAX ? x->room : RUNS_MAX);
+	x->room = x->m.known.results;
+	x->m.known.results = 0;
+	return x;
+}
+
+static void take_again(void *of, const json_t *row, struct run_record *r, struct derive *d)
+{
+	struct again *x = of;
+	struct known *k = &x->m.known;
+	const char *folder = derive_string(row, "folder");
+	struct known_result *one = &k->result[k->results];
+
+	(void)d;
+	if (k->results == x->room)
+		return;
+	if (r)
+		look_at_result(k, k->results, r);
+	else if (!x->why.code)
+		err_set(&x->why, ERR_DATA, "runs that it names are not there");
+	k->results++;
+	/* as the plan has them: what differs was told */
+	free(one->folder);
+	one->folder = xstrdup(folder ? folder : "");
+	snprintf(one->point.from, sizeof(one->point.from), "%.159s", one->folder);
+	run_name_stated(&one->name, row);
+}
+
+static json_t *made_again(void *of, struct derive *d)
+{
+	struct again *x = of;
+	bool haste = sums_in_haste(x->stated, d->audit);
+	json_t *made;
+
+	if (!x->why.code)
+		end_plan(&x->m, !haste, NULL, &x->why);
+	if (x->why.code) {
+		derive_holds(d, false, "The plan cannot be made again: %.300s.", x->why.text);
+		return NULL;
+	}
+	made = plan_json(&x->m);
+	if (!haste)
+		return made;
+	derive_unchecked(d, d->audit->quick
+				    ? "its answers, which --quick leaves out"
+				    : "its answers: another build of this program made the plan");
+	for (size_t i = 0; late[i]; i++)
+		json_object_del(made, late[i]);
+	return made;
+}
+
+static void release_again(void *of)
+{
+	struct again *x = of;
+
+	making_release(&x->m);
+	str_list_release(&x->a.from);
+	str_list_release(&x->a.point);
+	free(x);
+}
+
+const struct sums_ops sums_plan = {
+	.list = RUNS,
+	.sign = "plans",
+	.late = late,
+	.told = "what was asked for, points that were typed, and which results were left out",
+	.begin = begin_again,
+	.take = take_again,
+	.made = made_again,
+	.release = release_again,
 };

@@ -1,6 +1,7 @@
 #include "cli/flags.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -399,6 +400,41 @@ int flags_parse(const struct command *c, void *args, int argc, char **argv,
 		buf_release(&text);
 	}
 	return rc;
+}
+
+void flag_put_words(const struct flag *f, const void *args, struct str_list *out)
+{
+	const void *field = (const char *)args + f->offset;
+	const struct str_list *list = field;
+
+	if (f->name[0] != '-')
+		return;
+	switch (f->kind) {
+	case FLAG_SET:
+		if (*(const bool *)field)
+			str_list_add(out, xstrdup(f->name));
+		break;
+	case FLAG_TEXT:
+		if (*(const char *const *)field)
+			str_list_add(out, xasprintf("%s=%s", f->name, *(const char *const *)field));
+		break;
+	case FLAG_LIST:
+		for (size_t i = 0; i < list->n; i++)
+			str_list_add(out, xasprintf("%s=%s", f->name, list->v[i]));
+		break;
+	case FLAG_COUNT:
+		if (*(const int64_t *)field >= f->min)
+			str_list_add(out, xasprintf("%s=%lld", f->name,
+						    (long long)*(const int64_t *)field));
+		break;
+	case FLAG_REAL:
+		if (!isnan(*(const double *)field))
+			str_list_add(out, xasprintf("%s=%.15g", f->name, *(const double *)field));
+		break;
+	case FLAG_CHOICE:
+	case FLAG_SEED:
+		assert(!"no command with these names its options");
+	}
 }
 
 int flags_carry_out(const struct command *c, void *args, int argc, char **argv,

@@ -74,6 +74,9 @@ struct command;
  * which other command has one of that name. */
 int flags_parse(const struct command *c, void *args, int argc, char **argv,
 		int (*operand)(void *args, const char *word, struct err *e), struct err *e);
+/* What sets the field of a flag as it is in `args`, "--name=value" each; nothing where it was not
+ * given: NULL, NaN, false, or a count below its least. */
+void flag_put_words(const struct flag *f, const void *args, struct str_list *out);
 /* An `operand` for commands that have none. */
 int flags_no_operand(void *args, const char *word, struct err *e);
 /* One for commands whose arguments begin with a struct str_list, which gets each word. */

@@ -1,7 +1,7 @@
 #pragma once
 /* Figures of a result folder that follow from others in it: each is derived again and compared. One
  * topic is one kind of figures; what differs becomes one finding of it, with both values and both
- * places. For readback/ and what audits files that sum up runs (study/sums.c). */
+ * places. For readback/ and what audits files that sum up runs (readback/sums.c). */
 #include "readback/audit.h"
 
 struct derive {

@@ -365,7 +365,9 @@ static void put_sums(const struct audit *a, bool color, bool verbose, struct buf
 		size_t n;
 		const struct finding *f = audit_of(a, i, &n);
 
-		buf_say(out, "\n%s\n", a->record[i].folder);
+		if (out->len)
+			buf_putc(out, '\n');
+		buf_say(out, "%s\n", a->record[i].folder);
 		for (size_t k = 0; k < n; k++)
 			put_finding(&f[k], color, out);
 		if (n == 0)

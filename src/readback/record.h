@@ -229,7 +229,7 @@ struct records {
 	size_t n;
 	struct str_list running; /* sentences: folders of runs that have left no result so far */
 	struct str_list unread;  /* sentences: folders that cannot be searched */
-	struct str_list sums;    /* paths: files that sum up several of them (study/sums.h) */
+	struct str_list sums;    /* paths: files that sum up several of them (readback/sums.h) */
 };
 int records_load(struct records *out, const char *const *path, size_t n, struct err *e);
 /* One of them, which can always be read: see run_record.broken. Release with record_release. */

@@ -245,16 +245,22 @@ bool seal_text(char **text, const char *key)
 	return true;
 }
 
-int seal_write(json_t *object, const char *folder, const char *name, struct err *e)
+void seal_put(json_t *object)
 {
-	AUTO_FREE char *path = path_join(folder, name);
 	json_t *seal = json_object();
-	char *text;
-	int rc;
 
 	json_put_text(seal, "algorithm", "SHA-256");
 	json_put_text(seal, SEAL_FILE, "");
 	json_put(object, field_key(F_RUN_INTEGRITY), seal);
+}
+
+int seal_write(json_t *object, const char *folder, const char *name, struct err *e)
+{
+	AUTO_FREE char *path = path_join(folder, name);
+	char *text;
+	int rc;
+
+	seal_put(object);
 	text = json_file_text(object);
 	json_decref(object);
 	if (!text)

@@ -39,5 +39,7 @@ bool seal_text(char **text, const char *key);
  * when it has no such key with `stated` as its value, as it was written. */
 bool seal_of_text(const char *text, size_t n, const char *key, const char *stated,
 		  char hex[SHA256_HEX]);
+/* Puts "integrity" at its end, with that empty value. */
+void seal_put(json_t *object);
 /* As json_write, with "integrity" and its own digest in it; releases the object. */
 int seal_write(json_t *object, const char *folder, const char *name, struct err *e);

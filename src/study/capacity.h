@@ -7,7 +7,7 @@
 #include "readback/knee.h"
 #include "result/judgement.h"
 #include "study/runner.h"
-#include "study/sums.h"
+#include "readback/sums.h"
 #include "workload/workload.h"
 
 #define CAPACITY_NAME "capacity.json"

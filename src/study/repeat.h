@@ -2,7 +2,7 @@
 /* Repetitions of one run (stoker run --repeat), and what they say together. */
 #include "base/buf.h"
 #include "judge/gate.h"
-#include "study/sums.h"
+#include "readback/sums.h"
 
 struct repeated {
 	const char *name;     /* of the workload */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "study/runner.h"
-#include "study/sums.h"
+#include "readback/sums.h"
 #include "workload/workload.h"
 
 struct truth_table_options {

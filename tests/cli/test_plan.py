@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from sums_file import audited, edited_anywhere, failed, seal  # noqa: E402
 from util import stoker, wait_quiet  # noqa: E402
 
 POINT = "hosts=1,accelerators=8,samples_per_s=160,au=93.1"
@@ -137,6 +138,7 @@ def results(tmp):
     assert found["plans"][1]["by_rate_percent"]["high"] < 60, found["plans"][1]
     assert "throttle+memory' of this program" in text, text
     pooled(tmp, a, words, found)
+    runs_believed(tmp, a, words)
     b = run_once(tmp, "b", "dataset.record_length_bytes=50000")
     done = stoker("plan", a, b, "-n", "8", "--despite-verdicts", status=2)
     assert "results of different workloads" in done.stderr and len(done.stderr.splitlines()) == 1, done
@@ -194,9 +196,96 @@ def pooled(tmp, a, words, alone):
     assert planned(tmp, "--from", bad, "-n", "2", "--hosts", "1", "--despite-verdicts")[1]["plans"][0]["by_rate_percent"]
 
 
+def believed(tmp):
+    """A plan is made again from what it names: a figure that does not follow is found."""
+    path = pathlib.Path(tmp) / "plan.json"
+    planned(tmp, "--point", POINT, *H100, "-n", "7", "--target", "88.5", "--checkpoint", "1TB", "--write-rate", "10GB/s")
+    tried = edited_anywhere(path, {"build"}, every=8)
+    assert tried >= 8, tried
+    # the answers of another build are those of other rules; the rest follows
+    tree = json.loads(path.read_text())
+    tree["build"] = "0.1.0-000000000000"
+    tree["plans"][0]["au_percent"]["low"] = 99.0
+    seal(path, tree)
+    found, unchecked, _ = audited(path)
+    assert not found and any("another build" in u["why"] for u in unchecked), (found, unchecked)
+    tree["points"][0]["by_rate_percent"] += 1
+    seal(path, tree)
+    assert failed(path) == {"figures"}, audited(path)
+
+
+def runs_believed(tmp, a, words):
+    """So it is with runs: those that the plan names are there, wherever they were moved with it."""
+    folder = pathlib.Path(tmp) / "moved"
+    folder.mkdir()
+    stoker("plan", a.name, "-n", "6", "--hosts", "1", *words, "--json", folder / "plan.json", cwd=a.parent)
+    path = folder / "plan.json"
+    plan = json.loads(path.read_text())
+    assert plan["runs"][0]["folder"] == a.name and plan["runs"][0]["run_id"], plan["runs"]
+    assert plan["plans"][0]["by"] == "simulation", plan["plans"]
+    assert failed(path) == {"identity", "figures"}, audited(path)  # nowhere, from here
+    shutil.copytree(a, folder / a.name)
+    found, _, compared = audited(path)
+    assert not found and compared > 40, (found, compared)
+
+    def changed(change):
+        tree = json.loads(json.dumps(plan))
+        change(tree)
+        seal(path, tree)
+        return failed(path)
+
+    def scaled(tree):
+        for key in ("au_percent", "by_rate_percent"):
+            for end in tree["plans"][0][key]:
+                tree["plans"][0][key][end] *= 1.2
+
+    assert "figures" in changed(scaled)
+    assert "figures" in changed(lambda t: t["points"][0].update(samples_per_s=190.0))
+    assert "identity" in changed(lambda t: t["runs"][0].update(run_id="another"))
+    assert changed(lambda t: t["runs"].clear())
+    assert changed(lambda t: t.update(asked=[w.replace("=6", "=5") for w in t["asked"]]))
+    assert changed(lambda t: t["runs"].append(t["runs"][0])) >= {"identity"}
+    assert not changed(lambda t: None)
+
+
+def hostile(tmp):
+    """A cut, foreign or hostile plan is a sentence, and nothing else happens."""
+    path, out = pathlib.Path(tmp) / "plan.json", pathlib.Path(tmp) / "written"
+    planned(tmp, "--point", POINT, *H100, "-n", "8")
+    whole = path.read_text()
+    for text in ("", "{", "[]", "{}", "null", whole[:len(whole) // 2], '{"plans": [], "program": "terraform"}', "\0" * 100):
+        path.write_text(text)
+        done = stoker("audit", path, status=1)
+        assert len(done.stderr.splitlines()) == 1 and path.name in done.stderr, (text[:20], done)
+    word = ["--accelerators=8"]
+    for asked in (None, 3, {}, [], [3], [None], word + ["--help"], word + ["-h"], word + [f"--json={out}"], word + [f"--output={out}"],
+                  word + ["--from=/"], ["plan"], word * 2, ["--accelerators=1e9"], word + ["--hosts=-1", "--point=" + POINT],
+                  word + ["--point=" + "x" * 10000], word * 100000, word + ["--point=" + POINT, "--model=/dev/null/x.yaml"],
+                  word + ["--target=nan", "--point=" + POINT]):
+        for runs in ([], [{"folder": "/dev/zero"}], [{"folder": 3}], [1, None], {"folder": "x"}, [{"folder": "../" * 500}]):
+            tree = json.loads(whole)
+            tree.update(asked=asked, runs=runs)
+            seal(path, tree)
+            done = stoker("audit", "--json", path, status=None)
+            assert done.returncode in (0, 1) and len(done.stderr.splitlines()) <= 1, (asked, runs, done)
+            assert [f for f in json.loads(done.stdout)["sums"][0]["findings"] if f["level"] == "fail"], (asked, runs)
+            if not isinstance(asked, list) or len(asked) > 3:
+                break
+    assert not out.exists()
+    # an earlier version sealed none
+    tree = json.loads(whole)
+    for key in ("asked", "runs", "build", "integrity"):
+        del tree[key]
+    path.write_text(json.dumps(tree))
+    found, unchecked, _ = audited(path)
+    assert not found and len(unchecked) >= 2, (found, unchecked)
+
+
 def main():
     with tempfile.TemporaryDirectory() as tmp:
         answers(tmp)
+        believed(tmp)
+        hostile(tmp)
         checkpoints(tmp)
         none(tmp)
         refused()

@@ -1,5 +1,5 @@
 /* Files that sum up runs: are they whole, are their runs there, and do their figures follow? */
-#include "study/sums.h"
+#include "readback/sums.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,12 +9,15 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/map.h"
+#include "base/program.h"
+#include "base/str.h"
 #include "readback/result_folder.h"
 #include "result/json_out.h"
 #include "result/seal.h"
 
 #define FILE_BYTES_MAX ((size_t)256 << 20)
 #define RUNS "its runs"
+#define BUILD "build"
 
 /* ---- names ---- */
 
@@ -58,18 +61,26 @@ const char *sums_workload(const struct run_record *r)
 
 /* ---- one file ---- */
 
-static const struct sums_ops *const all_ops[] = {&sums_repeat, &sums_truth_table, &sums_writers,
-						 &sums_capacity};
-
-static const struct sums_ops *ops_of(const char *name, const json_t *root)
+static bool is_of(const struct sums_ops *ops, const char *name, const json_t *root)
 {
-	const char *of = derive_string(root, "of");
+	const char *of = derive_string(root, "of"), *program = derive_string(root, "program");
 
-	for (size_t i = 0; i < sizeof(all_ops) / sizeof(all_ops[0]); i++)
-		if (strcmp(all_ops[i]->file, name) == 0 &&
-		    (of && all_ops[i]->of ? strcmp(all_ops[i]->of, of) == 0 : of == all_ops[i]->of))
-			return all_ops[i];
-	return NULL;
+	if (!ops->file)
+		return program && str_starts(program, "stoker ") &&
+		       json_object_get(root, ops->sign);
+	/* a search that has measured nothing has no list */
+	return strcmp(ops->file, name) == 0 &&
+	       (of && ops->of ? strcmp(ops->of, of) == 0 : of == ops->of) &&
+	       (json_object_get(root, ops->list) ||
+		json_object_get(root, field_key(F_RUN_INTEGRITY)));
+}
+
+static const struct sums_ops *ops_of(const struct sums_ops *const *ops, const char *name,
+				     const json_t *root)
+{
+	while (*ops && !is_of(*ops, name, root))
+		ops++;
+	return *ops;
 }
 
 struct checking {
@@ -98,8 +109,8 @@ static void check_seal(struct checking *c)
 	if (!stated && !c->named)
 		derive_unchecked(&d, "an earlier version wrote the file, without a digest");
 	else if (!stated)
-		derive_holds(&d, false, "%.40s names its runs, but its digest was removed.",
-			     c->name);
+		derive_holds(&d, false, "%.40s %s, but its digest was removed.", c->name,
+			     c->ops->sign ? "says what it was made of" : "names its runs");
 	else if (file_read(c->audit->record[c->i].folder, FILE_BYTES_MAX, &text, &e) < 0 ||
 		 !text.data)
 		derive_unchecked(&d, "%s", e.text);
@@ -141,26 +152,47 @@ static bool check_run(struct checking *c, const char *folder, const json_t *row,
 	if (found.id[0])
 		derive_holds(&c->runs, texts_add(&c->seen, found.id) == before,
 			     "%.40s counts the run in '%.60s' twice.", c->name, folder);
-	c->same = c->same && derive_is_this_build(r);
+	c->same = c->same && (c->ops->sign || derive_is_this_build(r));
 	return true;
+}
+
+/* A folder as it was given lies below the current folder, or, of a plan that was moved with its
+ * runs, beside the plan. */
+static char *path_of_run(const struct checking *c, const char *folder)
+{
+	return c->ops->sign && (folder[0] == '/' || file_exists(folder))
+		       ? xstrdup(folder)
+		       : path_join(c->folder, folder);
 }
 
 static void check_row(struct checking *c, const json_t *row)
 {
 	const char *folder = derive_string(row, "folder");
-	AUTO_FREE char *path = folder ? path_join(c->folder, folder) : NULL;
+	AUTO_FREE char *path = folder ? path_of_run(c, folder) : NULL;
 	struct run_record r = {0};
 
 	if (!folder) {
 		c->ops->take(c->made, row, NULL, &c->figures);
 		return;
 	}
-	if (!derive_holds(&c->runs, is_inside(folder),
+	if (!derive_holds(&c->runs, c->ops->sign || is_inside(folder),
 			  "%.40s has a run in '%.60s', outside its folder.", c->name, folder))
 		return;
 	record_load(&r, path);
 	c->ops->take(c->made, row, check_run(c, folder, row, &r) ? &r : NULL, &c->figures);
 	record_release(&r);
+}
+
+static bool is_this_build(const json_t *root)
+{
+	const char *build = derive_string(root, BUILD);
+
+	return build && strcmp(build, build_id) == 0;
+}
+
+bool sums_in_haste(const json_t *root, const struct audit *a)
+{
+	return a->quick || !is_this_build(root);
 }
 
 static void compare_made(struct checking *c)
@@ -170,12 +202,17 @@ static void compare_made(struct checking *c)
 				  .whole = c->same,
 				  .words = c->same,
 				  .source = RUNS};
+	bool haste = c->ops->late && sums_in_haste(c->root, c->audit);
 	json_t *made = c->ops->made(c->made, &c->figures),
 	       *stated = json_copy((json_t *)(uintptr_t)c->root);
 
 	/* each has a check of its own, or is of no run */
 	json_object_del(stated, field_key(F_RUN_INTEGRITY));
 	json_object_del(stated, "key");
+	json_object_del(stated, BUILD);
+	json_object_del(made, BUILD);
+	for (size_t i = 0; haste && c->ops->late[i]; i++)
+		json_object_del(stated, c->ops->late[i]);
 	if (!c->same)
 		json_object_del(made, "program");
 	snprintf(at.path, sizeof(at.path), "%.60s ", c->name);
@@ -190,6 +227,7 @@ static void check_file(struct checking *c)
 	const json_t *list = json_object_get(c->root, c->ops->list);
 	struct run_name first;
 
+	c->named = c->ops->sign && json_object_get(c->root, BUILD);
 	for (size_t k = 0; k < json_array_size(list); k++) {
 		run_name_stated(&first, json_array_get(list, k));
 		c->named = c->named || first.id[0];
@@ -201,11 +239,12 @@ static void check_file(struct checking *c)
 				  "its figures, made again from the results of its runs");
 	if (!c->named)
 		derive_unchecked(&c->runs, "the file does not name its runs");
-	if (json_array_size(list) == 0) {
-		derive_unchecked(&c->figures, "it has no run");
+	if (c->ops->sign ? !c->named : json_array_size(list) == 0) {
+		derive_unchecked(&c->figures, c->ops->sign ? "it does not say what it was made of"
+							   : "it has no run");
 		return;
 	}
-	c->same = true;
+	c->same = !c->ops->sign || is_this_build(c->root);
 	c->made = c->ops->begin(c->root, c->folder);
 	for (size_t k = 0; k < json_array_size(list); k++)
 		check_row(c, json_array_get(list, k));
@@ -217,6 +256,10 @@ static void check_file(struct checking *c)
 	texts_release(&c->seen);
 }
 
+static const char not_ours[] =
+	"it is no repeat.json, truth_table.json, capacity.json or plan of this program; to audit a "
+	"run, name its folder";
+
 static void say_damage(struct audit *a, size_t i, const char *why)
 {
 	struct finding *f = audit_add(a, i, "complete", AUDIT_FAIL);
@@ -226,7 +269,7 @@ static void say_damage(struct audit *a, size_t i, const char *why)
 	finding_advise(f, "Restore the file as it was written, or repeat the runs.");
 }
 
-static void audit_file(struct audit *a, size_t i)
+static void audit_file(struct audit *a, const struct sums_ops *const *ops, size_t i)
 {
 	const char *path = a->record[i].folder;
 	struct checking c = {
@@ -235,28 +278,28 @@ static void audit_file(struct audit *a, size_t i)
 	json_t *root = result_folder_json(c.folder, c.name, &e);
 
 	c.root = root;
-	c.ops = ops_of(c.name, root);
-	/* a search that has measured nothing has no list */
-	if (root && c.ops &&
-	    (json_object_get(root, c.ops->list) ||
-	     json_object_get(root, field_key(F_RUN_INTEGRITY))))
+	c.ops = root ? ops_of(ops, c.name, root) : NULL;
+	if (c.ops)
 		check_file(&c);
 	else
-		say_damage(a, i, root ? "this program did not write it" : e.text);
+		say_damage(a, i, root ? not_ours : e.text);
 	json_decref(root);
 	free(c.folder);
 }
 
 /* ---- all ---- */
 
-void sums_audit(struct sums *s, const struct str_list *paths)
+void sums_audit(struct sums *s, const struct sums_ops *const *ops, const struct str_list *paths,
+		bool quick)
 {
-	*s = (struct sums){.file = xcalloc(paths->n + 1, sizeof(*s->file)), .files = paths->n};
+	*s = (struct sums){.audit.quick = quick,
+			   .file = xcalloc(paths->n + 1, sizeof(*s->file)),
+			   .files = paths->n};
 	s->audit.record = s->file;
 	s->audit.records = s->files;
 	for (size_t i = 0; i < s->files; i++) {
 		s->file[i].folder = xstrdup(paths->v[i]);
-		audit_file(&s->audit, i);
+		audit_file(&s->audit, ops, i);
 	}
 	audit_close(&s->audit);
 }

@@ -1,7 +1,7 @@
 #pragma once
-/* Files that sum up several runs below them: repeat.json, truth_table.json, capacity.json. Each has
- * a digest of itself (seal_write) and names its runs by folder, number and digest. An audit makes
- * it again from these runs and compares the two. */
+/* Files that sum up several runs: repeat.json, truth_table.json, capacity.json of those below them,
+ * plans of any. Each has a digest of itself (seal_put) and names its runs by folder, number and
+ * digest. An audit makes it again from these runs and compares the two. */
 #include "readback/derivation.h"
 
 /* ---- the name of a run in such a file ---- */
@@ -23,9 +23,15 @@ const char *sums_workload(const struct run_record *r);
 /* ---- how a file is made again ---- */
 
 struct sums_ops {
-	const char *file; /* its name */
+	const char *file; /* its name; NULL: any */
 	const char *of;   /* its key "of"; NULL: it has none */
 	const char *list; /* the key of the list of its runs */
+	/* NULL: its runs are below its folder, and wrote the file. Else a key that tells it from
+	 * others: it is made of runs anywhere, or of none, and has the build that made it. */
+	const char *sign;
+	/* Of those: keys that are not made again by another build, nor by an audit in haste;
+	 * NULL-terminated. */
+	const char *const *late;
 	const char *told; /* what nothing but the digest vouches for */
 	void *(*begin)(const json_t *stated, const char *folder);
 	/* A row of the list; r: its run, NULL where that is not there, or the row has none. Then
@@ -36,7 +42,9 @@ struct sums_ops {
 	json_t *(*made)(void *of, struct derive *d);
 	void (*release)(void *of);
 };
-extern const struct sums_ops sums_repeat, sums_truth_table, sums_capacity, sums_writers;
+/* Whether an audit leaves out what is `late` of a file. */
+bool sums_in_haste(const json_t *root, const struct audit *a);
+extern const struct sums_ops sums_repeat, sums_truth_table, sums_capacity, sums_writers, sums_plan;
 
 /* ---- all that were found ---- */
 
@@ -45,6 +53,8 @@ struct sums {
 	size_t files;
 	struct audit audit; /* of `file` */
 };
-/* Release in any case. */
-void sums_audit(struct sums *s, const struct str_list *paths);
+/* `ops`: of all kinds, NULL-terminated. `quick`: what takes long is not made again. Release in any
+ * case. */
+void sums_audit(struct sums *s, const struct sums_ops *const *ops, const struct str_list *paths,
+		bool quick);
 void sums_release(struct sums *s);
