@@ -1,6 +1,7 @@
 /* Files that sum up runs: are they whole, are their runs there, and do their figures follow? */
 #include "readback/sums.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "base/map.h"
 #include "base/program.h"
 #include "base/str.h"
+#include "base/transfer.h"
 #include "readback/result_folder.h"
 #include "result/json_out.h"
 #include "result/seal.h"
@@ -183,6 +185,40 @@ static void check_row(struct checking *c, const json_t *row)
 	record_release(&r);
 }
 
+/* ---- runs that it leaves out ---- */
+
+static void check_counted(struct checking *c, const char *folder)
+{
+	json_t *result = result_folder_json(folder, "result.json", NULL);
+	const struct part *whole = part_whole(result);
+	const char *id = figure_text(whole, F_RUN_ID);
+
+	if (id && !figure_text(whole, F_RUN_REASON))
+		derive_holds(&c->runs, texts_find(&c->seen, id) != TEXT_NONE,
+			     "%.40s does not count the run in '%.60s', which came to its end.",
+			     c->name, folder + strlen(c->folder) + 1);
+	json_decref(result);
+}
+
+/* Repetitions and searches number the folders of their runs, "3" or "8/2". */
+static void check_numbered(struct checking *c, const char *folder, int depth)
+{
+	DIR *d = WITH_MEMORY(folder_open(folder));
+	struct dirent *entry;
+
+	while (d && folder_next(d, &entry) > 0) {
+		AUTO_FREE char *below = path_join(folder, entry->d_name);
+
+		if (entry->d_name[strspn(entry->d_name, "0123456789")])
+			continue;
+		check_counted(c, below);
+		if (depth > 1)
+			check_numbered(c, below, depth - 1);
+	}
+	if (d)
+		closedir(d);
+}
+
 static bool is_this_build(const json_t *root)
 {
 	const char *build = derive_string(root, BUILD);
@@ -248,6 +284,9 @@ static void check_file(struct checking *c)
 	c->made = c->ops->begin(c->root, c->folder);
 	for (size_t k = 0; k < json_array_size(list); k++)
 		check_row(c, json_array_get(list, k));
+	/* a search that was killed goes on with runs that it has not noted */
+	if (!c->ops->sign && !json_is_false(json_object_get(c->root, "complete")))
+		check_numbered(c, c->folder, 2);
 	compare_made(c);
 	if (!c->same)
 		derive_unchecked(&c->figures, "words: another build of this program wrote them");

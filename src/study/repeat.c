@@ -207,6 +207,12 @@ static void take_again(void *of, const json_t *row, struct run_record *r, struct
 	struct err e = {0};
 
 	run_name_stated(&a->x.name_of[i], row);
+	const char *own = r && r->has_workload ? r->workload.output.folder : NULL;
+
+	/* each was told its number */
+	if (own && a->x.name_of[i].id[0])
+		derive_text(d, derive_string(row, "folder"), path_basename(own), "its run",
+			    "the number of run %zu of repeat.json", i + 1);
 	if (r && audit_gate(r, run, &e) == 0) {
 		derive_equal(d, (double)a->x.ranks, r->ranks, "its run",
 			     "repeat.json accelerators");

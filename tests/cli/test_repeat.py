@@ -129,6 +129,15 @@ def summary(tmp):
     assert json.loads(stoker("compare", "--json", out, out / "1").stdout)["runs"] == [3, 1]
 
 
+def values_of(few):
+    """The statistics of three runs, as repeat.json has them."""
+    for key in ("whole_au_percent", "whole_throughput_samples_per_s"):
+        values = [r[key] for r in few["each"]]
+        mean, low, high = interval(values)
+        few[key] = {"values": 3, "mean": mean, "stdev": statistics.stdev(values), "min": min(values), "max": max(values),
+                    "low_95": low, "high_95": high}
+
+
 def believed(tmp):
     """An audit believes the summary as far as its runs give it."""
     out = tmp / "believed"
@@ -149,17 +158,27 @@ def believed(tmp):
     assert "figures" in failed(path), audited(path)
     told("audit", "two of five repetitions removed, and repeat.json says three", audited(path)[0][0]["text"])
     # with the statistics of three: five were asked for
-    values = [r["whole_au_percent"] for r in few["each"]]
-    for key in ("whole_au_percent", "whole_throughput_samples_per_s"):
-        values = [r[key] for r in few["each"]]
-        mean, low, high = interval(values)
-        few[key] = {"values": 3, "mean": mean, "stdev": statistics.stdev(values), "min": min(values), "max": max(values),
-                    "low_95": low, "high_95": high}
+    values_of(few)
     seal(path, few)
     assert [f for f in audited(path)[0] if f["check"] == "complete" and "3 of 5" in f["text"]], audited(path)
+    # and as if three had been asked for: the folders have the numbers of five
+    few["runs_asked"] = 3
+    for new, old in ((2, 3), (3, 5)):
+        shutil.move(out / str(old), out / str(new))
+        few["each"][new - 1]["folder"] = str(new)
+    seal(path, few)
+    found = audited(path)[0]
+    assert [f for f in found if f["check"] == "figures" and "the number of run 2" in f["text"]], found
+    for new, old in ((3, 5), (2, 3)):
+        shutil.move(out / str(new), out / str(old))
     # another run in the folder of one, and a run that is counted twice
     for k in (2, 4):
         shutil.move(tmp / f"away{k}", out / str(k))
+    # the last two are not in it, but there
+    few["each"] = whole["each"][:3]
+    values_of(few)
+    seal(path, few)
+    assert [f for f in audited(path)[0] if f["check"] == "identity" and "'4'" in f["text"]], audited(path)
     seal(path, whole)
     shutil.move(out / "2", tmp / "away2")
     shutil.copytree(out / "3", out / "2")

@@ -12,7 +12,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "truth"))
 from reclaimed import Watch  # noqa: E402
-from sums_file import audited, edited_anywhere, runs_gone  # noqa: E402
+from sums_file import audited, edited_anywhere, row_removed, runs_gone  # noqa: E402
 from told import told  # noqa: E402
 from util import STOKER, attempts, left_out, load, stoker, tiny, wait_for  # noqa: E402
 
@@ -145,6 +145,7 @@ def believed(tmp):
     # why a row is missing is known by the digest alone
     edited_anywhere(path, {"files_of_workload", "why", "failed"}, every=3)
     runs_gone(path, "warm")
+    row_removed(path, "rows")
 
 
 def command(tmp):

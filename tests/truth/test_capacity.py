@@ -15,7 +15,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from sums_file import audited, edited_anywhere, runs_gone  # noqa: E402
+from sums_file import audited, edited_anywhere, row_removed, runs_gone  # noqa: E402
 from util import SANITIZED, STOKER, attempts, left_out, stoker  # noqa: E402
 
 # steps sleep, and requests of one sample each sleep in the throttle: other work on the machine hardly matters
@@ -81,6 +81,7 @@ def believed(tmp):
         assert not audited(path)[0], audited(path)
         edited_anywhere(path, {"complete", "key", "ended_by", "need_samples_per_s", "need_bytes_per_s"}, every)
         runs_gone(path, f"{run}/1")
+        row_removed(path, "runs")
 
 
 def none(tmp):
