@@ -672,6 +672,15 @@ static bool was_late(const char *folder)
 	return late;
 }
 
+/* Of files of one size, those of the evaluation left out: no run of a table evaluates. */
+static double train_bytes(const struct run_record *r)
+{
+	const struct part *dataset = record_part(r, F_RUN_DATASET);
+	double train = figure(dataset, F_DATASET_TRAIN_FILES);
+
+	return r->facts.data_bytes * train / (train + figure(dataset, F_DATASET_EVAL_FILES));
+}
+
 static void take_again(void *of, const json_t *row, struct run_record *r, struct derive *d)
 {
 	struct again *a = of;
@@ -701,9 +710,8 @@ static void take_again(void *of, const json_t *row, struct run_record *r, struct
 	derive_at_most(d, (double)a->t.files, (double)a->t.files_of, 0,
 		       TABLE_NAME " files_of_workload", TABLE_NAME " files");
 	if (!(r->workload.dataset.record_length_bytes_stdev > 0))
-		derive_near(d, a->t.sample_bytes, r->facts.data_bytes,
-			    BYTES_SHARE * r->facts.data_bytes, "the dataset of its runs",
-			    TABLE_NAME " sample_bytes");
+		derive_near(d, a->t.sample_bytes, train_bytes(r), BYTES_SHARE * train_bytes(r),
+			    "the dataset of its runs", TABLE_NAME " sample_bytes");
 }
 
 static json_t *made_again(void *of, struct derive *d)
