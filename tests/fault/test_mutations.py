@@ -291,7 +291,7 @@ def report(folder, kind, *more):
 
 
 class Sums(Kind):
-    """Files that sum up runs: of repetitions, of a search for accelerators, of one for writers, and of a truth table."""
+    """Files that sum up runs: of repetitions, of a search for accelerators, of one for writers, of a truth table; and a plan."""
 
     def make(self):
         args = tiny(self.tmp / "sums-data", None, files=24, reader__batch_size=1, storage__store="memory")
@@ -300,14 +300,18 @@ class Sums(Kind):
         made(["capacity", *args, "--max", 2, "--time", 1, "-o", self.base / "search"], self.tmp)
         made(["capacity", "--checkpoint", *args, "--max", 1, "-o", self.base / "writers", "model.model_size_bytes=1000",
               f"checkpoint.checkpoint_folder={self.tmp / 'sums-checkpoints'}"], self.tmp)
+        made(["plan", "--point", "hosts=1,accelerators=8,samples_per_s=160,au=93.1", "--model", "unet3d_h100", "-n", "8",
+              "--json", self.base / "plan.json"], self.tmp)
 
     def targets(self):
-        return [p for p in super().targets() if p.name in ("repeat.json", "truth_table.json", "capacity.json")]
+        return [p for p in super().targets() if p.name in ("repeat.json", "truth_table.json", "capacity.json", "plan.json")]
 
     def read(self, folder, r):
         command(["audit", "--quick", "-v", folder], self.tmp)
         done = command(["audit", "--quick", "--json", folder], self.tmp)
         assert len(json.loads(done.stdout)["sums"]) == 4, done.stdout
+        done = command(["audit", "--json", folder / "plan.json"], self.tmp)
+        assert len(json.loads(done.stdout)["sums"]) == 1, done.stdout
 
 
 class Dlio(Results):
