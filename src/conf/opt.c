@@ -405,7 +405,7 @@ int opt_set_node(const struct opt *row, const struct node *v, void *base, struct
 	case OPT_STR_LIST:
 		return to_str_list(row, v, field, e);
 	case OPT_TIME:
-		return time_dist_set_node(field, v, row->key, e);
+		return time_dist_set_node(field, v, row, e);
 	case OPT_MAP:
 		return to_map(row, v, field, e);
 	}

@@ -59,8 +59,11 @@ struct time_dist {
 double time_dist_mean(const struct time_dist *d);
 /* DLIO's log writes the configured value as a Python dict: "{'mean': 0.323}". Heap string. */
 char *time_dist_python(const struct time_dist *d);
-/* A number, DLIO's map or null; `key` and the node's mark go into the sentence. */
-int time_dist_set_node(struct time_dist *d, const struct node *v, const char *key, struct err *e);
+struct opt;
+/* A number, DLIO's map or null; the row's key and the node's mark go into the sentence, and its
+ * range holds for each number of the map. */
+int time_dist_set_node(struct time_dist *d, const struct node *v, const struct opt *row,
+		       struct err *e);
 /* What DLIO's separate `X_stdev` keys do: a mean gets a spread, other distributions and the zero
  * distribution stay as they are. `stdev` is at least 0. */
 void time_dist_set_stdev(struct time_dist *d, double stdev);
@@ -71,7 +74,7 @@ struct opt {
 	size_t offset;
 	const char *def; /* default as text; lists, maps and distributions in the override
 			  * grammar; NULL: null/zero/empty, and null is then accepted */
-	double min, max; /* numbers and items of OPT_I64_LIST: inclusive range; both 0:
+	double min, max; /* numbers, times and items of OPT_I64_LIST: inclusive range; both 0:
 			  * unchecked; a max of 9e18 or more reads "or more" */
 	const char *const *choices; /* OPT_ENUM: NULL-terminated */
 	const char *alias;          /* another accepted spelling of the key, or NULL */

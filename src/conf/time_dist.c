@@ -5,22 +5,17 @@
 
 #include "base/alloc.h"
 #include "conf/opt.h"
-#include "conf/quantity.h"
 
 struct shape {
 	const char *name;
 	enum time_kind kind;
 	const char *a, *b;
-	bool a_signed, b_signed; /* may be negative: the absolute value of the draw is waited */
 };
 
 static const struct shape shapes[] = {
-	{"normal", TIME_NORMAL, "mean", "stdev", true, false},
-	{"uniform", TIME_UNIFORM, "min", "max", true, true},
-	{"gamma", TIME_GAMMA, "shape", "scale", false, false},
-	{"exponential", TIME_EXPONENTIAL, "scale", NULL, false, false},
-	{"poisson", TIME_POISSON, "lam", NULL, false, false},
-	{"pareto", TIME_PARETO, "shape", "min", false, false},
+	{"normal", TIME_NORMAL, "mean", "stdev"}, {"uniform", TIME_UNIFORM, "min", "max"},
+	{"gamma", TIME_GAMMA, "shape", "scale"},  {"exponential", TIME_EXPONENTIAL, "scale", NULL},
+	{"poisson", TIME_POISSON, "lam", NULL},   {"pareto", TIME_PARETO, "shape", "min"},
 };
 
 static const char *const field_names[] = {"type", "mean",  "stdev", "min",
@@ -45,36 +40,24 @@ static int check_fields(const struct node *map, const char *key, struct err *e)
 	return 0;
 }
 
-static int dist_number(const struct node *v, const char *key, const char *field, bool negative_ok,
-		       double *out, struct err *e)
+/* A number of the distribution, or the only one, is a key of its own with the range of the row. */
+static int dist_number(const struct node *v, const struct opt *row, const char *field, double *out,
+		       struct err *e)
 {
-	char q[NODE_QUOTE_MAX], why[QUANTITY_WHY_MAX];
+	AUTO_FREE char *key = field ? xasprintf("%s.%s", row->key, field) : xstrdup(row->key);
 	bool pure = field && strcmp(field, "shape") == 0; /* no time */
-	long double value;
-	struct node number;
-	int rc = v->kind == NODE_STR ? quantity_read(v->s, pure ? NULL : "s", &value, why) : 0;
+	const struct opt number = {.key = key,
+				   .type = OPT_F64,
+				   .def = "0",
+				   .min = row->min,
+				   .max = row->max,
+				   .unit = pure ? NULL : row->unit};
 
-	if (rc < 0)
-		return node_refuse(v, key, e, "%s%s%s", field ? field : "", field ? ": " : "", why);
-	if (rc == 1) {
-		number = (struct node){
-			.kind = NODE_FLOAT, .mark = v->mark, .f = (double)value, .s = v->s};
-		v = &number;
-	}
-	if ((v->kind != NODE_INT && v->kind != NODE_FLOAT) || !isfinite(v->f))
-		return node_refuse(v, key, e, "%s%s%s is not a finite number of seconds%s",
-				   field ? field : "", field ? ": " : "",
-				   node_quote(v, q, sizeof(q)),
-				   v->kind == NODE_STR ? quantity_example("s") : "");
-	if (v->f < 0 && !negative_ok)
-		return node_refuse(v, key, e, "%s: %s is below the minimum 0", field,
-				   node_quote(v, q, sizeof(q)));
-	*out = v->f;
-	return 0;
+	return opt_set_node(&number, v, out, e);
 }
 
-static int field(const struct node *map, const char *key, const char *name, bool negative_ok,
-		 double *out, struct err *e)
+static int field(const struct node *map, const struct opt *row, const char *name, double *out,
+		 struct err *e)
 {
 	const struct node *v = node_get(map, name);
 
@@ -82,20 +65,20 @@ static int field(const struct node *map, const char *key, const char *name, bool
 	if (!name)
 		return 0;
 	if (!v)
-		return node_refuse(map, key, e, "the distribution has no '%s'", name);
-	return dist_number(v, key, name, negative_ok, out, e);
+		return node_refuse(map, row->key, e, "the distribution has no '%s'", name);
+	return dist_number(v, row, name, out, e);
 }
 
 static int set_shape(struct time_dist *d, const struct node *map, const struct shape *s,
-		     const char *key, struct err *e)
+		     const struct opt *row, struct err *e)
 {
 	struct time_dist t = {.kind = s->kind};
-	int rc = field(map, key, s->a, s->a_signed, &t.a, e);
+	int rc = field(map, row, s->a, &t.a, e);
 
 	if (rc == 0 && s->b)
-		rc = field(map, key, s->b, s->b_signed, &t.b, e);
+		rc = field(map, row, s->b, &t.b, e);
 	if (rc == 0 && t.kind == TIME_PARETO && !(t.a > 1))
-		return node_refuse(node_get(map, s->a), key, e,
+		return node_refuse(node_get(map, s->a), row->key, e,
 				   "the shape of a Pareto distribution is %g; it must be above 1, "
 				   "or there is no mean",
 				   t.a);
@@ -105,26 +88,27 @@ static int set_shape(struct time_dist *d, const struct node *map, const struct s
 }
 
 static int set_typed(struct time_dist *d, const struct node *map, const struct node *type,
-		     const char *key, struct err *e)
+		     const struct opt *row, struct err *e)
 {
 	char q[NODE_QUOTE_MAX];
 
 	for (size_t i = 0; i < SHAPE_COUNT; i++) {
 		if (type->kind == NODE_STR && strcasecmp(type->s, shapes[i].name) == 0)
-			return set_shape(d, map, &shapes[i], key, e);
+			return set_shape(d, map, &shapes[i], row, e);
 	}
 	return node_refuse(
-		type, key, e,
+		type, row->key, e,
 		"%s is not a distribution (normal, uniform, gamma, exponential, poisson, "
 		"pareto)",
 		node_quote(type, q, sizeof(q)));
 }
 
-static int set_map(struct time_dist *d, const struct node *map, const char *key, struct err *e)
+static int set_map(struct time_dist *d, const struct node *map, const struct opt *row,
+		   struct err *e)
 {
 	const struct node *type = node_get(map, "type");
 	struct time_dist t = {.kind = TIME_CONSTANT};
-	int rc = check_fields(map, key, e);
+	int rc = check_fields(map, row->key, e);
 
 	if (rc != 0)
 		return rc;
@@ -133,16 +117,17 @@ static int set_map(struct time_dist *d, const struct node *map, const char *key,
 		return 0;
 	}
 	if (type && type->kind != NODE_NULL)
-		return set_typed(d, map, type, key, e);
+		return set_typed(d, map, type, row, e);
 	if (node_get(map, "stdev"))
-		return set_shape(d, map, &shapes[0], key, e);
-	rc = field(map, key, "mean", true, &t.a, e);
+		return set_shape(d, map, &shapes[0], row, e);
+	rc = field(map, row, "mean", &t.a, e);
 	if (rc == 0)
 		*d = t;
 	return rc;
 }
 
-int time_dist_set_node(struct time_dist *d, const struct node *v, const char *key, struct err *e)
+int time_dist_set_node(struct time_dist *d, const struct node *v, const struct opt *row,
+		       struct err *e)
 {
 	struct time_dist t = {.kind = TIME_CONSTANT};
 	int rc;
@@ -152,8 +137,8 @@ int time_dist_set_node(struct time_dist *d, const struct node *v, const char *ke
 		return 0;
 	}
 	if (v->kind == NODE_MAP)
-		return set_map(d, v, key, e);
-	rc = dist_number(v, key, NULL, true, &t.a, e);
+		return set_map(d, v, row, e);
+	rc = dist_number(v, row, NULL, &t.a, e);
 	if (rc == 0)
 		*d = t;
 	return rc;

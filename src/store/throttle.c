@@ -35,12 +35,12 @@ static const struct opt throttle_options[] = {
 	STORE_OPTION("latency", struct throttle_config, latency, OPT_TIME, struct time_dist, NULL,
 		     "The time before the first byte of each request, a number or a distribution "
 		     "as for train.computation_time.",
-		     .unit = "s"),
+		     .max = 1e6, .unit = "s"),
 	STORE_OPTION("open_latency", struct throttle_config, open_latency, OPT_TIME,
 		     struct time_dist, NULL,
 		     "The time that each open and each stat of a path takes; these need no slot of "
 		     "'concurrency'. A stat of an open file is free.",
-		     .unit = "s"),
+		     .max = 1e6, .unit = "s"),
 	LIMIT(OPT_I64, int64_t, "concurrency", concurrency, 1e9, "requests",
 	      "How many requests are served at once, latency and transfer; the others wait, "
 	      "first "

@@ -50,7 +50,8 @@ static const char *const profilers[] = {"none", "iostat", "darshan", "tensorboar
 #define INTS(k, text, ...) ROW(OPT_I64_LIST, struct i64_list, #k, k, "[]", text, __VA_ARGS__)
 #define STRS(k, d, text, ...) ROW(OPT_STR_LIST, struct str_list, #k, k, d, text, __VA_ARGS__)
 #define TIME(k, text, ...)                                                                         \
-	ROW(OPT_TIME, struct time_dist, #k, k, NULL, text, .unit = "s", __VA_ARGS__)
+	ROW(OPT_TIME, struct time_dist, #k, k, NULL, text, RANGE(0, WORKLOAD_SECONDS_MAX),         \
+	    .unit = "s", __VA_ARGS__)
 #define MAP(k, text, ...) ROW(OPT_MAP, struct node *, #k, k, NULL, text, __VA_ARGS__)
 
 #define RANGE(lo, hi) .min = (lo), .max = (hi)

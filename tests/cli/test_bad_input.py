@@ -52,6 +52,16 @@ def configuration(tmp):
              "storage.store=synthetic", "dataset.format=synthetic"], 1, "16384 PiB", "number of ranks")
     refused([*run, "reader.batch_size=4.5"], 2, "reader.batch_size", "4.5")
     refused([*run, "train.computation_time=fast"], 2, "computation_time", "fast")
+    for key, value in (("train.computation_time", "-1"), ("train.computation_time.mean", "-0.1"), ("train.computation_time.stdev", "-1"),
+                       ("train.computation_time_stdev", "-1"), ("evaluation.eval_time", "-0.5"), ("evaluation.eval_time.mean", "-1"),
+                       ("evaluation.eval_time_stdev", "-1"), ("reader.preprocess_time", "-1ms"), ("reader.preprocess_time.mean", "-1"),
+                       ("storage.throttle.latency", "-1"), ("reader.worker_init_time", "-1")):
+        more = ["++train.computation_time.mean=1"] if key.endswith(".stdev") else []
+        refused([*run, "storage.store=throttle+posix", *more, f"++{key}={value}"], 2, key.split(".")[-1], value,
+                "below the minimum 0 (allowed: 0 to 1000000 s)")
+    refused([*run, "train.computation_time=nan"], 2, "computation_time", "nan", "finite")
+    refused([*run, "evaluation.eval_time=inf"], 2, "eval_time", "inf")
+    refused([*run, "reader.preprocess_time={type:uniform,min:-1,max:1}"], 2, "preprocess_time.min", "-1", "below the minimum 0")
     refused([*run, "dataset.format=npx"], 2, "format", "npx", "npz")
     refused([*run, "reader.data_loader=pytorhc"], 2, "data_loader", "pytorhc", "pytorch")
     refused([*run, "framework=pytroch"], 2, "framework", "pytroch", "pytorch")

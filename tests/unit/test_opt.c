@@ -93,7 +93,9 @@ static const struct opt rows[] = {
 	{.key = "train.computation_time",
 	 .type = OPT_TIME,
 	 .offset = F(wait, struct time_dist),
-	 .def = "{mean: 0.5, stdev: 0.1}"},
+	 .def = "{mean: 0.5, stdev: 0.1}",
+	 .max = 1e6,
+	 .unit = "s"},
 	{.key = "w.extra", .type = OPT_MAP, .offset = F(extra, struct node *), .def = "{a: 1}"},
 	{.key = "model.model_size_bytes", .type = OPT_I64, .offset = F(any, int64_t), .def = "-1"},
 	{.key = "model.model_datatype", .type = OPT_I64, .offset = F(any, int64_t), .def = "-1"},
@@ -389,7 +391,7 @@ static void distributions(void **state)
 		const char *python;
 	} cases[] = {
 		{"0.323", TIME_CONSTANT, 0.323, 0, "{'mean': 0.323}"},
-		{"-2", TIME_CONSTANT, -2, 0, "{'mean': -2}"},
+		{"0", TIME_CONSTANT, 0, 0, "{'mean': 0}"},
 		{"{mean: 1}", TIME_CONSTANT, 1, 0, "{'mean': 1}"},
 		{"{mean: 1, stdev: 0.5}", TIME_NORMAL, 1, .5, "{'mean': 1, 'stdev': 0.5}"},
 		{"{type: normal, mean: 1, stdev: 2}", TIME_NORMAL, 1, 2, "{'mean': 1, 'stdev': 2}"},
@@ -421,7 +423,7 @@ static void distributions(void **state)
 	}
 	opt_release(rows, ROWS, &s);
 	assert_sentence(key, "fast",
-			"x.yaml: line 3: train.computation_time: 'fast' is not a finite number");
+			"x.yaml: line 3: train.computation_time: 'fast' is not a number");
 	assert_sentence(key, ".nan",
 			"x.yaml: line 3: train.computation_time: .nan is not a finite number");
 	assert_sentence(key, "{mena: 1}",
@@ -431,13 +433,28 @@ static void distributions(void **state)
 	assert_sentence(key, "{type: normal, mean: 1}",
 			"x.yaml: line 3: train.computation_time: the distribution has no 'stdev'");
 	assert_sentence(key, "{mean: 1, stdev: -1}",
-			"x.yaml: line 3: train.computation_time: stdev: -1 is below the minimum 0");
+			"x.yaml: line 3: train.computation_time.stdev: -1 is below the "
+			"minimum 0");
 	assert_sentence(key, "{type: zipf}",
 			"x.yaml: line 3: train.computation_time: 'zipf' is not a distr");
 	assert_sentence(key, "{mean: x}",
-			"x.yaml: line 3: train.computation_time: mean: 'x' is not a finite");
+			"x.yaml: line 3: train.computation_time.mean: 'x' is not a number");
 	assert_sentence(key, "[1]",
-			"x.yaml: line 3: train.computation_time: a list is not a finite number");
+			"x.yaml: line 3: train.computation_time: a list is not a number");
+	assert_sentence(key, "-0.5",
+			"x.yaml: line 3: train.computation_time: -0.5 is below the minimum 0 "
+			"(allowed: 0 to 1000000 s)");
+	assert_sentence(key, "-1ms", "x.yaml: line 3: train.computation_time: -1ms is below the");
+	assert_sentence(key, "{mean: -1}",
+			"x.yaml: line 3: train.computation_time.mean: -1 is below the minimum 0");
+	assert_sentence(key, "{type: uniform, min: -1, max: 2}",
+			"x.yaml: line 3: train.computation_time.min: -1 is below the minimum 0");
+	assert_sentence(key, "{type: gamma, shape: -1, scale: 2}",
+			"x.yaml: line 3: train.computation_time.shape: -1 is below the minimum 0");
+	assert_sentence(key, "{mean: .inf, stdev: 1}",
+			"x.yaml: line 3: train.computation_time.mean: .inf is not a finite number");
+	assert_sentence(key, "1e7",
+			"x.yaml: line 3: train.computation_time: 1e7 is above the maximum 1000000");
 }
 
 static void stdev_keys(void **state)

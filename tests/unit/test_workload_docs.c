@@ -1,4 +1,5 @@
 /* What is written from the rows: the man page section, show config, the hash. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "workload/backend.h"
 #include "workload/workload.h"
 
 /* Keys and aliases are unique, and every row has a sentence. */
@@ -32,6 +34,27 @@ static void test_rows(void **state)
 		if (row->type == OPT_ENUM)
 			assert_non_null(row->choices);
 	}
+}
+
+/* Sizes, counts, rates and times: none is negative, but for -1 that means none, nor without an end.
+ */
+static void expect_range(const char *section, const struct opt *row)
+{
+	if (row->type != OPT_I64 && row->type != OPT_F64 && row->type != OPT_TIME &&
+	    row->type != OPT_I64_LIST)
+		return;
+	if (!isfinite(row->max) || row->max <= row->min || (row->min < 0 && row->min != -1))
+		fail_msg("%s%s: %g to %g", section, row->key, row->min, row->max);
+}
+
+static void test_ranges(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < workload_row_count; i++)
+		expect_range("", &workload_rows[i]);
+	for (size_t i = 0; store_facts_table[i]; i++)
+		for (size_t k = 0; k < store_facts_table[i]->option_count; k++)
+			expect_range(store_facts_table[i]->name, &store_facts_table[i]->options[k]);
 }
 
 static void test_man(void **state)
@@ -137,9 +160,8 @@ static void test_hash(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_man),
-		cmocka_unit_test(test_print),
+		cmocka_unit_test(test_rows), cmocka_unit_test(test_ranges),
+		cmocka_unit_test(test_man),  cmocka_unit_test(test_print),
 		cmocka_unit_test(test_hash),
 	};
 
