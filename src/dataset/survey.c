@@ -12,17 +12,12 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "dataset/each.h"
+#include "format/blob_stream.h"
 #include "store/page_cache.h"
 
 #define THREADS 4 /* reading is waiting */
-/* How far into a file content is made to be compared with: some hundredths of a second. */
-#define REACH_BYTES (32u << 20)
-/* Up to this size, files are generated to their end, because formats write some of their bytes
- * late. */
-#define WHOLE_BYTES REACH_BYTES
-#define BLOCKS 4 /* at random, in a sample behind its first bytes */
-#define RANGES (2 + BLOCKS)
-#define HEADER_BYTES 4096u
+#define BLOCKS 16 /* at random, one in each of as many equal parts behind the first bytes */
+#define RANGES (3 + BLOCKS)
 #define TIME_LIMIT_NS (5 * NS_PER_S)
 /* Files that hold less may agree by chance. */
 #define TELLING_BYTES 64u
@@ -34,10 +29,9 @@ static const double SPARSE_SHARE =
 /* ---- a part of a file: what it holds, and what it is to hold ---- */
 
 struct range {
-	uint64_t offset;
-	size_t bytes, got; /* asked for; there */
-	size_t made;       /* of the expected bytes */
-	unsigned char *actual, *expected;
+	struct blob_part want; /* what it is to hold */
+	size_t got;            /* bytes that were there to be read */
+	unsigned char *actual;
 };
 
 struct content_worker {
@@ -47,7 +41,8 @@ struct content_worker {
 	unsigned char *memory;
 };
 
-#define RANGE_MEMORY (2 * (2 * (size_t)SURVEY_FRONT_BYTES + BLOCKS * (size_t)SURVEY_BLOCK_BYTES))
+#define RANGE_MEMORY                                                                               \
+	(2 * (2 * (size_t)SURVEY_FRONT_BYTES + (RANGES - 2) * (size_t)SURVEY_BLOCK_BYTES))
 
 static void range_add(struct content_worker *w, uint64_t offset, uint64_t bytes,
 		      uint64_t file_bytes)
@@ -58,53 +53,13 @@ static void range_add(struct content_worker *w, uint64_t offset, uint64_t bytes,
 	if (offset >= file_bytes || bytes == 0)
 		return;
 	for (unsigned i = 0; i < w->ranges; i++)
-		at += 2 * w->range[i].bytes;
+		at += 2 * w->range[i].want.bytes;
 	bytes = bytes < file_bytes - offset ? bytes : file_bytes - offset;
-	*r = (struct range){.offset = offset,
-			    .bytes = (size_t)bytes,
-			    .actual = at,
-			    .expected = at + (size_t)bytes};
+	*r = (struct range){
+		.want = {.offset = offset, .bytes = (size_t)bytes, .made = at + (size_t)bytes},
+		.actual = at};
 	w->ranges++;
 }
-
-/* ---- a store that keeps of what is written only some ranges ---- */
-
-struct capture_store {
-	struct store base;
-	struct content_worker *worker;
-	uint64_t end; /* nothing beyond is wanted */
-	bool cut;     /* the writer was ended there */
-};
-
-static ssize_t capture_pwrite(struct blob *b, const void *p, size_t n, uint64_t offset,
-			      struct err *e)
-{
-	struct capture_store *s = (struct capture_store *)b->store;
-
-	for (unsigned i = 0; i < s->worker->ranges; i++) {
-		struct range *r = &s->worker->range[i];
-		uint64_t from = offset > r->offset ? offset : r->offset;
-		uint64_t to = offset + n < r->offset + r->bytes ? offset + n : r->offset + r->bytes;
-
-		if (from >= to)
-			continue;
-		memcpy(r->expected + (from - r->offset), (const char *)p + (from - offset),
-		       (size_t)(to - from));
-		if (to - r->offset > r->made)
-			r->made = (size_t)(to - r->offset);
-	}
-	if (offset + n < s->end)
-		return (ssize_t)n;
-	s->cut = true;
-	return err_set(e, ERR_CANCELED, "all that is wanted was written");
-}
-
-static const struct store_ops capture_ops = {
-	.is.name = "capture",
-	.is.help = "keeps parts of what is written",
-	.blob_bytes = sizeof(struct blob),
-	.pwrite = capture_pwrite,
-};
 
 /* ---- which samples ---- */
 
@@ -130,6 +85,12 @@ struct content_job {
 static uint64_t draw(const struct content_job *c, uint64_t number, uint64_t what, uint64_t below)
 {
 	return below ? rng_word(rng_key(c->job->seed, number, 0x5a3b1e), what) % below : 0;
+}
+
+/* Up to this size files are made to their end, sums and all. */
+static uint64_t made_bytes(const struct content_job *c)
+{
+	return c->job->made_bytes ? c->job->made_bytes : SURVEY_MADE_BYTES;
 }
 
 /* One file out of each of n equal parts of a kind, which are in the order of its subfolders. */
@@ -175,17 +136,30 @@ static void sample_place(const struct dataset *d, const struct file_spec *f, uin
 		*bytes = file_bytes - *offset;
 }
 
+/* A block at random in every n-th of the equal parts behind the first bytes, from part `i` on. */
+static void choose_blocks(struct content_worker *w, const struct content_job *c, uint64_t number,
+			  unsigned i, unsigned n, uint64_t file_bytes)
+{
+	uint64_t span = file_bytes - SURVEY_FRONT_BYTES;
+
+	for (; i < BLOCKS; i += n) {
+		uint64_t from = span / BLOCKS * i, room = span / BLOCKS - SURVEY_BLOCK_BYTES;
+
+		range_add(w, SURVEY_FRONT_BYTES + from + draw(c, number, 32 + i, room + 1),
+			  SURVEY_BLOCK_BYTES, file_bytes);
+	}
+}
+
 static void choose_ranges(struct content_worker *w, const struct content_job *c,
 			  const struct file_spec *f, uint64_t number, uint64_t nth,
 			  uint64_t file_bytes)
 {
 	const struct dataset *d = c->job->dataset;
-	uint64_t samples = f->samples ? f->samples : 1, reach = samples, offset, bytes;
+	bool long_file = file_bytes > SURVEY_FRONT_BYTES + (BLOCKS + 1) * SURVEY_BLOCK_BYTES;
+	uint64_t offset, bytes;
 
-	if (file_bytes > REACH_BYTES)
-		reach = (uint64_t)((double)samples * REACH_BYTES / (double)file_bytes);
-	sample_place(d, f, draw(c, number, 16 * nth + 8, reach ? reach : 1), file_bytes, &offset,
-		     &bytes);
+	sample_place(d, f, draw(c, number, 64 * nth + 8, f->samples ? f->samples : 1), file_bytes,
+		     &offset, &bytes);
 	w->ranges = 0;
 	if (nth > 0) {
 		range_add(w, offset, bytes < SURVEY_FRONT_BYTES ? bytes : SURVEY_FRONT_BYTES,
@@ -193,15 +167,16 @@ static void choose_ranges(struct content_worker *w, const struct content_job *c,
 		return;
 	}
 	range_add(w, 0, SURVEY_FRONT_BYTES, file_bytes);
-	/* in files of one size at the same places: then copies show */
-	for (unsigned i = 0; i < BLOCKS && file_bytes > SURVEY_FRONT_BYTES + SURVEY_BLOCK_BYTES;
-	     i++) {
-		uint64_t span = file_bytes - SURVEY_FRONT_BYTES - SURVEY_BLOCK_BYTES;
-
-		range_add(w, SURVEY_FRONT_BYTES + draw(c, 0, 9 + i, span + 1), SURVEY_BLOCK_BYTES,
-			  file_bytes);
-	}
+	/* in files of one size half of them at the same places: then copies show */
+	if (long_file)
+		choose_blocks(w, c, 0, 0, 2, file_bytes);
+	else
+		range_add(w, SURVEY_FRONT_BYTES, SURVEY_FRONT_BYTES, file_bytes);
 	w->common = w->ranges;
+	if (long_file) {
+		choose_blocks(w, c, number, 1, 2, file_bytes);
+		range_add(w, file_bytes - SURVEY_BLOCK_BYTES, SURVEY_BLOCK_BYTES, file_bytes);
+	}
 	/* what the front has already */
 	if (offset < SURVEY_FRONT_BYTES) {
 		uint64_t has = SURVEY_FRONT_BYTES - offset;
@@ -222,7 +197,7 @@ static int read_ranges(const struct content_job *c, struct each_worker *w, struc
 	if (rc == 0) {
 		for (unsigned i = 0; rc == 0 && i < p->ranges; i++) {
 			struct range *r = &p->range[i];
-			ssize_t got = store_pread(b, r->actual, r->bytes, r->offset, e);
+			ssize_t got = store_pread(b, r->actual, r->want.bytes, r->want.offset, e);
 
 			rc = got < 0 ? (int)got : 0;
 			r->got = got > 0 ? (size_t)got : 0;
@@ -233,47 +208,45 @@ static int read_ranges(const struct content_job *c, struct each_worker *w, struc
 	return rc;
 }
 
-/* Makes what the ranges are to hold. What a file is to hold beyond the reach is not known. */
+/* Makes what the ranges are to hold. What is not known of it stays what was read. */
 static int make_ranges(struct content_job *c, struct each_worker *w, struct content_worker *p,
-		       const struct file_spec *f, uint64_t file_bytes, bool *cut, struct err *e)
+		       const struct file_spec *f, uint64_t file_bytes, struct err *e)
 {
-	struct capture_store s = {.base = {.ops = &capture_ops}, .worker = p};
-	struct blob b = {.store = &s.base};
-	struct io io = {.store = &s.base, .stop = c->job->stop};
 	const struct dataset *d = c->job->dataset;
+	struct blob_part part[RANGES];
+	uint64_t most = made_bytes(c);
 	int rc;
 
 	for (unsigned i = 0; i < p->ranges; i++) {
-		uint64_t end = p->range[i].offset + p->range[i].bytes;
-
-		s.end = end > s.end ? end : s.end;
+		part[i] = p->range[i].want;
+		memcpy(part[i].made, p->range[i].actual, p->range[i].got);
 	}
-	s.end = s.end < REACH_BYTES ? s.end : REACH_BYTES;
-	if (file_bytes <= WHOLE_BYTES)
-		s.end = UINT64_MAX;
 	pthread_mutex_lock(&c->making);
-	rc = format_write(d->format, &io, &b, w->path, f, &d->content, c->scratch,
-			  FORMAT_WRITE_SCRATCH, e);
+	rc = format_make_parts(d->format, w->path, f, &d->content, part, p->ranges,
+			       file_bytes > most ? most : 0, c->scratch, FORMAT_WRITE_SCRATCH, e);
 	pthread_mutex_unlock(&c->making);
-	*cut = s.cut;
-	return rc == ERR_CANCELED && s.cut ? 0 : rc;
+	for (unsigned i = 0; i < p->ranges; i++)
+		p->range[i].want.known = part[i].known;
+	return rc;
 }
 
 /* The offset of the first byte that is not as it should be; UINT64_MAX when none is known to be. */
-static uint64_t first_wrong(const struct content_worker *p, bool cut, uint64_t *compared)
+static uint64_t first_wrong(const struct content_worker *p, bool *zeros)
 {
 	uint64_t wrong = UINT64_MAX;
 
 	for (unsigned i = 0; i < p->ranges; i++) {
 		const struct range *r = &p->range[i];
-		/* sums in the header of a file come when it is complete */
-		size_t at = cut && r->offset < HEADER_BYTES ? HEADER_BYTES - (size_t)r->offset : 0;
-		size_t n = r->made < r->got ? r->made : r->got;
+		size_t at = 0, k;
 
-		for (; at < n && r->actual[at] == r->expected[at]; at++)
-			++*compared;
-		if (at < n && r->offset + at < wrong)
-			wrong = r->offset + at;
+		while (at < r->got && r->actual[at] == r->want.made[at])
+			at++;
+		if (at == r->got || r->want.offset + at >= wrong)
+			continue;
+		wrong = r->want.offset + at;
+		for (k = at; k < r->got && r->actual[k] == 0; k++)
+			continue;
+		*zeros = k == r->got && r->got - at >= TELLING_BYTES;
 	}
 	return wrong;
 }
@@ -325,7 +298,7 @@ static bool verified_otherwise(struct content_job *c, struct each_worker *w,
 
 	int rc;
 
-	if (dataset_file_bytes(d, DATASET_TRAIN, 0) != UINT64_MAX || file_bytes > WHOLE_BYTES)
+	if (dataset_file_bytes(d, DATASET_TRAIN, 0) != UINT64_MAX || file_bytes > made_bytes(c))
 		return false;
 	pthread_mutex_lock(&c->making);
 	rc = format_verify(d->format, &io, w->path, f, &d->content, c->scratch,
@@ -335,8 +308,10 @@ static bool verified_otherwise(struct content_job *c, struct each_worker *w,
 }
 
 struct finding {
-	uint64_t samples, bytes, wrong; /* wrong: UINT64_MAX for none */
+	uint64_t samples, bytes, places, wrong; /* wrong: UINT64_MAX for none */
 	bool constant, failed;
+	bool unknown; /* places whose content is not known */
+	bool zeros;   /* from the first wrong byte on */
 	unsigned char value;
 	uint64_t hash;
 	size_t hashed;
@@ -362,18 +337,22 @@ static void compare_samples(struct content_job *c, enum dataset_kind kind, uint6
 	dataset_file_spec(c->job->dataset, kind, index, &f);
 	for (uint64_t nth = 0; nth < samples_of(c, kind, w->number); nth++) {
 		unsigned char value;
-		uint64_t wrong, compared = 0;
-		bool cut = false;
+		uint64_t wrong, places = 0;
+		bool zeros = false;
 
 		if (nth > 0 && clock_now_ns() >= c->until_ns)
 			return;
 		choose_ranges(p, c, &f, w->number, nth, file_bytes);
-		if (read_ranges(c, w, p, &e) < 0 ||
-		    make_ranges(c, w, p, &f, file_bytes, &cut, &e) < 0) {
+		if (read_ranges(c, w, p, &e) < 0 || make_ranges(c, w, p, &f, file_bytes, &e) < 0) {
 			out->failed = true;
 			return;
 		}
-		wrong = first_wrong(p, cut, &compared);
+		for (unsigned i = 0; i < p->ranges; i++) {
+			places += p->range[i].want.known > 0;
+			out->bytes += p->range[i].want.known;
+		}
+		out->unknown = out->unknown || places < p->ranges;
+		wrong = first_wrong(p, &zeros);
 		if (wrong != UINT64_MAX && verified_otherwise(c, w, &f, file_bytes))
 			wrong = UINT64_MAX;
 		if (nth == 0) {
@@ -384,9 +363,12 @@ static void compare_samples(struct content_job *c, enum dataset_kind kind, uint6
 			out->constant =
 				out->constant && is_constant(p, &value) && value == out->value;
 		}
-		out->samples++;
-		out->bytes += compared;
-		out->wrong = wrong < out->wrong ? wrong : out->wrong;
+		out->samples += places > 0;
+		out->places += places;
+		if (wrong < out->wrong) {
+			out->wrong = wrong;
+			out->zeros = zeros;
+		}
 	}
 }
 
@@ -418,6 +400,9 @@ static int compare_file(void *arg, enum dataset_kind kind, uint64_t index, struc
 		c->out->samples += found.samples;
 		c->out->files++;
 		c->out->bytes += found.bytes;
+		c->out->places += found.places;
+		c->out->file_bytes += st.bytes;
+		c->out->unknown_files += found.unknown;
 		*print = (struct file_print){.hash = found.hash,
 					     .telling = found.hashed >= TELLING_BYTES,
 					     .same = found.wrong == UINT64_MAX,
@@ -426,7 +411,8 @@ static int compare_file(void *arg, enum dataset_kind kind, uint64_t index, struc
 		if (!print->same && w->number < c->first_number) {
 			c->first_number = w->number;
 			snprintf(c->out->first, sizeof(c->out->first),
-				 "'%.250s' differs from byte %" PRIu64 " on", w->path, found.wrong);
+				 "'%.250s' %s from byte %" PRIu64 " on", w->path,
+				 found.zeros ? "holds zeros" : "differs", found.wrong);
 		}
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -709,6 +695,9 @@ void survey_add(struct survey *to, const struct survey *from)
 	to->samples += from->samples;
 	to->files += from->files;
 	to->bytes += from->bytes;
+	to->places += from->places;
+	to->file_bytes += from->file_bytes;
+	to->unknown_files += from->unknown_files;
 	to->files_as_generated += from->files_as_generated;
 	to->zero_files += from->zero_files;
 	to->constant_files += from->constant_files;

@@ -20,7 +20,11 @@ struct survey {
 	uint64_t counted, sparse_files;
 	/* content */
 	uint64_t samples, files, bytes; /* that were read and compared */
-	uint64_t files_as_generated;    /* all that was compared of them */
+	uint64_t places;                /* in the files, that were compared */
+	uint64_t file_bytes;            /* that these files have */
+	/* large ones with places whose content depends on too much before them to be made here */
+	uint64_t unknown_files;
+	uint64_t files_as_generated; /* all that was compared of them */
 	/* Not as generated, each counted once: all zeros, one byte repeated, the same as another of
 	 * these files, and anything else. */
 	uint64_t zero_files, constant_files, copied_files, other_files;
@@ -39,15 +43,19 @@ struct survey_job {
 	uint64_t samples;             /* to compare; 0: nothing is done */
 	uint64_t seed;                /* chooses them */
 	int64_t limit_ns;             /* that comparing may take; 0: 5 s */
+	uint64_t made_bytes;          /* of larger files no more is made; 0: SURVEY_MADE_BYTES */
 	const struct stop_flag *stop; /* may be NULL */
 	_Atomic uint64_t *done;       /* may be NULL: counts files, while it goes on */
 };
 
 /* Files whose extents are asked for. */
 #define SURVEY_EXTENTS_MAX 256
-/* Of a file and of a sample the first bytes, and of a file blocks at random behind them. */
+/* Of a file and of a sample the first bytes, of a file blocks at random behind them, over its whole
+ * length, and its end. */
 #define SURVEY_FRONT_BYTES (256u << 10)
-#define SURVEY_BLOCK_BYTES 65536u
+#define SURVEY_BLOCK_BYTES 16384u
+/* Of a file larger than this no more is made to compare it with. */
+#define SURVEY_MADE_BYTES (32u << 20)
 
 /* The most memory it takes, all of which is free again when it returns. */
 uint64_t survey_memory_bytes(const struct dataset *d, uint64_t samples);

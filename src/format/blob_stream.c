@@ -1,4 +1,4 @@
-/* Writing a file as a stream, or comparing one with that stream. */
+/* Writing a file as a stream, comparing one with that stream, or keeping parts of it. */
 #include "format/blob_stream.h"
 
 #include <assert.h>
@@ -7,6 +7,8 @@
 
 #include "codec/crc.h"
 #include "format/reader.h"
+
+#define SKIP_COST 64u /* bytes that could be made in the time of skipping some */
 
 static size_t whole_pages(size_t n)
 {
@@ -57,6 +59,46 @@ int blob_stream_compare(struct blob_stream *s, const struct io *io, const char *
 	return 0;
 }
 
+void blob_stream_keep(struct blob_stream *s, struct blob_part *part, unsigned parts, uint64_t most,
+		      void *scratch, size_t scratch_bytes)
+{
+	blob_stream_write(s, NULL, NULL, scratch, scratch_bytes);
+	s->part = part;
+	s->parts = parts;
+	s->most = most;
+}
+
+static void keep(struct blob_stream *s, const unsigned char *bytes, size_t n, uint64_t offset)
+{
+	for (unsigned i = 0; i < s->parts; i++) {
+		struct blob_part *p = &s->part[i];
+		uint64_t from = offset > p->offset ? offset : p->offset;
+		uint64_t to = offset + n < p->offset + p->bytes ? offset + n : p->offset + p->bytes;
+
+		if (from >= to)
+			continue;
+		memcpy(p->made + (from - p->offset), bytes + (from - offset), (size_t)(to - from));
+		p->known += (size_t)(to - from);
+	}
+}
+
+/* How far it is from `at` to the next place where a part begins (`begins`) or ends. */
+static uint64_t until_part(const struct blob_stream *s, uint64_t at, bool begins)
+{
+	uint64_t near = UINT64_MAX;
+
+	for (unsigned i = 0; i < s->parts; i++) {
+		uint64_t end = s->part[i].offset + s->part[i].bytes;
+		uint64_t place = begins && s->part[i].offset > at ? s->part[i].offset : at;
+
+		if (end <= at)
+			continue;
+		place = begins ? place : end;
+		near = place - at < near ? place - at : near;
+	}
+	return near;
+}
+
 /* The first of n bytes that differ, not looking at the hole; n when none does. */
 static size_t piece_difference(const struct blob_stream *s, size_t n)
 {
@@ -72,6 +114,14 @@ static size_t piece_difference(const struct blob_stream *s, size_t n)
 	return i;
 }
 
+static int may_go_on(const struct blob_stream *s, struct err *e)
+{
+	if (s->parts == 0 || s->most == 0 ||
+	    (s->generated < s->most && until_part(s, s->offset, true) < UINT64_MAX))
+		return 0;
+	return err_set(e, ERR_CANCELED, "all that is wanted of the file was made");
+}
+
 static int flush_piece(struct blob_stream *s, struct err *e)
 {
 	ssize_t got;
@@ -80,7 +130,10 @@ static int flush_piece(struct blob_stream *s, struct err *e)
 	assert(s->used <= s->piece_bytes);
 	if (s->used == 0)
 		return 0;
-	if (!s->compare) {
+	if (s->parts) {
+		keep(s, s->piece, s->used, s->offset);
+		s->generated += s->used;
+	} else if (!s->compare) {
 		got = io_pwrite(s->io, s->blob, s->piece, s->used, s->offset, e);
 		if (got < 0)
 			return (int)got;
@@ -95,7 +148,38 @@ static int flush_piece(struct blob_stream *s, struct err *e)
 	}
 	s->offset += s->used;
 	s->used = 0;
-	return 0;
+	return may_go_on(s, e);
+}
+
+static int skip(struct blob_stream *s, uint64_t n, struct err *e)
+{
+	int rc = flush_piece(s, e);
+
+	s->offset += n;
+	s->generated += SKIP_COST;
+	return rc < 0 ? rc : may_go_on(s, e);
+}
+
+/* Of n bytes that could be made at any time: how many come before those that are wanted, which are
+ * skipped, and how many are made next. */
+static int skip_unwanted(struct blob_stream *s, uint64_t n, uint64_t *skipped, uint64_t *next,
+			 struct err *e)
+{
+	uint64_t at = s->offset + s->used, ends;
+
+	*skipped = 0;
+	*next = n;
+	if (!s->parts || !s->most)
+		return 0;
+	*skipped = until_part(s, at, true);
+	if (*skipped > n)
+		*skipped = n;
+	ends = until_part(s, at + *skipped, false);
+	*next = ends < n - *skipped ? ends : n - *skipped;
+	if (*skipped == 0)
+		return 0;
+	s->sum_lost = s->sum_lost || s->crc_update;
+	return skip(s, *skipped, e);
 }
 
 /* Room for up to n more bytes in the piece; *room gets how many. */
@@ -120,6 +204,8 @@ int blob_stream_put(struct blob_stream *s, const void *bytes, size_t n, struct e
 	const unsigned char *from = bytes;
 	size_t room;
 
+	if (s->sum_lost)
+		return skip(s, n, e);
 	while (n > 0) {
 		int rc = make_room(s, n, &room, e);
 
@@ -135,13 +221,15 @@ int blob_stream_put(struct blob_stream *s, const void *bytes, size_t n, struct e
 
 int blob_stream_zeros(struct blob_stream *s, uint64_t n, struct err *e)
 {
-	size_t room;
+	uint64_t skipped, next;
+	size_t room = 0;
 
 	while (n > 0) {
-		int rc = make_room(s, n, &room, e);
+		int rc = skip_unwanted(s, n, &skipped, &next, e) ?: make_room(s, next, &room, e);
 
 		if (rc < 0)
 			return rc;
+		n -= skipped;
 		memset(s->piece + s->used, 0, room);
 		piece_placed(s, room);
 		n -= room;
@@ -152,14 +240,16 @@ int blob_stream_zeros(struct blob_stream *s, uint64_t n, struct err *e)
 int blob_stream_payload(struct blob_stream *s, const struct content_source *content,
 			uint64_t file_index, uint64_t from, uint64_t n, struct err *e)
 {
-	uint64_t done = 0;
-	size_t room;
+	uint64_t done = 0, skipped, next;
+	size_t room = 0;
 
 	while (done < n) {
-		int rc = make_room(s, n - done, &room, e);
+		int rc = skip_unwanted(s, n - done, &skipped, &next, e)
+				 ?: make_room(s, next, &room, e);
 
 		if (rc < 0)
 			return rc;
+		done += skipped;
 		content->fill(content, file_index, from + done, s->piece + s->used, room);
 		piece_placed(s, room);
 		done += room;
@@ -172,7 +262,7 @@ int blob_stream_leave_hole(struct blob_stream *s, size_t n, struct err *e)
 	assert(n <= BLOB_STREAM_HOLE_MAX && s->hole_bytes == 0);
 	s->hole = s->offset + s->used;
 	s->hole_bytes = n;
-	return blob_stream_zeros(s, n, e);
+	return s->parts ? skip(s, n, e) : blob_stream_zeros(s, n, e);
 }
 
 int blob_stream_fill_hole(struct blob_stream *s, const void *bytes, struct err *e)
@@ -183,6 +273,12 @@ int blob_stream_fill_hole(struct blob_stream *s, const void *bytes, struct err *
 	ssize_t got;
 
 	assert(s->hole_bytes > 0);
+	if (s->parts) {
+		if (!s->sum_lost)
+			keep(s, bytes, n, at);
+		s->hole_bytes = 0;
+		return 0;
+	}
 	/* the part that has left memory */
 	if (at < s->offset)
 		in_file = s->offset - at < n ? (size_t)(s->offset - at) : n;

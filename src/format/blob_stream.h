@@ -1,6 +1,6 @@
 #pragma once
-/* A file's bytes as one ascending stream that is either written to a blob or compared with one: a
- * format says once how its file looks, and writing and verifying cannot disagree.
+/* A file's bytes as one ascending stream that is written to a blob, compared with one, or of which
+ * some parts are kept: a format says once how its file looks, and these cannot disagree.
  *
  * Memory is the caller's scratch. Requests are whole pieces at multiples of the piece size. */
 #include <stdbool.h>
@@ -15,6 +15,14 @@
 #define BLOB_STREAM_SAME UINT64_MAX
 #define BLOB_STREAM_ANY_SIZE UINT64_MAX
 
+/* A part of a file that is kept: `bytes` at `offset`, of which the stream sets `known` in `made`;
+ * the others it leaves as they are. */
+struct blob_part {
+	uint64_t offset;
+	size_t bytes, known;
+	unsigned char *made;
+};
+
 struct blob_stream {
 	const struct io *io;
 	struct blob *blob;
@@ -27,6 +35,11 @@ struct blob_stream {
 	uint64_t differs_at;       /* first difference so far, or BLOB_STREAM_SAME */
 	uint32_t (*crc_update)(uint32_t crc, const void *bytes, size_t n); /* NULL: off */
 	uint32_t crc; /* of what was put since blob_stream_crc_begin */
+	/* keeping parts */
+	struct blob_part *part;
+	unsigned parts;
+	uint64_t generated, most; /* bytes made; most: 0 for all of them */
+	bool sum_lost;            /* some of what a sum is of was skipped */
 };
 
 /* `b` is open, for writing (and empty) or for reading. */
@@ -37,6 +50,12 @@ void blob_stream_write(struct blob_stream *s, const struct io *io, struct blob *
  * nothing is open. */
 int blob_stream_compare(struct blob_stream *s, const struct io *io, const char *path,
 			uint64_t bytes, void *scratch, size_t scratch_bytes, struct err *e);
+/* Keeps parts of the file. With `most` payload and zeros outside of them are skipped, and the
+ * stream ends with ERR_CANCELED behind the last part or when it had to make so many bytes: the
+ * parts are right as far as they are known. Once something with a checksum was skipped, only
+ * payload and zeros are known. */
+void blob_stream_keep(struct blob_stream *s, struct blob_part *part, unsigned parts, uint64_t most,
+		      void *scratch, size_t scratch_bytes);
 
 int blob_stream_put(struct blob_stream *s, const void *bytes, size_t n, struct err *e);
 int blob_stream_zeros(struct blob_stream *s, uint64_t n, struct err *e);

@@ -181,6 +181,19 @@ int format_verify_put(const struct format_ops *format, const struct io *io, cons
 	return rc < 0 ? rc : blob_stream_end(&s, path, format->put(&s, f, content, scratch, e), e);
 }
 
+int format_make_parts(const struct format_ops *format, const char *path, const struct file_spec *f,
+		      const struct content_source *content, struct blob_part *part, unsigned parts,
+		      uint64_t most, void *scratch, size_t scratch_bytes, struct err *e)
+{
+	void *stream = stream_part(format, f, scratch, &scratch_bytes);
+	struct blob_stream s;
+	int rc;
+
+	blob_stream_keep(&s, part, parts, most, stream, scratch_bytes);
+	rc = blob_stream_end(&s, path, format->put(&s, f, content, scratch, e), e);
+	return most && rc == ERR_CANCELED ? 0 : rc;
+}
+
 int format_verify(const struct format_ops *format, const struct io *io, const char *path,
 		  const struct file_spec *f, const struct content_source *content, void *scratch,
 		  size_t scratch_bytes, struct err *e)

@@ -106,6 +106,7 @@ struct extent {
 
 struct reader; /* one per worker; not shared */
 struct blob_stream;
+struct blob_part;
 
 struct format_ops {
 	struct format_facts is;
@@ -199,7 +200,12 @@ int format_write(const struct format_ops *format, const struct io *io, struct bl
 int format_verify(const struct format_ops *format, const struct io *io, const char *path,
 		  const struct file_spec *f, const struct content_source *content, void *scratch,
 		  size_t scratch_bytes, struct err *e);
-/* The same, whatever format->verify is. */
+/* What parts of the blob are to hold, as far as that can be known by making at most `most` bytes
+ * (0: all of it): blob_stream_keep. */
+int format_make_parts(const struct format_ops *format, const char *path, const struct file_spec *f,
+		      const struct content_source *content, struct blob_part *part, unsigned parts,
+		      uint64_t most, void *scratch, size_t scratch_bytes, struct err *e);
+/* The same as format_verify, whatever format->verify is. */
 int format_verify_put(const struct format_ops *format, const struct io *io, const char *path,
 		      const struct file_spec *f, const struct content_source *content,
 		      void *scratch, size_t scratch_bytes, struct err *e);

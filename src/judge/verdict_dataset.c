@@ -88,6 +88,13 @@ static void judge_content(struct verdict *v, const struct survey *s)
 		verdict_found(v, VERDICT_PASS, FACT(DATASET_NOT_COMPARED, (double)s->failed_files));
 	if (s->samples == 0)
 		return;
+	if (s->places)
+		verdict_found(v, VERDICT_PASS,
+			      FACT(DATASET_COMPARED, (double)s->bytes, (double)s->places,
+				   (double)s->file_bytes));
+	if (s->unknown_files)
+		verdict_found(v, VERDICT_PASS,
+			      FACT(DATASET_IN_FRONT, (double)s->unknown_files, SURVEY_MADE_BYTES));
 	if (wrong)
 		judge_wrong(v, s, wrong);
 	else

@@ -813,6 +813,13 @@ SECTION(CONTENT, "What files hold, of those that were read before the run")
 FIGURE(CONTENT, SAMPLES, "samples", COUNT, NULL, true, x->samples, "Samples compared")
 FIGURE(CONTENT, FILES, "files", COUNT, NULL, true, x->files, "Files")
 FIGURE(CONTENT, COMPARED, "compared_bytes", COUNT, "bytes", true, x->bytes, "Bytes compared")
+FIGURE(CONTENT, PLACES, "places", COUNT, NULL, x->places, x->places,
+       "Places in the files at which they were compared")
+FIGURE(CONTENT, FILE_BYTES, "file_bytes", COUNT, "bytes", x->places, x->file_bytes,
+       "Bytes that these files have")
+FIGURE(CONTENT, UNKNOWN, "files_compared_in_front_only", COUNT, NULL, x->places,
+       x->unknown_files,
+       "Large files with places whose content depends on too much before them to be compared")
 FIGURE(CONTENT, GENERATED, "files_as_generated", COUNT, NULL, true, x->files_as_generated,
        "Files with the bytes that this program generates")
 FIGURE(CONTENT, ZEROS, "files_of_zeros", COUNT, NULL, true, x->zero_files, "Files of zeros")

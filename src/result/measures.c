@@ -200,9 +200,10 @@ DEFINE_SHAPE(probe, V(asked), V(done), V(hung), V(why), V(cold), V(evict_s), V(r
 #define SHAPE struct survey
 DEFINE_SHAPE(survey, V(named), V(distinct), V(mapped), V(mapped_bytes), V(hole_files),
 	     V(hole_bytes), V(compressed_files), V(inline_files), V(twin_files), V(shared_files),
-	     V(counted), V(sparse_files), V(samples), V(files), V(bytes), V(files_as_generated),
-	     V(zero_files), V(constant_files), V(copied_files), V(other_files), V(failed_files),
-	     V(derivable), V(out_of_time), V(first));
+	     V(counted), V(sparse_files), V(samples), V(files), V(bytes), V(places), V(file_bytes),
+	     V(unknown_files), V(files_as_generated), V(zero_files), V(constant_files),
+	     V(copied_files), V(other_files), V(failed_files), V(derivable), V(out_of_time),
+	     V(first));
 #undef SHAPE
 
 #define SHAPE struct presence_result

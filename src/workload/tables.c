@@ -184,9 +184,9 @@ const struct opt workload_rows[] = {
 	      "Seed of the content of generated samples.", RANGE(0, WORKLOAD_INT_MAX), OURS)
 	I64(dataset.verify_samples, "16",
 	      "Samples of the dataset whose content is compared, before the run and outside of all "
-	      "measured times, with what generating them gives; chosen by train.seed. Large ones "
-	      "are compared in part. The extents of files are looked at, too. The page cache is "
-	      "left as it was. 0: none.",
+	      "measured times, with what generating them gives; chosen by train.seed. Large files "
+	      "are compared at random places over their whole length. The extents of files are "
+	      "looked at, too. The page cache is left as it was. 0: none.",
 	      RANGE(0, 100000), .unit = "samples", OURS)
 
 	STR(reader.data_loader, NULL,

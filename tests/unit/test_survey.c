@@ -33,6 +33,7 @@ static struct {
 	struct workload w;
 	struct dataset d;
 	struct store *store;
+	uint64_t made_bytes;
 } t;
 
 static void begin(const char *format, const char *store, uint64_t samples)
@@ -71,7 +72,8 @@ static struct survey look_for(bool generated, uint64_t samples, int64_t limit_ns
 				 .generated = generated,
 				 .samples = samples,
 				 .seed = 11,
-				 .limit_ns = limit_ns};
+				 .limit_ns = limit_ns,
+				 .made_bytes = t.made_bytes};
 	struct err e;
 
 	if (dataset_survey(&job, &s, &e) < 0)
@@ -126,6 +128,13 @@ static void every_format(void **state)
 			assert_int_equal(s.samples, samples == 1 ? 12 : 16);
 			assert_int_equal(s.failed_files, 0);
 			assert_true(s.bytes > (uint64_t)s.files * 100000);
+			if (k == 0) {
+				/* what is known of files that are not made to their end */
+				t.made_bytes = 50000;
+				s = look(true, 16);
+				if (s.files_as_generated != s.files || s.files != TRAIN + EVAL)
+					fail_msg("%s: %s", f->is.name, s.first);
+			}
 			end();
 		}
 	}
@@ -176,6 +185,115 @@ static void what_is_wrong(void **state)
 	s = look(true, 0);
 	assert_int_equal(s.files + s.mapped, 0);
 	free(noise);
+	end();
+}
+
+/* Of files so large that not all of one is made: what is wrong behind their begin, up to the last
+ * block. */
+static struct survey look_along(void)
+{
+	struct survey s = {0};
+	struct survey_job job = {.dataset = &t.d,
+				 .store = t.store,
+				 .generated = true,
+				 .samples = 4,
+				 .seed = 11,
+				 .limit_ns = 600 * NS_PER_S,
+				 .made_bytes = 2000000};
+	struct err e;
+
+	if (dataset_survey(&job, &s, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(s.files, 4);
+	assert_true(s.file_bytes > 4 * 4000000u);
+	return s;
+}
+
+static void generate_along(const char *format, int64_t seed)
+{
+	struct generate_options o = {.threads = 2};
+	struct err e;
+
+	t.w = fixture_workload(format, t.root, 4, 0);
+	t.w.dataset.record_length_bytes = 1050 * 1050;
+	t.w.dataset.num_samples_per_file = 4;
+	t.w.dataset.seed = seed;
+	fixture_dataset(&t.d, &t.w);
+	t.d.workload = &t.w;
+	if (dataset_generate(&t.d, t.store, &o, &e) < 0)
+		fail_msg("%s: %s", format, e.text);
+}
+
+static void whole_length(void **state)
+{
+	static const char *const formats[] = {"npy", "npz", "hdf5", "tfrecord", "indexed_binary"};
+	unsigned char *bytes = calloc(1, 4 << 20);
+	char path[DATASET_PATH_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		struct survey s;
+		uint64_t size;
+		size_t n;
+
+		memset(&t, 0, sizeof(t));
+		if (!disk_folder(t.root, sizeof(t.root), "survey"))
+			skip_because("no folder here lies on a disk");
+		t.store = fixture_store("posix", NULL);
+		generate_along(formats[i], 0);
+		s = look_along();
+		if (s.files_as_generated != 4 || s.unknown_files)
+			fail_msg("%s: %s", formats[i], s.first);
+		/* the front, 16 blocks, the end and a sample of each */
+		assert_int_equal(s.places, 4 * 19);
+		assert_true(s.bytes > 4 * 700000u);
+		size = dataset_file_bytes(&t.d, DATASET_TRAIN, 0);
+		/* half of it zeros; an eighth of another file; an end of zeros */
+		scribble(0, (off_t)(size / 2), bytes, size / 2);
+		path_of(3, path);
+		AUTO_FREE char *other = fixture_get(t.store, path, &n);
+		scribble(1, (off_t)(size - size / 8), other + size - size / 8, size / 8 - 1024);
+		scribble(2, (off_t)size - 9000, bytes, 9000 - 1024);
+		s = look_along();
+		if (s.files_as_generated != 1 || s.other_files != 3)
+			fail_msg("%s: %d as generated, %d other", formats[i],
+				 (int)s.files_as_generated, (int)s.other_files);
+		path_of(0, path);
+		assert_non_null(strstr(s.first, path));
+		assert_non_null(strstr(s.first, "holds zeros from byte"));
+		/* all of another seed */
+		dataset_release(&t.d);
+		for (uint64_t k = 0; k < 4; k++) {
+			fixture_dataset(&t.d, &t.w);
+			path_of(k, path);
+			dataset_release(&t.d);
+			assert_int_equal(unlink(path), 0);
+		}
+		generate_along(formats[i], 7);
+		dataset_release(&t.d);
+		t.w.dataset.seed = 0;
+		fixture_dataset(&t.d, &t.w);
+		assert_int_equal(look_along().other_files, 4);
+		end();
+	}
+	free(bytes);
+}
+
+/* Where a byte depends on all before it, the begin alone is compared, and that is said. */
+static void in_front_only(void **state)
+{
+	struct survey s;
+
+	(void)state;
+	memset(&t, 0, sizeof(t));
+	if (!disk_folder(t.root, sizeof(t.root), "survey"))
+		skip_because("no folder here lies on a disk");
+	t.store = fixture_store("posix", NULL);
+	generate_along("csv", 0);
+	s = look_along();
+	assert_int_equal(s.files_as_generated, 4);
+	assert_int_equal(s.unknown_files, 4);
+	assert_true(s.bytes < 4 * 800000u);
 	end();
 }
 
@@ -354,6 +472,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_format),
 		cmocka_unit_test(what_is_wrong),
+		cmocka_unit_test(whole_length),
+		cmocka_unit_test(in_front_only),
 		cmocka_unit_test(page_cache_stays),
 		cmocka_unit_test(ends_in_time),
 		cmocka_unit_test(aside_reads),
