@@ -46,8 +46,8 @@ def own_mnt(folder):
         return None
 
 
-def run(command, folder, before, timeout=180):
-    """One command in a shell, in `folder`. Returns the CompletedProcess."""
+def run(command, folder, before, timeout=600):
+    """One command in a shell, in `folder`; only one that hangs takes that long. Returns the CompletedProcess."""
     path = f"{folder}/build:{os.environ['PATH']}"
     return subprocess.run([*before, "bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=timeout,
                           env={**os.environ, "PATH": path})

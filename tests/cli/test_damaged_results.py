@@ -15,10 +15,11 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from util import SOURCE, STOKER, left_out, load, stoker, tiny  # noqa: E402
+from util import PATIENCE, SANITIZED, SOURCE, STOKER, left_out, load, stoker, tiny  # noqa: E402
 
 DLIO = SOURCE / "tests/data/dlio-output"
 CUTS, BYTES, WORKERS = 20, 8, 2
+CUTS_TRIED = range(0, CUTS, 3 if SANITIZED else 1)  # a command takes many times as long under a sanitizer
 PROGRAM = str(pathlib.Path(STOKER).resolve())
 AS_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
 
@@ -31,7 +32,7 @@ def commands(at):
 
 def call(at, name, prefix=()):
     argv, left = commands(at)[name]
-    done = subprocess.run([*prefix, PROGRAM, *argv], cwd=at, capture_output=True, text=True, timeout=20,
+    done = subprocess.run([*prefix, PROGRAM, *argv], cwd=at, capture_output=True, text=True, timeout=20 * PATIENCE,
                           stdin=subprocess.DEVNULL)
     text = done.stdout
     for path in sorted(left.iterdir()) if left else []:
@@ -83,7 +84,7 @@ def huge(path, data):
 
 
 DAMAGES = {"missing": missing, "a terabyte": huge, "FIFO": fifo, "folder": folder, "loop of links": loop, "mode 000": closed,
-           **{f"cut {i}/{CUTS}": cut(i) for i in range(CUTS)}, **{f"byte {i}": changed(i) for i in range(BYTES)}}
+           **{f"cut {i}/{CUTS}": cut(i) for i in CUTS_TRIED}, **{f"byte {i}": changed(i) for i in range(BYTES)}}
 
 
 def restore(path, data):
@@ -167,7 +168,8 @@ def matrix(tmp):
         print("   wrong:", *w)
     assert not wrong
     # what nothing reads is what a page shows only if it is asked for; all else is seen
-    assert kinds.count("told") > 1000 and kinds.count("same") < len(kinds) / 50, kinds.count("same")
+    told = 1000 * (len(DAMAGES) - BYTES) / (6 + CUTS)  # a changed byte is found instead
+    assert kinds.count("told") > told and kinds.count("same") < len(kinds) / 50, (told, kinds.count("same"))
 
 
 # ---- whose folder it is, whatever is left of it ----
