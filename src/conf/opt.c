@@ -34,11 +34,15 @@ static const char *last_part(const char *key)
 	return dot ? dot + 1 : key;
 }
 
-static bool same_section(const char *a, const char *b)
+/* 0: the same section; 1: a misspelt one; 2: another. */
+static unsigned section_distance(const char *a, const char *b)
 {
-	size_t n = (size_t)(last_part(a) - a), m = (size_t)(last_part(b) - b);
+	AUTO_FREE char *x = xstrndup(a, (size_t)(last_part(a) - a));
+	AUTO_FREE char *y = xstrndup(b, (size_t)(last_part(b) - b));
 
-	return n == m && strncasecmp(a, b, n) == 0;
+	if (strcasecmp(x, y) == 0)
+		return 0;
+	return strlen(x) > 4 && str_distance(x, y) <= 2 ? 1 : 2;
 }
 
 #define FAR 1000u
@@ -48,7 +52,7 @@ static unsigned key_distance(const char *key, const char *known)
 {
 	const char *a = last_part(key), *b = last_part(known);
 	size_t n = strlen(a), m = strlen(b), shorter = n < m ? n : m;
-	unsigned section = same_section(key, known) ? 0 : 2;
+	unsigned section = section_distance(key, known);
 	unsigned d = str_distance(a, b), whole = str_distance(key, known);
 	unsigned allowed = 1 + (unsigned)shorter / 3,
 		 elsewhere = shorter < 6 ? (unsigned)shorter / 3 : 2;

@@ -258,8 +258,11 @@ static bool is_key(const char *name)
 	const struct foreign_name *f = foreign_find(name);
 	char several[512];
 
+	if (str_starts(name, "workload."))
+		name += strlen("workload.");
 	return workload_key_row(name) || (f && f->key) ||
-	       foreign_bare_key(name, several, sizeof(several));
+	       foreign_bare_key(name, several, sizeof(several)) ||
+	       (strchr(name, '.') && foreign_nearest_key(name));
 }
 
 static void note_unread(struct design *d, const struct fields *f, const int column[COLUMNS])

@@ -128,9 +128,69 @@ static int unknown_near(struct typing *t, const char *key, const char *near,
 	return 0;
 }
 
-static int unknown_key(struct typing *t, const char *key, const struct node_mark *mark)
+/* The option of a store that "storage.NAME.OPTION" most likely means; NULL when none is near. */
+static char *nearest_of_stores(const char *key)
 {
-	return unknown_near(t, key, foreign_nearest_key(key), mark);
+	unsigned best = 2 + (unsigned)strlen(key) / 6;
+	char *near = NULL;
+
+	for (size_t i = 0; str_starts(key, "storage.") && store_facts_table[i]; i++)
+		for (size_t k = 0; k < store_facts_table[i]->option_count; k++) {
+			AUTO_FREE char *known =
+				xasprintf("storage.%s.%s", store_facts_table[i]->name,
+					  store_facts_table[i]->options[k].key);
+			unsigned d = str_distance(key, known);
+
+			if (d >= best)
+				continue;
+			best = d;
+			free(near);
+			near = xstrdup(known);
+		}
+	return near;
+}
+
+static char *nearest_key(const char *key)
+{
+	const char *near = foreign_nearest_key(key);
+	char *of_store = nearest_of_stores(key);
+
+	if (of_store && near && str_distance(key, near) < str_distance(key, of_store)) {
+		free(of_store);
+		of_store = NULL;
+	}
+	return of_store ? of_store : near ? xstrdup(near) : NULL;
+}
+
+static bool any_near(const char *section, const struct node *map)
+{
+	for (size_t i = 0; i < map->n; i++) {
+		AUTO_FREE char *key = xasprintf("%s.%s", section, map->key[i]);
+		AUTO_FREE char *near = nearest_key(key);
+
+		if (near || (map->child[i]->kind == NODE_MAP && any_near(key, map->child[i])))
+			return true;
+	}
+	return false;
+}
+
+/* A section that does not exist is named by its keys, where one of them is like a known one. */
+static int unknown_key(struct typing *t, const char *key, const struct node *v,
+		       const struct node_mark *mark)
+{
+	if (v->kind != NODE_MAP || !any_near(key, v)) {
+		AUTO_FREE char *near = v->kind == NODE_MAP ? NULL : nearest_key(key);
+
+		return unknown_near(t, key, near, mark);
+	}
+	for (size_t i = 0; i < v->n; i++) {
+		AUTO_FREE char *below = xasprintf("%s.%s", key, v->key[i]);
+		const struct node_mark *own = &v->key_mark[i];
+
+		if (unknown_key(t, below, v->child[i], own->file ? own : &v->child[i]->mark) < 0)
+			return ERR_USAGE;
+	}
+	return 0;
 }
 
 /* What a store that is used does not know, it says itself. */
@@ -223,7 +283,7 @@ static int take_bare(struct typing *t, const char *key, const struct node *v,
 		return err_set(t->e, ERR_USAGE, "write %s%s: %s is not a key%s",
 			       strchr(several, ',') ? "one of " : "", several, key,
 			       workload_place_behind(mark, where, sizeof(where)));
-	return unknown_key(t, key, mark);
+	return unknown_key(t, key, v, mark);
 }
 
 static bool in_their_section(const char *key)
@@ -278,7 +338,7 @@ static int type_key(struct typing *t, const char *key, const struct node *v,
 		return take_foreign(t, foreign, key, v);
 	if (!strchr(key, '.') ? v->kind != NODE_MAP : in_their_section(key))
 		return take_bare(t, key, v, mark);
-	return unknown_key(t, key, mark);
+	return unknown_key(t, key, v, mark);
 }
 
 static bool replaces_reader(const struct node *sections)
@@ -344,7 +404,7 @@ int workload_type(struct workload *w, const struct workload_request *req, struct
 	t.sections = node_get(w->tree, "workload");
 	for (size_t i = 0; i < w->tree->n; i++)
 		if (strcmp(w->tree->key[i], "workload") != 0 &&
-		    unknown_key(&t, w->tree->key[i], &w->tree->key_mark[i]) < 0)
+		    unknown_key(&t, w->tree->key[i], w->tree->child[i], &w->tree->key_mark[i]) < 0)
 			workload_keep_error(w, t.e);
 	type_map(&t, t.sections, NULL);
 	for (size_t i = 0; i < t.waits; i++) {

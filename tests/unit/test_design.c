@@ -81,13 +81,15 @@ static void test_unread_columns(void **state)
 	struct err e = {0};
 
 	(void)state;
-	put("model,processes,num_workers,note,name,reader.batch_size,batch_size,Epochs\nm,1,2,x,y,"
-	    "3,4,1\n");
+	put("model,processes,num_workers,note,name,reader.batch_size,batch_size,Epochs,v1.0,"
+	    "reader.batch_sise , workload.reader.batch_size\nm,1,2,x,y,3,4,1,z,5,6\n");
 	assert_int_equal(design_load(&d, path, &e), 0);
-	assert_int_equal(d.unread.n, 3);
+	assert_int_equal(d.unread.n, 5);
 	assert_string_equal(d.unread.v[0], "num_workers");
 	assert_string_equal(d.unread.v[1], "reader.batch_size");
 	assert_string_equal(d.unread.v[2], "batch_size");
+	assert_string_equal(d.unread.v[3], "reader.batch_sise");
+	assert_string_equal(d.unread.v[4], "workload.reader.batch_size");
 	design_release(&d);
 	/* a slip in a name of ours is no note */
 	put("model,processes,override\nm,1,reader.batch_size=2\n");
