@@ -171,12 +171,12 @@ static void choose_ranges(struct content_worker *w, const struct content_job *c,
 	if (long_file)
 		choose_blocks(w, c, 0, 0, 2, file_bytes);
 	else
-		range_add(w, SURVEY_FRONT_BYTES, SURVEY_FRONT_BYTES, file_bytes);
+		range_add(w, SURVEY_FRONT_BYTES, (BLOCKS + 1) * SURVEY_BLOCK_BYTES, file_bytes);
 	w->common = w->ranges;
-	if (long_file) {
-		choose_blocks(w, c, number, 1, 2, file_bytes);
-		range_add(w, file_bytes - SURVEY_BLOCK_BYTES, SURVEY_BLOCK_BYTES, file_bytes);
-	}
+	if (!long_file)
+		return; /* that was all of it */
+	choose_blocks(w, c, number, 1, 2, file_bytes);
+	range_add(w, file_bytes - SURVEY_BLOCK_BYTES, SURVEY_BLOCK_BYTES, file_bytes);
 	/* what the front has already */
 	if (offset < SURVEY_FRONT_BYTES) {
 		uint64_t has = SURVEY_FRONT_BYTES - offset;
@@ -399,7 +399,8 @@ static int compare_file(void *arg, enum dataset_kind kind, uint64_t index, struc
 
 		c->out->samples += found.samples;
 		c->out->files++;
-		c->out->bytes += found.bytes;
+		/* samples may overlap what was compared before */
+		c->out->bytes += found.bytes < st.bytes ? found.bytes : st.bytes;
 		c->out->places += found.places;
 		c->out->file_bytes += st.bytes;
 		c->out->unknown_files += found.unknown;

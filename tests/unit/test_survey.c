@@ -127,7 +127,8 @@ static void every_format(void **state)
 					 s.first);
 			assert_int_equal(s.samples, samples == 1 ? 12 : 16);
 			assert_int_equal(s.failed_files, 0);
-			assert_true(s.bytes > (uint64_t)s.files * 100000);
+			assert_true(s.bytes > (uint64_t)s.files * 100000 &&
+				    s.bytes <= s.file_bytes);
 			if (k == 0) {
 				/* what is known of files that are not made to their end */
 				t.made_bytes = 50000;
