@@ -3,11 +3,14 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
+#include "base/map.h"
 
 #define FIRST_WINDOWS 16 /* that a log is divided into when it is full for the first time */
 #define JOINED_MAX 8192
+#define MIX UINT64_C(0x9e3779b97f4a7c15)
 
 int64_t read_log_window(uint64_t apart, uint64_t wide, int64_t ns)
 {
@@ -23,6 +26,19 @@ bool read_log_touches(uint64_t apart, uint64_t wide, const struct read_seen *see
 
 	return apart == 0 || from < wide ||
 	       (uint64_t)(seen->end_ns - seen->begin_ns) + from >= apart;
+}
+
+uint32_t read_name(const char *path)
+{
+	const char *file = strrchr(path, '/');
+	size_t n = file ? (size_t)(file - path) : 0;
+	uint64_t folder = fnv1a(FNV_START, path, n), all = fnv1a_text(folder, path + n);
+	uint32_t name;
+
+	/* names that differ in a digit have hashes that differ in few bits */
+	name = (uint32_t)(folder * MIX >> 32) & ~(UINT32_MAX >> READ_NAME_FOLDER_BITS);
+	name |= (uint32_t)(all * MIX >> 32) >> READ_NAME_FOLDER_BITS;
+	return name ? name : 1;
 }
 
 static void drop_outside(struct read_log *l)
@@ -70,11 +86,11 @@ static void narrow_windows(uint64_t *apart, uint64_t *wide, const struct read_se
 }
 
 void read_log_add(struct read_log *l, int64_t begin_ns, int64_t end_ns, uint64_t bytes,
-		  uint32_t place)
+		  uint32_t place, uint32_t name)
 {
 	/* one that ended before it began, by two threads' clocks, would touch every window */
 	const struct read_seen seen = {begin_ns, end_ns > begin_ns ? end_ns : begin_ns, bytes,
-				       place};
+				       place, name};
 
 	if (!read_log_touches(l->apart, l->wide, &seen))
 		return;

@@ -16,10 +16,20 @@
 #define READ_PLACE_UNKNOWN UINT32_MAX
 enum { SEEN_OPEN, SEEN_STAT };
 
+/* Which file a request is of, as far as 32 bits can tell: the upper ones are of its folder. 0: not
+ * known. */
+#define READ_NAME_FOLDER_BITS 12
+uint32_t read_name(const char *path);
+static inline uint32_t read_name_folder(uint32_t name)
+{
+	return name >> (32 - READ_NAME_FOLDER_BITS);
+}
+
 struct read_seen {
 	int64_t begin_ns, end_ns;
 	uint64_t bytes;
 	uint32_t place;
+	uint32_t name;
 };
 
 struct read_log {
@@ -33,7 +43,7 @@ int64_t read_log_window(uint64_t apart, uint64_t wide, int64_t ns);
 bool read_log_touches(uint64_t apart, uint64_t wide, const struct read_seen *seen);
 /* Keeps a read, if it touches a window. One writer. Seldom longer than a few ns. */
 void read_log_add(struct read_log *l, int64_t begin_ns, int64_t end_ns, uint64_t bytes,
-		  uint32_t place);
+		  uint32_t place, uint32_t name);
 /* Reads of both threads, in windows that both kept. */
 void read_log_merge(struct read_log *into, const struct read_log *from);
 /* The logs of many threads in one array of *n reads by their beginning, with their windows. NULL

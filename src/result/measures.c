@@ -76,7 +76,7 @@ DEFINE_SHAPE(hist, V(total), V(min), V(max), V(sum), V(count));
 #undef SHAPE
 
 #define SHAPE struct read_seen
-DEFINE_SHAPE(read_seen, V(begin_ns), V(end_ns), V(bytes), V(place));
+DEFINE_SHAPE(read_seen, V(begin_ns), V(end_ns), V(bytes), V(place), V(name));
 #undef SHAPE
 
 #define SHAPE struct io_latency

@@ -321,7 +321,7 @@ static void count_request(struct io_stat *s, struct store_request *q)
 		    q->result);
 	if (!q->write && q->result > 0)
 		read_log_add(&s->reads, q->submitted_ns, q->done_ns, (uint64_t)q->result,
-			     read_place(q->blob));
+			     read_place(q->blob), q->blob->name);
 }
 
 int store_queue_reap(struct store_queue *q, struct store_request **out, unsigned max, struct err *e)

@@ -54,11 +54,11 @@ static inline __attribute__((always_inline)) void count_request(const struct io 
 			io_waits_add(io->waits, now - q->start_ns);
 		if (q->kind <= IO_DATA && q->asked && returned > 0)
 			read_log_add(&io->stat->reads, q->start_ns, now, (uint64_t)returned,
-				     q->place);
+				     q->place, q->blob ? q->blob->name : 0);
 		else if ((q->what == SPAN_OPEN || q->what == SPAN_STAT) && !q->blob &&
 			 returned >= 0)
 			read_log_add(&io->stat->opens, q->start_ns, now, 1,
-				     q->what == SPAN_STAT ? SEEN_STAT : SEEN_OPEN);
+				     q->what == SPAN_STAT ? SEEN_STAT : SEEN_OPEN, 0);
 	}
 	if (io->trace)
 		trace_request(io, q, now, returned);
@@ -100,7 +100,7 @@ static int check_range(const char *verb, size_t n, uint64_t offset, struct err *
 
 int io_open(const struct io *io, const char *path, unsigned how, struct blob *b, struct err *e)
 {
-	int64_t start = start_time(io);
+	int64_t start;
 	int rc;
 
 	if (!(how & (STORE_READ | STORE_WRITE)) ||
@@ -109,6 +109,8 @@ int io_open(const struct io *io, const char *path, unsigned how, struct blob *b,
 			       path);
 	b->file = io->trace ? io->trace->file : SPAN_NONE;
 	atomic_store_explicit(&b->reads, 0, memory_order_relaxed);
+	b->name = io->stat ? read_name(path) : 0;
+	start = start_time(io);
 	rc = store_open(io->store, path, how, b, e);
 	count_request(io, &(struct request){IO_OPEN, SPAN_OPEN, 0, start, NULL, 0, 0, 0}, rc);
 	return rc;

@@ -50,6 +50,7 @@ struct blob {
 	struct store *store;
 	uint64_t file;          /* what io_open's trace was at, for the spans of later requests */
 	_Atomic uint32_t reads; /* counted ones since it was opened, up to READ_PLACE_UNKNOWN - 1 */
+	uint32_t name;          /* read_name of its path, where requests are counted */
 };
 
 /* The place of a read that is counted now. Of threads that share a blob, two may have one place. */

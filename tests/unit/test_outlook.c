@@ -20,7 +20,7 @@ struct reads {
 static void add_read(struct io_stat *io, int64_t begin, int64_t took, uint64_t bytes)
 {
 	io_stat_add(io, IO_DATA, took, bytes, (int64_t)bytes);
-	read_log_add(&io->reads, begin, begin + took, bytes, 0);
+	read_log_add(&io->reads, begin, begin + took, bytes, 0, 0);
 }
 
 /* A run of one rank that waits `load` s in each step and computes 20 ms. */

@@ -63,7 +63,7 @@ static void make(struct made *m)
 		} else {
 			at = next[w];
 			next[w] = INT64_MAX;
-			now[w] = (struct read_seen){at, 0, m->bytes + draw(seed++, m->more), 0};
+			now[w] = (struct read_seen){at, 0, m->bytes + draw(seed++, m->more), 0, 0};
 			share_submit(&share, &q[w], at, m->latency_ns, now[w].bytes);
 		}
 		while (n < READS && (done = share_take_done(&share))) {
@@ -349,7 +349,7 @@ static void two_devices(void **state)
 		int w = next[1] < next[0];
 		int64_t took = (draw(i, 2) ? 1000000 : 31000000) + (int64_t)draw(READS + i, 200000);
 
-		m.seen[i] = (struct read_seen){next[w], next[w] + took, 50000, 0};
+		m.seen[i] = (struct read_seen){next[w], next[w] + took, 50000, 0, 0};
 		next[w] += took + 100000;
 		mean += (double)took / READS;
 	}
@@ -365,7 +365,7 @@ static void two_devices(void **state)
 
 static void nothing(void **state)
 {
-	const struct read_seen few[4] = {{0, 5, 1, 0}, {0, 0, 0, 0}, {1, 1, 1, 0}, {3, 4, 0, 0}};
+	const struct read_seen few[4] = {{0, 5, 1, 0, 0}, {0}, {1, 1, 1, 0, 0}, {3, 4, 0, 0, 0}};
 	struct read_law law = read_fit(&(struct read_set){few, 4, 0, 0}, 1, 1);
 
 	(void)state;

@@ -18,7 +18,7 @@ static struct read_seen made(uint32_t thread, uint64_t i, int64_t each_ns)
 	int64_t took =
 		each_ns / 2 + (int64_t)(rng_word(rng_key(3, thread, 0), i) % 1000) * each_ns / 3000;
 
-	return (struct read_seen){at, at + took, 1000 * thread + i, 0};
+	return (struct read_seen){at, at + took, 1000 * thread + i, 0, 0};
 }
 
 static void fill(struct read_log *l, uint32_t thread, uint64_t reads, int64_t each_ns)
@@ -26,7 +26,7 @@ static void fill(struct read_log *l, uint32_t thread, uint64_t reads, int64_t ea
 	for (uint64_t i = 0; i < reads; i++) {
 		struct read_seen s = made(thread, i, each_ns);
 
-		read_log_add(l, s.begin_ns, s.end_ns, s.bytes, 0);
+		read_log_add(l, s.begin_ns, s.end_ns, s.bytes, 0, 0);
 	}
 }
 
@@ -71,7 +71,7 @@ static void ends_before_it_begins(void **state)
 	(void)state;
 	assert_non_null(l);
 	for (int64_t i = 0; i < 4 * READ_LOG_KEPT; i++)
-		read_log_add(l, 1000000 + 1000 * i, 1000000 + 1000 * i - 90, 1, 0);
+		read_log_add(l, 1000000 + 1000 * i, 1000000 + 1000 * i - 90, 1, 0, 0);
 	assert_true(l->n > 0 && l->n <= READ_LOG_KEPT && l->apart > 0);
 	for (uint32_t i = 0; i < l->n; i++)
 		assert_true(l->seen[i].end_ns >= l->seen[i].begin_ns);
@@ -86,11 +86,11 @@ static void changing_rate(void **state)
 	(void)state;
 	for (int64_t each = 10000000; each > 1; each /= 2)
 		for (int i = 0; i < 3000; i++, at += each)
-			read_log_add(l, at, at + each, 1, 0);
+			read_log_add(l, at, at + each, 1, 0, 0);
 	assert_in_range(l->n, 1, READ_LOG_KEPT);
 	/* more at one moment than can be kept: none of them is */
 	for (int i = 0; i < 2 * READ_LOG_KEPT; i++)
-		read_log_add(l, at, at, 1, 0);
+		read_log_add(l, at, at, 1, 0, 0);
 	assert_in_range(l->n, 0, READ_LOG_KEPT);
 	free(l);
 }
