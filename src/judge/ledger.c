@@ -305,7 +305,9 @@ static void why_more_charged(struct ledger_line *l, const struct facts *f, doubl
 		flag(l, FACT(LEDGER_MORE, more));
 }
 
-static void why_device(struct ledger_line *l, const struct facts *f, double charged)
+/* `exact`: what this run asked the kernel for is what it was charged, as no page cache is between.
+ */
+static void why_device(struct ledger_line *l, const struct facts *f, double charged, bool exact)
 {
 	const struct block_tree *t = &f->r->host_source->tree;
 	double more = l->bytes - charged, parts = 0, mean;
@@ -314,7 +316,8 @@ static void why_device(struct ledger_line *l, const struct facts *f, double char
 	if (more > 0) {
 		if (f->host.part.known && t->part.n == t->whole.n)
 			parts = fmax(0, l->bytes - (double)f->host.part.read_bytes);
-		flag(l, FACT(LEDGER_OTHERS_READ, more, parts > SHARE * l->bytes ? parts : NAN));
+		(exact ? explain : flag)(
+			l, FACT(LEDGER_OTHERS_READ, more, parts > SHARE * l->bytes ? parts : NAN));
 		return;
 	}
 	mean = w->reads ? (double)w->read_bytes / (double)w->reads : 0;
@@ -440,7 +443,8 @@ static void compare_line(struct ledger *l, const struct facts *f, enum ledger_ke
 		why_fetched(line, f, before);
 		break;
 	case LEDGER_DEVICE:
-		why_device(line, f, before);
+		why_device(line, f, before,
+			   f->direct && l->line[LEDGER_CHARGED].state != LEDGER_FLAGGED);
 		break;
 	case LEDGER_DISKS:
 		why_disks(line, f, before);

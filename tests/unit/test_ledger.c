@@ -251,6 +251,20 @@ static void fetched_more(void **state)
 	expect(&h, LEDGER_CHARGED, LEDGER_CALLS, LEDGER_FLAGGED, "more than was requested");
 }
 
+/* Direct reads are charged as they are asked for: what the device delivers beyond that is not
+ * theirs. */
+static void others_beside_direct_reads(void **state)
+{
+	struct shape h = cold();
+
+	(void)state;
+	h.store = "direct";
+	h.device = 16;
+	expect(&h, LEDGER_DEVICE, LEDGER_CHARGED, LEDGER_EXPLAINED, "other programs");
+	h.fetched = 12;
+	expect(&h, LEDGER_DEVICE, LEDGER_CHARGED, LEDGER_FLAGGED, "other programs");
+}
+
 static void devices(void **state)
 {
 	struct shape h = cold();
@@ -441,12 +455,13 @@ static void words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_agree),      cmocka_unit_test(requests),
-		cmocka_unit_test(calls),          cmocka_unit_test(fetched_less),
-		cmocka_unit_test(fetched_more),   cmocka_unit_test(devices),
-		cmocka_unit_test(networks),       cmocka_unit_test(read_twice),
-		cmocka_unit_test(epoch_by_epoch), cmocka_unit_test(without_files),
-		cmocka_unit_test(words),          cmocka_unit_test(memory_of_hosts),
+		cmocka_unit_test(all_agree),       cmocka_unit_test(requests),
+		cmocka_unit_test(calls),           cmocka_unit_test(fetched_less),
+		cmocka_unit_test(fetched_more),    cmocka_unit_test(others_beside_direct_reads),
+		cmocka_unit_test(devices),         cmocka_unit_test(networks),
+		cmocka_unit_test(read_twice),      cmocka_unit_test(epoch_by_epoch),
+		cmocka_unit_test(without_files),   cmocka_unit_test(words),
+		cmocka_unit_test(memory_of_hosts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
