@@ -15,10 +15,12 @@
 
 #define COLUMNS 100
 #define INDENT 18
-#define PLACES 2       /* results, page */
-#define SAYS_ENOUGH 40 /* bytes of a part of a sentence; less is cut between words */
-#define ROW_LINES 2    /* a row has no more */
-#define NOTE_MOST 24   /* a longer remark (run.note) is in the result alone */
+#define PLACES 2               /* results, page */
+#define SAYS_ENOUGH 40         /* bytes of a part of a sentence; less is cut between words */
+#define ROW_LINES 2            /* a row has no more */
+#define EVALUATION_NOTABLE 0.3 /* of the time of epochs: it is said, */
+#define EVALUATION_MOST 0.5    /* and the row is never left out */
+#define NOTE_MOST 24           /* a longer remark (run.note) is in the result alone */
 
 struct answer {
 	const struct result *r;
@@ -257,15 +259,29 @@ static void put_rate(struct answer *a)
 	put_row(a, 1, "rate", "%s", text);
 }
 
+/* Of the time of epochs: evaluations'. */
+static double evaluation_share(const struct run_metrics *m)
+{
+	double train = 0, eval = 0;
+
+	for (uint32_t i = 0; i < m->epochs; i++) {
+		train += m->epoch[i].longest_s;
+		eval += m->epoch[i].eval_wall_s;
+	}
+	return train + eval > 0 ? eval / (train + eval) : 0;
+}
+
 static void put_evaluation(struct answer *a)
 {
 	const struct run_metrics *m = a->m;
+	double share = evaluation_share(m);
+	char au[48] = "no AU", most[64] = "";
 
 	if (m->eval_au.count)
-		put_row(a, 1, "evaluation", "AU %.1f %%, %.3g samples/s",
-			a->r->judged.eval_steady.whole_au, m->eval_throughput.mean);
-	else
-		put_row(a, 1, "evaluation", "no AU, %.3g samples/s", m->eval_throughput.mean);
+		snprintf(au, sizeof(au), "AU %.1f %%", a->r->judged.eval_steady.whole_au);
+	if (share >= EVALUATION_NOTABLE)
+		snprintf(most, sizeof(most), "%.0f %% of the time; ", 100 * share);
+	put_row(a, 1, "evaluation", "%s%s, %.3g samples/s", most, au, m->eval_throughput.mean);
 }
 
 static const char *short_time(double s, char *out, size_t size)
@@ -665,7 +681,9 @@ void result_answer(const struct result *r, const struct run_metrics *m, bool col
 	}
 	if (saves)
 		put_checkpoints(&a);
-	if (r->trained && evals->count && spare(&a, lines, costs + limit + remedy + fails + tail))
+	if (r->trained && evals->count &&
+	    (evaluation_share(m) >= EVALUATION_MOST ||
+	     spare(&a, lines, costs + limit + remedy + fails + tail)))
 		put_evaluation(&a);
 	if (r->probe.asked && spare(&a, lines, costs + limit + remedy + fails + tail))
 		put_probe(&a);
