@@ -8,10 +8,12 @@
 #include "base/alloc.h"
 #include "base/saturate.h"
 #include "judge/busy_reading.h"
+#include "judge/by_name.h"
 #include "judge/decompose.h"
 #include "judge/ledger.h"
 #include "judge/limit.h"
 #include "judge/measured.h"
+#include "judge/slow_requests.h"
 #include "judge/steadiness.h"
 #include "judge/stragglers.h"
 #include "judge/verdict.h"
@@ -56,6 +58,10 @@ int judge_trust(struct result *r, const struct run_metrics *m, struct err *e)
 			decompose(r, 0, m->epochs, &r->judged.time);
 		ledger_of(r, &r->judged.ledger);
 		stragglers_find(r, &r->judged.stragglers);
+		if (m->epochs) {
+			r->judged.slow = slow_requests_find(r);
+			r->judged.by_name = by_name_of(r);
+		}
 		rc = busy_reading_find(r, m->epochs, &r->judged.reading, e);
 		if (rc == 0)
 			rc = steadiness_find(r, m, false, &r->judged.steady, e);

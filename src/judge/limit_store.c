@@ -8,15 +8,17 @@
 #include "judge/limit_view.h"
 #include "store/store.h"
 
-static const double KIND_SHARE = 0.3; /* of the time in requests: a kind of them that is named */
-static const double DATA_SHARE = 0.5; /* of the time in requests: the same */
-static const double CPU_SHARE = 0.5;  /* of the time in requests: they compute, they do not wait */
-static const double OPEN_SHARE = 0.5; /* of the time in requests */
-static const double REACHED = 0.85;   /* of a ceiling: it limits */
-static const double SAME = 1.25;      /* times the time alone: no longer without waiting */
-static const double APART = 2;        /* times what was looked at: it is not what takes long */
-static const double WORSE = 4;        /* times the best error, and */
-static const double EXPLAINS = 0.3;   /* of a request's time: no explanation of it */
+static const double STATS_SHARE = 0.3; /* of the time in requests: look-ups that are named */
+static const double DATA_SHARE = 0.5;  /* of the time in requests: the same */
+static const double CPU_SHARE = 0.5;   /* of the time in requests: they compute, they do not wait */
+static const double OPEN_SHARE = 0.5;  /* of the time in requests */
+static const double REACHED = 0.85;    /* of a ceiling: it limits, */
+static const double EXCEEDED = 1.1;    /* and beyond this, it is none */
+static const double OF_BYTES = 0.15;   /* of a request's time: it depends on its size */
+static const double SAME = 1.25;       /* times the time alone: no longer without waiting */
+static const double APART = 2;         /* times what was looked at: it is not what takes long */
+static const double WORSE = 4;         /* times the best error, and */
+static const double EXPLAINS = 0.3;    /* of a request's time: no explanation of it */
 
 /* Finds the place of the limit. Where the kernel does not count what reads fetch from the file
  * system, it is not known to be the storage. */
@@ -71,16 +73,19 @@ static bool is_in_memory(const struct limit_view *v)
 	return v->doing == LOST_REQUESTS && v->reading.cached && v->d->work_s[WORK_DATA] > 0;
 }
 
-/* Of a ceiling that is not reached, nothing is said. */
+/* Of a ceiling that is not reached, or that more than was reached refutes, nothing is said. */
 static bool is_reached(double used, double ceiling)
 {
-	return isfinite(ceiling) && ceiling > 0 && used >= REACHED * ceiling;
+	return isfinite(ceiling) && ceiling > 0 && used >= REACHED * ceiling &&
+	       used <= EXCEEDED * ceiling;
 }
 
-/* Adds a fact with what is used of a ceiling, its figures `used` and the one after that. */
+/* Adds a fact with what is used of a ceiling, its figures `used` and the one after that: at least
+ * what was reached. */
 static void found_ceiling(struct limit_view *v, struct fact f, unsigned used)
 {
 	assert(is_reached(f.figure[used], f.figure[used + 1]));
+	f.figure[used + 1] = fmax(f.figure[used], f.figure[used + 1]);
 	limit_found(v, f);
 }
 
@@ -92,7 +97,8 @@ bool limit_at_memory_bandwidth(struct limit_view *v)
 	if (!is_in_memory(v))
 		return false;
 	rate = x->bytes / data * x->threads;
-	if (!is_reached(rate, x->copy) || data < DATA_SHARE * v->io)
+	/* the speed of copying was measured for a moment: reads may exceed it */
+	if (rate < REACHED * x->copy || !(x->copy > 0) || data < DATA_SHARE * v->io)
 		return false;
 	found_ceiling(v, FACT(LIMIT_MEMORY_BANDWIDTH, rate, fmax(rate, x->copy), x->threads), 0);
 	limit_workers_would(v);
@@ -180,25 +186,9 @@ static void advise_probe(struct limit_view *v)
 	limit_found(v, FACT(EFFECT_PROBE));
 }
 
-void limit_tell_kind(struct limit_view *v)
-{
-	const struct read_places *p = &v->law.places;
-	double files = v->stations.opens_of_batch * (double)v->d->batches;
-	double work = v->d->work_s[WORK_OPEN], close = work - files * v->law.open_ns / 1e9;
-
-	if (p->slow != READS_ALIKE &&
-	    v->d->work_s[WORK_META] + v->d->work_s[WORK_DATA] >= KIND_SHARE * v->io)
-		limit_found(v, p->slow == READS_FIRST ? FACT(LIMIT_FIRST_READS, p->slow_ns / 1e9,
-							     p->other_ns / 1e9)
-						      : FACT(LIMIT_LARGE_READS, p->slow_ns / 1e9,
-							     p->other_ns / 1e9, (double)p->large));
-	if (v->law.open_ns > 0 && files > 0 && close >= KIND_SHARE * v->io)
-		limit_found(v, FACT(LIMIT_CLOSES, close / files, close / work));
-}
-
 /* The samples are in memory, and yet reads take long: what lies between? And what more workers
  * would do, unless it is known that only a probe can tell. */
-static bool end(struct limit_view *v)
+bool limit_end_reading(struct limit_view *v)
 {
 	const struct limit_reading *x = &v->reading;
 	const double *work = v->d->work_s;
@@ -239,7 +229,7 @@ bool limit_at_opens(struct limit_view *v)
 		      at_place(v, FACT(LIMIT_OPENS, per_s, read_rates_ceiling(&law->best, 1),
 				       each_s, alone_told(law, 1), servers_told(law))),
 		      0);
-	return end(v);
+	return limit_end_reading(v);
 }
 
 bool limit_at_metadata(struct limit_view *v)
@@ -253,13 +243,13 @@ bool limit_at_metadata(struct limit_view *v)
 	agreed = agreed_on_opens(v, &each_s, &per_s);
 	limit_found(v, FACT(LIMIT_METADATA, v->inside, (v->d->work_s[WORK_OPEN] + stats) / v->io,
 			    of_batch, each_s + stats / (of_batch * (double)v->d->batches)));
-	if (stats >= KIND_SHARE * v->io)
+	if (stats >= STATS_SHARE * v->io)
 		limit_found(v, FACT(LIMIT_STATS, stats / v->io));
 	if (agreed != AGREED_EACH) {
 		limit_found(v, FACT(LIMIT_METADATA_UNTOLD));
 		advise_probe(v);
 	}
-	return end(v);
+	return limit_end_reading(v);
 }
 
 bool limit_at_unseen_requests(struct limit_view *v)
@@ -268,7 +258,7 @@ bool limit_at_unseen_requests(struct limit_view *v)
 		return false;
 	limit_found(v, at_place(v, FACT(LIMIT_STORAGE_RATE, v->inside,
 					v->reading.bytes / v->d->wall_s)));
-	return end(v);
+	return limit_end_reading(v);
 }
 
 static bool reads_agree(const struct limit_view *v, enum agreed on)
@@ -291,7 +281,7 @@ bool limit_at_queue(struct limit_view *v)
 		at_place(v, FACT(LIMIT_QUEUE, x->per_s, read_rates_ceiling(&law->best, x->size),
 				 x->each_s, alone_told(law, x->size), servers_told(law))),
 		0);
-	return end(v);
+	return limit_end_reading(v);
 }
 
 bool limit_at_request_rate(struct limit_view *v)
@@ -304,7 +294,7 @@ bool limit_at_request_rate(struct limit_view *v)
 	found_ceiling(
 		v, at_place(v, FACT(LIMIT_REQUESTS, x->per_s, read_rates_ceiling(best, x->size))),
 		0);
-	return end(v);
+	return limit_end_reading(v);
 }
 
 bool limit_at_bandwidth(struct limit_view *v)
@@ -318,22 +308,25 @@ bool limit_at_bandwidth(struct limit_view *v)
 		      at_place(v, FACT(LIMIT_BANDWIDTH, v->inside, x->readers,
 				       x->bytes / v->d->wall_s, ceiling * x->size)),
 		      2);
-	return end(v);
+	return limit_end_reading(v);
 }
 
 /* Whether each request takes its time by itself, most of it by its bytes, or most of it whatever
- * its size: by all explanations, and seen with different sizes. */
-static bool each_takes(const struct limit_view *v, bool by_bytes)
+ * its size: by all explanations, and seen with different sizes. *share is the most that goes with
+ * bytes, by any of them. */
+static bool each_takes(const struct limit_view *v, bool by_bytes, double *share)
 {
 	const struct read_law *law = &v->law.reads;
 
+	*share = 0;
 	if (!reads_agree(v, AGREED_EACH) || !law->sizes_differ)
 		return false;
 	for (uint32_t i = 0; i < law->count; i++) {
-		double share = share_of_bytes(&law->one[i], v->reading.size);
+		double one = share_of_bytes(&law->one[i], v->reading.size);
 
-		if (by_bytes ? share < 0.5 : share > 0.5)
+		if (by_bytes ? one < 0.5 : one > 0.5)
 			return false;
+		*share = fmax(*share, one);
 	}
 	return true;
 }
@@ -341,22 +334,26 @@ static bool each_takes(const struct limit_view *v, bool by_bytes)
 bool limit_at_stream(struct limit_view *v)
 {
 	const struct limit_reading *x = &v->reading;
+	double share;
 
-	if (!each_takes(v, true))
+	if (!each_takes(v, true, &share))
 		return false;
 	limit_found(
 		v, at_place(v, FACT(LIMIT_STREAM, v->inside, x->readers, x->bytes / v->d->wall_s)));
-	return end(v);
+	return limit_end_reading(v);
 }
 
 bool limit_at_latency(struct limit_view *v)
 {
-	if (!each_takes(v, false))
+	double each_s = read_rates_alone(&v->law.reads.best, 0) / 1e9, share;
+	double requests = v->stations.reads_of_batch;
+
+	if (!each_takes(v, false, &share))
 		return false;
-	limit_found(v, at_place(v, FACT(LIMIT_LATENCY, v->inside,
-					read_rates_alone(&v->law.reads.best, 0) / 1e9,
-					v->stations.reads_of_batch)));
-	return end(v);
+	limit_found(v, at_place(v, share > OF_BYTES || v->law.places.slow != READS_ALIKE
+					   ? FACT(LIMIT_LATENCY_MOSTLY, v->inside, each_s, requests)
+					   : FACT(LIMIT_LATENCY, v->inside, each_s, requests)));
+	return limit_end_reading(v);
 }
 
 /* The candidates are named, and what can tell them apart. */
@@ -374,5 +371,5 @@ bool limit_at_storage(struct limit_view *v)
 	if (!s->told)
 		limit_found(v, FACT(UNTOLD_READS, v->law.reads.most));
 	advise_probe(v);
-	return end(v);
+	return limit_end_reading(v);
 }

@@ -1,7 +1,9 @@
 /* A run that changed in its middle is two runs: no setting explains both. */
 #include <math.h>
 
+#include "base/clock.h"
 #include "judge/limit_view.h"
+#include "judge/stalls.h"
 
 static const double STALL_SHARE = 0.4;     /* of the lost time, in stalls */
 static const double FORECAST_SHARE = 0.15; /* of the lost time in stalls: they spoil predictions */
@@ -59,14 +61,80 @@ bool limit_at_stall(struct limit_view *v)
 	return true;
 }
 
+/* Steps that follow the end of a checkpoint within half of a slow phase's time, and those that are
+ * far from any: of a rank that is there. */
+struct after {
+	double checkpoints;
+	double near_n, near_s, far_n, far_s;
+};
+
+static int64_t last_end(const struct rank_epoch *ep, int64_t at)
+{
+	int64_t last = INT64_MIN;
+
+	for (uint32_t i = 0; i < ep->saves; i++)
+		if (ep->save[i].done && ep->save[i].end_ns <= at && ep->save[i].end_ns > last)
+			last = ep->save[i].end_ns;
+	return last;
+}
+
+static struct after after_checkpoints(const struct result *r, uint32_t epochs, double slow_s)
+{
+	const struct rank_result *k = &r->rank[result_present_rank(r)];
+	struct after a = {0};
+
+	for (uint32_t e = 0; e < epochs; e++) {
+		uint32_t blocks;
+		const struct phase *p = phases_of(&k->epoch[e], false, &blocks);
+
+		for (uint32_t b = 0; b < blocks; b++) {
+			int64_t end = last_end(&k->epoch[e], p[b].begin_ns);
+
+			for (uint64_t i = 0; end != INT64_MIN && i < p[b].steps; i++) {
+				const struct step_times *t = &p[b].step[i];
+				double took = clock_seconds(t->barrier_out_ns - t->ask_ns);
+				double since = clock_seconds(t->ask_ns - end);
+				bool near = since < slow_s / 2;
+
+				/* between them, phases end at various moments */
+				if (!near && since < 1.5 * slow_s)
+					continue;
+				*(near ? &a.near_n : &a.far_n) += 1;
+				*(near ? &a.near_s : &a.far_s) += took;
+			}
+		}
+		a.checkpoints += k->epoch[e].saves;
+	}
+	return a;
+}
+
+/* Whether what is slow is what follows checkpoints: steps near them are slow, the others are not.
+ */
+static bool follows_checkpoints(const struct limit_view *v)
+{
+	const struct steadiness *c = &v->r->judged.steady;
+	struct after a = after_checkpoints(v->r, v->m->epochs, c->slow_s);
+	double far, times = c->last_rate > 0 ? c->before_rate / c->last_rate : INFINITY;
+
+	if (a.checkpoints < 2 || a.near_n < 2 || a.far_n < 2)
+		return false;
+	far = a.far_s / a.far_n;
+	return a.near_s / a.near_n >= far + (times - 1) / 3 * far &&
+	       c->slow_phases <= a.checkpoints + 1 && 2 * c->slow_phases >= a.checkpoints;
+}
+
 bool limit_at_phases(struct limit_view *v)
 {
 	const struct steadiness *c = &v->r->judged.steady;
 
 	if (!is_cause(v, limit_lost_to_phases(v)))
 		return false;
-	limit_found(v, FACT(LIMIT_PHASES, c->before_rate, c->last_rate, c->slow_phases, c->slow_s,
-			    c->period_s > 0 ? c->period_s : NAN));
+	if (follows_checkpoints(v))
+		limit_found(v,
+			    FACT(LIMIT_AFTER_CHECKPOINTS, c->last_rate, c->before_rate, c->slow_s));
+	else
+		limit_found(v, FACT(LIMIT_PHASES, c->before_rate, c->last_rate, c->slow_phases,
+				    c->slow_s, c->period_s > 0 ? c->period_s : NAN));
 	limit_would(v, FACT(EFFECT_UNTOLD));
 	return true;
 }

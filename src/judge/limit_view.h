@@ -67,6 +67,8 @@ void limit_would(struct limit_view *v, struct fact f);
 void limit_workers_would(struct limit_view *v);
 /* Of what kind of request the time is, where that is one of several. */
 void limit_tell_kind(struct limit_view *v);
+/* Ends what is said of requests: their kind, what lies between, what more workers would do. */
+bool limit_end_reading(struct limit_view *v);
 
 /* Threads without a processor (limit_cpu.c). */
 void limit_view_cpu(struct limit_view *v);
@@ -110,6 +112,24 @@ bool limit_at_others_decoding(struct limit_view *v);
 bool limit_at_decoding(struct limit_view *v);
 bool limit_at_preprocessing(struct limit_view *v);
 bool limit_at_transport(struct limit_view *v);
+/* Readers that slow each other down (limit_contention.c). */
+struct fall {
+	double readers, rate; /* about as many as the run has, and their samples/s; 0: no fall */
+	double fewer, best;   /* those that got most */
+};
+struct fall contention_probed(const struct probe *p);
+bool limit_at_contention(struct limit_view *v);
+/* Requests of one kind (limit_kinds.c), and the s lost to them. */
+double limit_lost_to_closes(const struct limit_view *v);
+double limit_lost_to_lookups(const struct limit_view *v);
+double limit_lost_to_slow_names(const struct limit_view *v); /* opens, closes, look-ups */
+double limit_lost_to_slow_reads(const struct limit_view *v);
+bool limit_at_closes(struct limit_view *v);
+bool limit_at_lookups(struct limit_view *v);
+bool limit_at_tail(struct limit_view *v);
+double limit_lost_by_name(const struct limit_view *v); /* slow folders and files; their turns */
+bool limit_at_slow_files(struct limit_view *v);
+bool limit_at_turns(struct limit_view *v);
 /* What of requests limits (limit_store.c); one of them always does. */
 void limit_view_reading(struct limit_view *v);
 bool limit_at_memory_bandwidth(struct limit_view *v);

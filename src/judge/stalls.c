@@ -251,6 +251,9 @@ static void add_moment(const struct result *r, bool eval, const struct usual *u,
 	}
 	s.at_s = clock_seconds(begin - r->begin_ns);
 	s.length_s = clock_seconds(longest);
+	/* single requests took so long, and nothing stood still */
+	if (!eval && s.length_s <= r->judged.slow.longest_s)
+		return;
 	look_at_ranks(r, eval, u, &s, begin, begin + longest);
 	keep(out, &s);
 	if (spans->n < STALLS_MOST)

@@ -106,6 +106,35 @@ struct stragglers {
 	double mean_s; /* to read a sample, over ranks that measured it; 0: unknown */
 };
 
+/* ---- a few requests of one kind that take far longer than the others of it ---- */
+
+enum slow_kind { SLOW_NONE, SLOW_OPENS, SLOW_CLOSES, SLOW_STATS, SLOW_READS };
+
+struct slow_requests {
+	enum slow_kind kind;
+	double count, all;       /* slow ones; of that kind */
+	double slow_s;           /* that the slow ones took, of all ranks */
+	double each_s, others_s; /* mean of a slow one, and of another one */
+	double longest_s;        /* a wait for a batch that these explain */
+};
+
+/* ---- reads by their folder and file ---- */
+
+struct by_name {
+	enum {
+		NAME_NOTHING,
+		NAME_SLOW_FOLDERS, /* reads of some are slow, wherever and whenever */
+		NAME_SLOW_FILES,
+		NAME_TURNS_FOLDER, /* reads of one folder wait for each other */
+		NAME_TURNS_FILE,
+	} what;
+	double slow, all;        /* folders or files of which reads were seen: slow ones; all */
+	uint32_t folder;         /* read_name_folder of a slow one */
+	double slow_s, others_s; /* mean of a slow read, and of another one; of turns: beside one
+				  * of the same name, and without */
+	double share;            /* of the time of reads: what the slow ones take beyond that */
+};
+
 /* ---- whether training went on as it began: docs/metrics.md, "Change during the run" ---- */
 
 enum steady_change {
@@ -154,8 +183,8 @@ struct steadiness {
 	enum time_part part;                 /* of a step's time, in which the difference is most */
 	double cut_share;  /* of the time, in no rate above: a stall, or those of the start */
 	bool stalls_again; /* several, not all at the start: they are in the rates above */
-	uint32_t stalls;                     /* of them the longest are kept */
-	double stalled_s;         /* ranks waited in them, of training, mean over ranks */
+	uint32_t stalls;   /* of them the longest are kept */
+	double stalled_s;  /* ranks waited in them, of training, mean over ranks */
 	double au_without_stalls; /* percent: computation over what is left of the time */
 	struct stall stall[STALLS_KEPT];
 };
@@ -314,7 +343,7 @@ struct limit {
 	/* The change that is predicted to help most, with what it gives, or why none is known;
 	 * empty: none is needed. */
 	struct fact_list remedy;
-	double loss_share; /* of the wall time of training, in percent */
+	double loss_share;  /* of the wall time of training, in percent */
 	double cause_share; /* of the lost time: goes to the cause; percent; 0: is not about it */
 };
 /* All of it in whole sentences: what limits, and what a change would do. */
@@ -345,7 +374,9 @@ struct judgement {
 	uint32_t epochs;
 	struct ledger ledger; /* over the epochs that were begun */
 	struct stragglers stragglers;
-	struct busy_reading reading;           /* over the finished epochs */
+	struct busy_reading reading; /* over the finished epochs */
+	struct slow_requests slow;
+	struct by_name by_name;
 	struct steadiness steady, eval_steady; /* over the finished epochs */
 	struct measured measured;
 	struct limit limit;

@@ -10,11 +10,12 @@ UNKNOWN = {"storage", "unknown"}  # counts half where another cause was planted
 
 
 class Case:
-    """`causes`: any of them is right. `quick`: part of the tests; the others only with --all."""
+    """`causes`: any of them is right, if its first fact is one of `reasons`, where some are given. `quick`: part of the
+    tests; the others only with --all."""
 
-    def __init__(self, family, situation, causes, ranks, keys, quick=False, alone=False, around=None):
+    def __init__(self, family, situation, causes, ranks, keys, quick=False, alone=False, around=None, reasons=()):
         self.family, self.situation, self.causes, self.ranks = family, situation, set(causes), ranks
-        self.keys, self.quick, self.alone, self.around = keys, quick, alone, around
+        self.keys, self.quick, self.alone, self.around, self.reasons = keys, quick, alone, around, reasons
 
 
 def base(**keys):
@@ -250,6 +251,47 @@ def short_stops(rng, i):
                      storage__throttle__stall_at=0.4, storage__throttle__stall_every=0.9))
 
 
+def delayed(op, delay, path=""):
+    return dict(storage__store="fault+throttle+memory", storage__fault__op=op, storage__fault__nth=1, storage__fault__count=0,
+                storage__fault__path=path, storage__fault__action="delay", storage__fault__delay=round(delay, 4))
+
+
+def few_slow(rng, i):
+    """One file of ten, at random places of the order: its open or its close is slow, and nothing stands still."""
+    c, delay, w = rng.uniform(0.004, 0.008), rng.uniform(0.13, 0.28), rng.choice((2, 3, 4))
+    op = ("open", "close")[i % 2]
+    return Case("few slow requests", f"one {op} in ten takes {ms(delay)}, {w} workers", {"metadata"}, 1,
+                base(files=160, reader__read_threads=w, reader__prefetch_size=2 * w, train__computation_time=round(c, 5),
+                     storage__throttle__latency=0.0003, **delayed(op, delay, f"{rng.randrange(10)}_of_")),
+                reasons=(f"limit.slow_{op}s",))
+
+
+def closes(rng, i):
+    w, r = shape(rng)
+    delay = rng.uniform(0.012, 0.03)
+    return Case("closing", f"each close takes {ms(delay)}, {r} x {w} workers", {"metadata"}, r,
+                base(files=length(2 * delay / w) * 2 * r, reader__read_threads=w, reader__prefetch_size=2 * w,
+                     train__computation_time=round(2 * delay / rng.uniform(9, 15), 5), **delayed("close", delay)),
+                reasons=("limit.closing",))
+
+
+def slow_folder(rng, i):
+    c, delay, w, n = rng.uniform(0.003, 0.006), rng.uniform(0.012, 0.025), rng.choice((4, 6)), rng.choice((4, 5))
+    return Case("slow folder", f"reads take {ms(delay)} longer in one of {n} folders, {w} workers", {"slow_files"}, 1,
+                base(files=240, reader__read_threads=w, reader__prefetch_size=2 * w, train__computation_time=round(c, 5),
+                     dataset__num_subfolders_train=n, storage__throttle__latency=0.0004,
+                     **delayed("read", delay, f"/train/{rng.randrange(n)}/")), reasons=("limit.slow_folders",))
+
+
+def slow_files(rng, i):
+    """Files whose number ends in one digit; several reads of each."""
+    c, delay, w = rng.uniform(0.003, 0.006), rng.uniform(0.02, 0.04), rng.choice((3, 4))
+    return Case("slow files", f"reads take {ms(delay)} longer in one file of ten, {w} workers", {"slow_files"}, 1,
+                base(files=200, reader__read_threads=w, reader__prefetch_size=2 * w, train__computation_time=round(c, 5),
+                     storage__throttle__latency=0.0004, **delayed("read", delay, f"{rng.randrange(10)}_of_")),
+                reasons=("limit.slow_files",))
+
+
 def slow_worker(rng, i):
     """Files whose number ends in 3, which are all of worker 3 of ten."""
     c, delay = rng.uniform(0.003, 0.006), rng.uniform(0.08, 0.15)
@@ -290,6 +332,7 @@ FAMILIES = (
     (shared_bandwidth, 6, 2), (stream, 5, 1), (queue, 7, 2), (queue_of_bytes, 5, 1), (iops, 7, 2), (opens_queue, 6, 1),
     (preprocess, 5, 1), (few_workers, 6, 2), (window, 3, 1), (slow_rank, 4, 1), (equal_ranks, 4, 2), (barrier, 5, 2),
     (checkpoint, 2, 1), (start_up, 3, 1), (compute, 5, 1), (burst, 3, 1), (stall, 3, 1), (short_stops, 3, 1),
+    (few_slow, 4, 2), (closes, 3, 1), (slow_folder, 3, 1), (slow_files, 3, 1),
     (slow_worker, 3, 1), (decode, 2, 1), (memory, 2, 2),
 )
 

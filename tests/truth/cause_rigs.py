@@ -107,12 +107,16 @@ def behind_a_layer(tmp):
                 ("one request after another, 5 ms each", CEILING, 1, 4, 0.008, dict(read_us=5000, turns=1, direct=1)),
                 ("one request after another, 3 ms each, 3 ranks", CEILING, 3, 2, 0.01,
                  dict(read_us=3000, turns=1, direct=1)),
-                ("opens one after another, 7 ms each", {"opens"}, 1, 4, 0.006, dict(open_us=7000, turns=1, direct=1))):
-            def slow(out, ranks=ranks, workers=workers, compute=compute, layer=layer):
+                ("opens one after another, 7 ms each", {"opens"}, 1, 4, 0.006, dict(open_us=7000, turns=1, direct=1)),
+                ("a read takes 0.8 ms, and 7 ms more for each other one, with a probe", {"contention"}, 1, 6, 0.004,
+                 dict(read_us=800, crowd_us=7000, direct=1, run__probe="true", run__probe_time=3))):
+            probe = {k: layer.pop(k) for k in list(layer) if k.startswith("run__")}
+
+            def slow(out, ranks=ranks, workers=workers, compute=compute, layer=layer, probe=probe):
                 with SlowFs(source, **layer) as mount:
                     return start(f"{mount}/data", out, ranks, files=240, reader__read_threads=workers,
                                  reader__prefetch_size=2 * workers, dataset__record_length_bytes_stdev=60000,
-                                 train__computation_time=compute)
+                                 train__computation_time=compute, **probe)
             yield "layer", f"files in memory behind a file system in user space: {text}, {workers} workers", causes, slow
 
 

@@ -14,7 +14,7 @@ from told import told  # noqa: E402
 BATCH = ("reader.batch_size=1", "reader.batch_size=2")
 NATIVE = "reader.access=native"
 # kinds of requests that the cause names
-KINDS = {"odd: npz, the first read takes 15 ms, 1 rank": "limit.first_reads", "odd: npz, closes of 15 ms, 1 rank": "limit.closes"}
+KINDS = {"odd: npz, the first read takes 15 ms, 1 rank": "limit.first_reads", "odd: npz, closes of 15 ms, 1 rank": "limit.closing"}
 
 
 def wanted(base):

@@ -1,0 +1,76 @@
+/* Requests that slow each other down so much that fewer readers get more: seen by a probe, or told
+ * by the model of this run's requests. */
+#include <math.h>
+#include <stdio.h>
+
+#include "judge/limit_view.h"
+
+static const double FALLEN = 0.8; /* of the best rate of a probe, with fewer readers */
+static const double WORTH = 2;    /* points of AU, beyond doubt, by fewer workers */
+
+static double samples_per_s(const struct probe_point *p)
+{
+	return p->seconds > 0 ? (double)p->samples / p->seconds : 0;
+}
+
+struct fall contention_probed(const struct probe *p)
+{
+	const struct probe_point *best = NULL, *now = NULL;
+
+	for (uint32_t i = 0; p->done && i < p->count; i++) {
+		const struct probe_point *q = &p->point[i];
+
+		if (!best || samples_per_s(q) > samples_per_s(best))
+			best = q;
+		/* the nearest to the run's readers, in the logarithm */
+		if (!now || fabs(log((double)q->readers / p->run_readers)) <
+				    fabs(log((double)now->readers / p->run_readers)))
+			now = q;
+	}
+	if (!best || p->run_readers == 0 || best->readers >= now->readers ||
+	    samples_per_s(now) > FALLEN * samples_per_s(best))
+		return (struct fall){0};
+	return (struct fall){.readers = now->readers,
+			     .rate = samples_per_s(now),
+			     .fewer = best->readers,
+			     .best = samples_per_s(best)};
+}
+
+/* The best of fewer workers, by the model; NULL: none is better beyond doubt. */
+static const struct what_if *fewer_workers(const struct limit_view *v, unsigned *workers)
+{
+	const struct outlook *o = v->outlook;
+	const struct what_if *best = NULL;
+
+	for (uint32_t i = 0; o->known && i < o->changes; i++) {
+		const struct what_if *w = &o->change[i];
+		unsigned n;
+
+		if (!w->known || sscanf(w->keys, "reader.read_threads=%u", &n) != 1 || n == 0 ||
+		    n >= result_workers(v->r) || w->low < o->measured_au + WORTH ||
+		    (best && best->au >= w->au))
+			continue;
+		best = w;
+		*workers = n;
+	}
+	return best;
+}
+
+bool limit_at_contention(struct limit_view *v)
+{
+	struct fall f = contention_probed(&v->r->probe);
+	unsigned workers = 0;
+	const struct what_if *w = fewer_workers(v, &workers);
+
+	if (v->doing != LOST_REQUESTS || (!f.readers && !w))
+		return false;
+	limit_found(v,
+		    fact_with(f.readers ? FACT(LIMIT_CONTENTION, f.readers, f.rate, f.fewer, f.best)
+					: FACT(LIMIT_CONTENTION_TOLD, v->reading.readers),
+			      0, v->place));
+	if (w)
+		limit_would(v, FACT(EFFECT_FEWER_WORKERS, workers, w->au, w->low, w->high));
+	else
+		limit_would(v, FACT(EFFECT_TRY_FEWER));
+	return true;
+}
