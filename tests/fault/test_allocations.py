@@ -184,7 +184,8 @@ class Checkpoint(Run):
 
 class Copied(Command):
     """A command of one thread: every allocation is refused, each in a copy of the process (`every` of fail_alloc.c), or
-    with `places_only` the first, middle and last of each place. Answers are compared there, byte for byte."""
+    with `places_only` the first, middle and last of each place that no command before it had. Answers are compared there,
+    byte for byte."""
     places_only = False
     arguments = ()
     tells = ()  # functions that are refused an amount which the answer names
@@ -197,6 +198,7 @@ class Copied(Command):
 
 class Report(Copied):
     name = "report"
+    places_only = True
     tells = ("read_ranks",)  # sized by a file: the page is that of the other results, and the status is not 0
     telling = "report.html is not whole"
 
@@ -213,7 +215,6 @@ class Report(Copied):
 class ReportMany(Report):
     """What more than one result adds."""
     name = "report of two"
-    places_only = True
 
     def argv(self, shared, folder):
         return ["report", *self.out, "-o", "out/report.html", "--csv", "out/runs.csv"]
@@ -222,7 +223,6 @@ class ReportMany(Report):
 class Audit(Report):
     """It judges a result again: some 10^5 allocations."""
     name = "audit"
-    places_only = True
 
     def argv(self, shared, folder):
         return ["audit", "--quick", self.out[0]]
@@ -230,7 +230,6 @@ class Audit(Report):
 
 class AuditMany(Report):
     name = "audit of two"
-    places_only = True
 
     def argv(self, shared, folder):
         return ["audit", "--quick", "--json", *self.out]
@@ -238,7 +237,6 @@ class AuditMany(Report):
 
 class Compare(Report):
     name = "compare"
-    places_only = True
 
     def argv(self, shared, folder):
         return ["compare", *self.out]
@@ -475,23 +473,29 @@ def once(command, folder, shared, which):
     return (folder / "told").read_text().splitlines()
 
 
-def copies(command, folder, shared, which):
-    """What an untouched run leaves in the same folder is what copies are compared with."""
+def copies(command, folder, shared, which, seen):
+    """What an untouched run leaves in the same folder is what copies are compared with. Returns the places, and what the
+    library told of those that are not `seen`."""
     lines = once(command, folder, shared, "none")
     (folder / "whole").mkdir()
     for name in ("stdout", "told", "out"):
         (folder / name).rename(folder / "whole" / name)
     assert any((folder / "whole/out").iterdir()) or (folder / "whole/stdout").stat().st_size, f"{command.name}: nothing to compare"
-    return sum(line.startswith("place ") for line in lines), once(command, folder, shared, which)
+    with open(folder / "whole/told", "a") as f:
+        f.writelines(f"seen {place}\n" for place in sorted(seen))
+    return {line.split()[1] for line in lines if line.startswith("place ")}, once(command, folder, shared, which)
 
 
 def sweep_copies(command, shared, tmp, args, symbols, pool):
     began = time.monotonic()
     command.prepare(shared)
     mode = "places" if command.places_only and not args.every else "every"
-    slices = list(pool.map(lambda i: copies(command, tmp / f"{command.name}-{i}", shared, f"{mode}:{SLICES}:{i}"),
+    seen = set(args.seen) if mode == "places" else set()
+    slices = list(pool.map(lambda i: copies(command, tmp / f"{command.name}-{i}", shared, f"{mode}:{SLICES}:{i}", seen),
                            range(1, SLICES + 1)))
-    places, told = slices[0][0], [line for _, lines in slices for line in lines]
+    args.seen |= set.intersection(*(s[0] for s in slices))
+    places, told = len(slices[0][0]), [line for _, lines in slices for line in lines]
+    new = len(slices[0][0] - seen)
     tried, same, ended, strays = (sum(int(line.split()[k]) for line in told if line.startswith("tried ")) for k in range(1, 5))
     said = {line.split(" ", 2)[2] for line in told if line.startswith("said ")}
     assert tried == same + ended + sum("killed" in line or "hangs" in line for line in told if line.startswith("finding ")) > 0
@@ -505,7 +509,7 @@ def sweep_copies(command, shared, tmp, args, symbols, pool):
             wrong[f"{rest[3]}\n      {rest[1]} of {symbols.commas(rest[0])}"] += 1
         elif word == "leak" and not symbols.commas(rest[1]).startswith("unix_time "):  # the C library's time zone
             wrong[f"leak when refused: {symbols.commas(rest[0])}\n      left: {symbols.commas(rest[1])}"] += 1
-    print(f"{command.name}: {mode} of {tried} allocations ({places} places) refused: {ended} ended with one of {len(said)} sentences, "
+    print(f"{command.name}: {mode} of {tried} allocations ({places} places, {new} new) refused: {ended} ended with one of {len(said)} sentences, "
           f"{same} with the whole answer; {strays} temporary files left; {len(wrong)} findings; {time.monotonic() - began:.0f} s",
           flush=True)
     if args.said:
@@ -568,6 +572,7 @@ def main():
     parser.add_argument("--every", action="store_true", help="every allocation of all commands of one thread")
     parser.add_argument("--said", action="store_true", help="print the sentences of commands that ended")
     args = parser.parse_args()
+    args.seen = set()  # places refused in a command before
     symbols = Symbols()
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as tmp, \
             concurrent.futures.ThreadPoolExecutor(2) as pool:

@@ -8,7 +8,8 @@
  *   PLACE:N:limit   that one, and from then on what would take more memory than was in use then
  *   every:K:I       of a program of one thread, each allocation I, I + K, ... in a copy of the
  *                   process (fork), which goes on to its end; the process itself is untouched
- *   places:K:I      as `every`, but of each place only the first, middle and last allocation
+ *   places:K:I      as `every`, but of each place only the first, middle and last allocation, and
+ *                   none of those that lines "seen HASH" of the untouched run's `told` name
  * A new thread is an allocation, too. The file FAIL_ALLOC_TOLD gets, in lines:
  *   failed KIND BYTES ADDRESS...       the allocation that failed, and its callers
  *   place HASH COUNT KIND ADDRESS...   (none) every place with its number of allocations
@@ -88,6 +89,7 @@ struct place {
 	unsigned long count;
 	const char *kind;
 	const struct trace *by;
+	bool seen; /* in another command: not refused again */
 };
 
 static struct trace *trace_room;
@@ -522,8 +524,8 @@ static bool outstanding(const char *kind, const struct trace *t)
 
 	for (size_t i = t->hash & (PLACES - 1); whole_places[i].count; i = (i + 1) & (PLACES - 1))
 		if (whole_places[i].hash == t->hash)
-			return n == 1 || n == whole_places[i].count ||
-			       n == (whole_places[i].count + 1) / 2;
+			return !whole_places[i].seen && (n == 1 || n == whole_places[i].count ||
+			       n == (whole_places[i].count + 1) / 2);
 	return n == 1;
 }
 
@@ -605,6 +607,13 @@ static void begin_copies(void)
 				i = (i + 1) & (PLACES - 1);
 			whole_places[i].hash = hash;
 			whole_places[i].count = count;
+		}
+		if (sscanf(line, "seen %lx", &hash) == 1) {
+			size_t i = hash & (PLACES - 1);
+
+			while (whole_places[i].count && whole_places[i].hash != hash)
+				i = (i + 1) & (PLACES - 1);
+			whole_places[i].seen = whole_places[i].count > 0;
 		}
 	}
 	if (f)
