@@ -319,7 +319,7 @@ static void count_request(struct io_stat *s, struct store_request *q)
 {
 	io_stat_add(s, q->write ? IO_WRITE : IO_DATA, q->done_ns - q->submitted_ns, q->n,
 		    q->result);
-	if (!q->write && q->result > 0)
+	if (!q->write && q->result >= 0)
 		read_log_add(&s->reads, q->submitted_ns, q->done_ns, (uint64_t)q->result,
 			     read_place(q->blob), q->blob->name);
 }

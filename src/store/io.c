@@ -52,7 +52,7 @@ static inline __attribute__((always_inline)) void count_request(const struct io 
 		io_stat_add(io->stat, q->kind, now - q->start_ns, q->asked, returned);
 		if (io->waits)
 			io_waits_add(io->waits, now - q->start_ns);
-		if (q->kind <= IO_DATA && q->asked && returned > 0)
+		if (q->kind <= IO_DATA && q->asked && returned >= 0)
 			read_log_add(&io->stat->reads, q->start_ns, now, (uint64_t)returned,
 				     q->place, q->blob ? q->blob->name : 0);
 		else if ((q->what == SPAN_OPEN || q->what == SPAN_STAT) && !q->blob &&
