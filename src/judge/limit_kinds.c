@@ -7,6 +7,8 @@
 #include "predict/outlook.h"
 
 static const double KIND_SHARE = 0.3;  /* of the time in requests: a kind of them that is named */
+static const double RANK_SHARE = 0.3;  /* of the lost time, by one rank or host that is */
+static const double LAST_SHARE = 0.7;  /* last in so many of the steps */
 static const double NAMES_SHARE = 0.5; /* the same, of opens, closes and look-ups together */
 
 /* ---- opens, closes and look-ups ---- */
@@ -102,6 +104,14 @@ void limit_tell_kind(struct limit_view *v)
 		limit_found(v, FACT(LIMIT_CLOSES, n.close / n.files, n.close / (n.open + n.close)));
 }
 
+/* Of a slow rank or host, they are no few among those of all. */
+static bool is_of_a_rank(const struct limit_view *v)
+{
+	double rank = v->d->last_share >= LAST_SHARE ? limit_lost_to_rank(v) : 0;
+
+	return fmax(rank, limit_lost_to_host(v)) >= RANK_SHARE * v->loss;
+}
+
 /* ---- a few of a kind ---- */
 
 static struct fact tail_of(const struct slow_requests *s)
@@ -122,7 +132,7 @@ static double lost_to_tail(const struct limit_view *v, bool reads)
 {
 	const struct slow_requests *s = &v->r->judged.slow;
 
-	return s->kind != SLOW_NONE && (s->kind == SLOW_READS) == reads
+	return s->kind != SLOW_NONE && (s->kind == SLOW_READS) == reads && !is_of_a_rank(v)
 		       ? part_of_requests(v, s->slow_s)
 		       : 0;
 }
@@ -160,6 +170,8 @@ double limit_lost_by_name(const struct limit_view *v)
 {
 	const struct by_name *f = &v->r->judged.by_name;
 
+	if (is_of_a_rank(v))
+		return 0;
 	return part_of_requests(
 		v, f->share * (v->d->work_s[WORK_META] - v->law.stat_s + v->d->work_s[WORK_DATA]));
 }
