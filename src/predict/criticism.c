@@ -41,6 +41,8 @@ static void slow_store(const struct variant *v, double reads, double opens, stru
 	double samples = v->m.samples > 0 ? m->samples / v->m.samples : 1;
 
 	m->delay_s += samples * (v->latency * (reads - 1) + v->open_latency * (opens - 1));
+	/* of what a change has left of them */
+	m->delay_s = fmax(0, m->delay_s);
 	m->bytes *= reads;
 	model_queue_slow(&m->read, reads);
 	model_queue_slow(&m->open, opens);

@@ -296,6 +296,8 @@ static double say_one(const struct outlook *out, const struct variants *v, uint3
 	*m = one->m;
 	if (!how->make(&(struct change){v, one, by, end, m}))
 		return NAN;
+	/* parts of a delay that a change takes away are known each by itself */
+	m->delay_s = fmax(0, m->delay_s);
 	made = model_run(m);
 	au = variant_corrected(out, one, made.au);
 	if (!(how->is & SAME_STORE) || end != 0 || how->is & OF_CHECKPOINTS)
@@ -366,7 +368,9 @@ static bool predict_change(const struct outlook *out, const struct variants *v,
 		if (i > 0)
 			continue;
 		w->au = au;
-		w->error = au * granularity(&m) + criticism_varies(out, v, &v->one[i], &m, au);
+		w->error = au * granularity(&m);
+		if (how->is & SAME_STORE)
+			w->error += criticism_varies(out, v, &v->one[i], &m, au);
 		w->rate = rate_of(&m, au);
 		w->rate_now = rate_of(&v->one[i].m, out->measured_au);
 		if (how == &by_ranks && always_meets(&m)) {
