@@ -30,6 +30,7 @@ struct read {
 	double log_s, beyond, weight;
 	double usual; /* mean of `beyond` under its name */
 	bool slow;
+	bool met; /* all that were under way when it began are known */
 };
 
 struct reads {
@@ -246,6 +247,8 @@ static bool takes_turns(struct reads *r, bool folders, struct by_name *f)
 		const struct read_seen *s = r->at[i].of, *last = NULL;
 		size_t level = 0, same = 0;
 
+		if (!r->at[i].met)
+			continue;
 		for (size_t k = i; k-- > 0 && i - k < BEFORE;) {
 			const struct read_seen *o = r->at[k].of;
 			uint32_t other = o->name ^ s->name;
@@ -306,7 +309,8 @@ struct by_name by_name_find(const struct read_seen *seen, size_t n, uint64_t apa
 			.like = 2 * (s->bytes ? 64 - (uint32_t)__builtin_clzll(s->bytes) : 0) +
 				(s->place == 0),
 			.log_s = log(fmax(1, took) / 1e9),
-			.weight = apart ? 1 / ((double)wide + took) : 1};
+			.weight = apart ? 1 / ((double)wide + took) : 1,
+			.met = read_log_window(apart, wide, s->begin_ns) >= 0};
 	}
 	hold_against_alike(&r);
 	if (takes_turns(&r, true, &f) || takes_turns(&r, false, &f)) {

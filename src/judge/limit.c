@@ -396,6 +396,16 @@ static void look_ahead(struct limit_view *v, struct outlook *out, struct basis *
 
 #define ROWS(table) (table), sizeof(table) / sizeof((table)[0])
 
+/* Readers that stand in each other's way: more of them are no remedy, whatever a model says that
+ * knows nothing of names. */
+static bool is_crowded(const struct limit *l)
+{
+	enum reason first = l->facts.count ? l->facts.fact[0].reason : REASON_NONE;
+
+	return l->cause == CAUSE_CONTENTION || first == REASON_LIMIT_TURNS_FOLDER ||
+	       first == REASON_LIMIT_TURNS_FILE;
+}
+
 void limit_find(const struct result *r, const struct run_metrics *m, struct limit *limit,
 		struct outlook *outlook, struct basis **basis)
 {
@@ -418,6 +428,7 @@ void limit_find(const struct result *r, const struct run_metrics *m, struct limi
 	ask(&v, ROWS(of_training), LEAST_SHARE);
 	if (!loses_little(&v))
 		outlook_tell_best(outlook, r->rank[result_present_rank(r)].workers,
-				  r->judged.measured.taken & TAKES_LASTING, &limit->remedy);
+				  is_crowded(limit), r->judged.measured.taken & TAKES_LASTING,
+				  &limit->remedy);
 	add_evaluation(&v);
 }

@@ -8,11 +8,6 @@
 static const double FALLEN = 0.8; /* of the best rate of a probe, with fewer readers */
 static const double WORTH = 2;    /* points of AU, beyond doubt, by fewer workers */
 
-static double samples_per_s(const struct probe_point *p)
-{
-	return p->seconds > 0 ? (double)p->samples / p->seconds : 0;
-}
-
 struct fall contention_probed(const struct probe *p)
 {
 	const struct probe_point *best = NULL, *now = NULL;
@@ -20,7 +15,7 @@ struct fall contention_probed(const struct probe *p)
 	for (uint32_t i = 0; p->done && i < p->count; i++) {
 		const struct probe_point *q = &p->point[i];
 
-		if (!best || samples_per_s(q) > samples_per_s(best))
+		if (!best || probe_rate(q) > probe_rate(best))
 			best = q;
 		/* the nearest to the run's readers, in the logarithm */
 		if (!now || fabs(log((double)q->readers / p->run_readers)) <
@@ -28,12 +23,12 @@ struct fall contention_probed(const struct probe *p)
 			now = q;
 	}
 	if (!best || p->run_readers == 0 || best->readers >= now->readers ||
-	    samples_per_s(now) > FALLEN * samples_per_s(best))
+	    probe_rate(now) > FALLEN * probe_rate(best))
 		return (struct fall){0};
 	return (struct fall){.readers = now->readers,
-			     .rate = samples_per_s(now),
+			     .rate = probe_rate(now),
 			     .fewer = best->readers,
-			     .best = samples_per_s(best)};
+			     .best = probe_rate(best)};
 }
 
 /* The best of fewer workers, by the model; NULL: none is better beyond doubt. */
@@ -70,7 +65,7 @@ bool limit_at_contention(struct limit_view *v)
 			      0, v->place));
 	if (w)
 		limit_would(v, FACT(EFFECT_FEWER_WORKERS, workers, w->au, w->low, w->high));
-	else
+	else if (result_workers(v->r) > 1)
 		limit_would(v, FACT(EFFECT_TRY_FEWER));
 	return true;
 }

@@ -132,6 +132,9 @@ static double lost_to_tail(const struct limit_view *v, bool reads)
 {
 	const struct slow_requests *s = &v->r->judged.slow;
 
+	/* where a limit is granted in parts, those that wait for the next one are no tail */
+	if (reads && v->law.reads.best.burst)
+		return 0;
 	return s->kind != SLOW_NONE && (s->kind == SLOW_READS) == reads && !is_of_a_rank(v)
 		       ? part_of_requests(v, s->slow_s)
 		       : 0;

@@ -84,7 +84,7 @@ static bool is_reached(double used, double ceiling)
  * what was reached. */
 static void found_ceiling(struct limit_view *v, struct fact f, unsigned used)
 {
-	assert(is_reached(f.figure[used], f.figure[used + 1]));
+	assert(f.figure[used] > 0 && isfinite(f.figure[used + 1]));
 	f.figure[used + 1] = fmax(f.figure[used], f.figure[used + 1]);
 	limit_found(v, f);
 }

@@ -66,15 +66,17 @@ bool limit_at_stall(struct limit_view *v)
 struct after {
 	double checkpoints;
 	double near_n, near_s, far_n, far_s;
+	double near_wait_s, far_wait_s; /* of that, for batches */
 };
 
-static int64_t last_end(const struct rank_epoch *ep, int64_t at)
+/* The last end of those that had ended by then, which `*next` and `last` are of an earlier moment.
+ */
+static int64_t last_end(const struct rank_epoch *ep, int64_t at, uint32_t *next, int64_t last)
 {
-	int64_t last = INT64_MIN;
-
-	for (uint32_t i = 0; i < ep->saves; i++)
-		if (ep->save[i].done && ep->save[i].end_ns <= at && ep->save[i].end_ns > last)
-			last = ep->save[i].end_ns;
+	for (; *next < ep->saves && (!ep->save[*next].done || ep->save[*next].end_ns <= at);
+	     (*next)++)
+		if (ep->save[*next].done && ep->save[*next].end_ns > last)
+			last = ep->save[*next].end_ns;
 	return last;
 }
 
@@ -84,12 +86,12 @@ static struct after after_checkpoints(const struct result *r, uint32_t epochs, d
 	struct after a = {0};
 
 	for (uint32_t e = 0; e < epochs; e++) {
-		uint32_t blocks;
+		uint32_t blocks, next = 0;
 		const struct phase *p = phases_of(&k->epoch[e], false, &blocks);
+		int64_t end = INT64_MIN;
 
 		for (uint32_t b = 0; b < blocks; b++) {
-			int64_t end = last_end(&k->epoch[e], p[b].begin_ns);
-
+			end = last_end(&k->epoch[e], p[b].begin_ns, &next, end);
 			for (uint64_t i = 0; end != INT64_MIN && i < p[b].steps; i++) {
 				const struct step_times *t = &p[b].step[i];
 				double took = clock_seconds(t->barrier_out_ns - t->ask_ns);
@@ -101,6 +103,8 @@ static struct after after_checkpoints(const struct result *r, uint32_t epochs, d
 					continue;
 				*(near ? &a.near_n : &a.far_n) += 1;
 				*(near ? &a.near_s : &a.far_s) += took;
+				*(near ? &a.near_wait_s : &a.far_wait_s) +=
+					clock_seconds(t->got_ns - t->ask_ns);
 			}
 		}
 		a.checkpoints += k->epoch[e].saves;
@@ -119,6 +123,9 @@ static bool follows_checkpoints(const struct limit_view *v)
 	if (a.checkpoints < 2 || a.near_n < 2 || a.far_n < 2)
 		return false;
 	far = a.far_s / a.far_n;
+	/* what is slow is reading */
+	if (a.near_wait_s / a.near_n - a.far_wait_s / a.far_n < (a.near_s / a.near_n - far) / 2)
+		return false;
 	return a.near_s / a.near_n >= far + (times - 1) / 3 * far &&
 	       c->slow_phases <= a.checkpoints + 1 && 2 * c->slow_phases >= a.checkpoints;
 }

@@ -4,16 +4,14 @@
 
 #include "judge/limit_view.h"
 #include "predict/outlook.h"
+#include "predict/slow_worker.h"
 
 static const double BUSY_SHARE = 0.85;    /* of the workers' time: they are what is short */
 static const double BUSY_ENOUGH = 0.6;    /* the same, for more workers to be of use */
 static const double RECOVERED = 0.4;      /* of the loss, by a wider window */
 static const double OWN_CPU_SHARE = 0.75; /* of computing time; below, the CPU was taken away */
 static const double OTHERS_SHARE = 0.25;  /* of the processors, used by other programs */
-static const double SLOW_TIMES = 2;       /* times any other worker: it alone is slow */
-static const double BATCHES_LEAST = 12;   /* of each worker, to tell that */
-#define WORKERS_MOST 256
-static const uint32_t FEW_WORKERS = 4; /* a common number of them would be enough */
+static const uint32_t FEW_WORKERS = 4;    /* a common number of them would be enough */
 
 /* Workers rest while the rank waits: in order, ready batches hold the places of the window. */
 bool limit_at_window(struct limit_view *v)
@@ -35,91 +33,43 @@ bool limit_at_window(struct limit_view *v)
 
 /* ---- one worker that is slower than the others of its rank, whoever its files are ---- */
 
-struct slow_worker {
-	uint32_t rank, worker;
-	double each_s, others_s; /* a batch of it; of the others */
+struct found_worker {
+	struct slow_worker of;
 	double lost_s;
 };
 
-/* In order, batch i of an epoch is worker (i modulo their number)'s, and nobody's turn comes before
- * the slow one's batch has. */
-static bool look_at_workers(const struct limit_view *v, uint32_t rank, struct slow_worker *out)
+/* Nobody's turn comes before the slow one's batch has. */
+static bool find_slow_worker(const struct limit_view *v, struct found_worker *out)
 {
-	uint32_t workers = v->r->rank[rank].workers, slowest = 0;
-	double sum[WORKERS_MOST] = {0}, log_sum[WORKERS_MOST] = {0}, n[WORKERS_MOST] = {0};
-	double others = 0, most = 0, others_n = 0;
+	*out = (struct found_worker){.lost_s = 0};
+	for (uint32_t k = 0; k < v->r->ranks; k++) {
+		struct slow_worker one;
+		double even, lost;
 
-	if (workers < 2 || workers > WORKERS_MOST || v->r->rank[rank].lost)
-		return false;
-	for (uint32_t e = 0; e < v->m->epochs; e++)
-		for (uint32_t b = 0; b < v->r->rank[rank].epoch[e].blocks; b++) {
-			const struct phase *p = &v->r->rank[rank].epoch[e].block[b];
-
-			for (uint64_t i = 0; i < p->steps; i++) {
-				uint64_t at = p->first_step + i;
-
-				/* the first batch of each begins it, too */
-				if (at < workers)
-					continue;
-				sum[at % workers] += p->step[i].service_us * 1e-6;
-				log_sum[at % workers] += log(fmax(1, p->step[i].service_us));
-				n[at % workers]++;
-			}
-		}
-	for (uint32_t k = 0; k < workers; k++) {
-		if (n[k] < BATCHES_LEAST)
-			return false;
-		slowest = log_sum[k] / n[k] > log_sum[slowest] / n[slowest] ? k : slowest;
+		if (!slow_worker_of(v->r, v->m->epochs, k, &one))
+			continue;
+		even = v->r->rank[k].workers * v->compute * v->r->ranks / (double)v->d->steps;
+		lost = one.batches * (one.each_s - fmax(one.others_s, even));
+		if (lost > out->lost_s)
+			*out = (struct found_worker){one, lost};
 	}
-	for (uint32_t k = 0; k < workers; k++)
-		if (k != slowest) {
-			others += sum[k];
-			others_n += n[k];
-			most = fmax(most, log_sum[k] / n[k]);
-		}
-	out->rank = rank;
-	out->worker = slowest;
-	out->each_s = sum[slowest] / n[slowest];
-	out->others_s = others / others_n;
-	out->lost_s =
-		n[slowest] * (out->each_s - fmax(out->others_s, workers * v->compute * v->r->ranks /
-									(double)v->d->steps));
-	/* by the logarithms: one batch that took very long makes no worker slow */
-	return log_sum[slowest] / n[slowest] >= log(SLOW_TIMES) + most &&
-	       out->each_s >= SLOW_TIMES * out->others_s;
-}
-
-static bool find_slow_worker(const struct limit_view *v, struct slow_worker *out)
-{
-	struct slow_worker one = {0};
-	bool any = false;
-
-	*out = one;
-	if (workload_loader(v->r->workload)->rule != RULE_PYTORCH ||
-	    !v->r->workload->reader.in_order)
-		return false;
-	for (uint32_t k = 0; k < v->r->ranks; k++)
-		if (look_at_workers(v, k, &one) && one.lost_s > out->lost_s) {
-			*out = one;
-			any = true;
-		}
-	return any;
+	return out->lost_s > 0;
 }
 
 double limit_lost_to_worker(const struct limit_view *v)
 {
-	struct slow_worker w;
+	struct found_worker w;
 
 	return find_slow_worker(v, &w) ? fmin(w.lost_s, v->loss) : 0;
 }
 
 bool limit_at_worker(struct limit_view *v)
 {
-	struct slow_worker w;
+	struct found_worker w;
 
 	if (!find_slow_worker(v, &w))
 		return false;
-	limit_found(v, FACT(LIMIT_SLOW_WORKER, w.worker, w.rank, w.each_s, w.others_s,
+	limit_found(v, FACT(LIMIT_SLOW_WORKER, w.of.worker, w.of.rank, w.of.each_s, w.of.others_s,
 			    fmin(w.lost_s, v->loss) / v->d->wall_s));
 	outlook_tell_window(v->outlook, result_window(v->r) * 4, &v->limit->effects);
 	if (v->limit->effects.count == 0)

@@ -11,7 +11,8 @@ static const double SLOW_TIMES = 5; /* times the upper quartile of its kind */
 static const double SLOW_LEAST_S = 1e-3;
 static const double COUNT_LEAST = 4;
 static const double NEARLY_ALL = 0.8; /* of the time in slow requests, of any kind */
-static const double UNLIKELY = 0.01;  /* that a storage that stands still meets so many of a kind */
+static const double NO_TERM = 1e-9;
+static const double UNLIKELY = 0.01; /* that a storage that stands still meets so many of a kind */
 static const double SERVED_SHARE = 0.2; /* of the slow ones: others were served meanwhile */
 static const size_t SERVED_LEAST = 3;
 static const double FEW = 0.35;       /* of the requests that are alike */
@@ -89,11 +90,16 @@ static void look_over(struct times *t, double least_s)
 /* How likely at least k of n are, each with p. */
 static double at_least(double k, double n, double p)
 {
-	double sum = 0;
+	double sum = 0, term = 1;
 
-	for (double i = k; i <= n; i++)
-		sum += exp(lgamma(n + 1) - lgamma(i + 1) - lgamma(n - i + 1) + i * log(p) +
+	if (k <= n * p)
+		return 1;
+	/* beyond the mean each is less than the one before */
+	for (double i = k; i <= n && term > NO_TERM; i++) {
+		term = exp(lgamma(n + 1) - lgamma(i + 1) - lgamma(n - i + 1) + i * log(p) +
 			   (n - i) * log1p(-p));
+		sum += term;
+	}
 	return sum;
 }
 
@@ -172,19 +178,28 @@ struct logged {
 	size_t kept, beside;
 	double longest_s;
 	double of_alike; /* reads: slow ones of those like them */
+	double others_s; /* mean of those that are not slow; 0: the log has none */
 };
 
 static struct logged look_at_log(const struct read_set set[2], int group, double slow_s)
 {
 	const struct read_set *own = &set[group != READS];
 	struct logged l = {.of_alike = group == READS ? slow_of_alike(own, slow_s) : 0};
+	double others = 0;
 
 	for (size_t i = 0; i < own->n; i++) {
 		const struct read_seen *s = &own->seen[i];
 		double took = (double)(s->end_ns - s->begin_ns);
 
-		if (!is_of(s, group) || took / 1e9 < slow_s)
+		if (!is_of(s, group))
 			continue;
+		if (took / 1e9 < slow_s) {
+			double weight = own->apart ? 1 / ((double)own->wide + took) : 1;
+
+			others += weight;
+			l.others_s += weight * took / 1e9;
+			continue;
+		}
 		l.kept++;
 		l.all += own->apart ? fmax(1, (double)own->apart / ((double)own->wide + took)) : 1;
 		if (!served_meanwhile(&set[0], s) && !served_meanwhile(&set[1], s))
@@ -192,6 +207,7 @@ static struct logged look_at_log(const struct read_set set[2], int group, double
 		l.beside++;
 		l.longest_s = fmax(l.longest_s, took / 1e9);
 	}
+	l.others_s = others > 0 ? l.others_s / others : 0;
 	return l;
 }
 
@@ -232,7 +248,7 @@ struct slow_requests slow_requests_find(const struct result *r)
 	struct read_set set[2];
 	struct read_seen *seen[2];
 	struct logged l;
-	double over_s = 0, times;
+	double over_s = 0, times = 1;
 	bool beside;
 	int g;
 
@@ -251,15 +267,21 @@ struct slow_requests slow_requests_find(const struct result *r)
 	/* reads are most of what a storage that stands still holds back */
 	if (l.of_alike > FEW || (!beside && (g == READS || met_by_chance(t, g, idle_share(r)))))
 		return found;
-	found.kind = g == READS                      ? SLOW_READS
-		     : g == LOOKUPS                  ? SLOW_STATS
-		     : l.all >= LOGGED * t[g].over_n ? SLOW_OPENS
-						     : SLOW_CLOSES;
+	found.kind = g == READS                              ? SLOW_READS
+		     : g == LOOKUPS                          ? SLOW_STATS
+		     : l.all * times >= LOGGED * t[g].over_n ? SLOW_OPENS
+							     : SLOW_CLOSES;
 	found.count = t[g].over_n;
 	found.all = g == NAMES ? t[g].n / 2 : t[g].n;
 	found.slow_s = t[g].over_s;
 	found.each_s = t[g].over_s / t[g].over_n;
 	found.others_s = (t[g].s - t[g].over_s) / (t[g].n - t[g].over_n);
+	/* opens and closes are counted together; the log has opens */
+	if (found.kind == SLOW_OPENS && l.others_s > 0)
+		found.others_s = l.others_s;
+	else if (found.kind == SLOW_CLOSES && l.others_s > 0 && found.all > found.count)
+		found.others_s = fmax(0, t[g].s - t[g].over_s - l.others_s * found.all) /
+				 (found.all - found.count);
 	found.longest_s = fmax(OF_ONE_BATCH * t[g].over_median_s, OF_ONE_BATCH / 2 * l.longest_s);
 	return found;
 }

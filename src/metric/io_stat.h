@@ -38,7 +38,7 @@ struct io_stat {
 		int64_t busy_ns;
 		struct hist latency_ns;
 	} kind[IO_KINDS];
-	struct read_log reads; /* metadata and data that returned bytes */
+	struct read_log reads; /* metadata and data that asked for bytes */
 	struct read_log opens; /* and stats by name: of 1 byte each */
 	struct io_latency sized[IO_SIZED_KINDS][IO_CLASSES]; /* requests that asked for bytes */
 };

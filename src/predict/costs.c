@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "format/format.h"
 #include "predict/read_fit.h"
+#include "predict/slow_worker.h"
 
 #define RANKS_SIMULATED 32
 #define LISTS_MAX 64
@@ -21,6 +22,8 @@
 static const uint64_t STEPS_LEAST = 4; /* of an epoch, for a model of another run than this one */
 static const double BUSY = 0.1; /* share of processors or of a batch's time; less is ignored */
 static const double BLOCKS_LEAST = 4;
+static const double SIZED_LEAST = 8;  /* requests of another size */
+static const double SIZED_OFF = 1.5;  /* times what is said of one */
 static const double POINT_OFF = 1.4;  /* times the time of a request at a point of a probe, */
 static const double FULL_OFF = 1.12;  /* and where that is all a ceiling's doing */
 static const double FAR_ABOVE = 2;    /* times the readers that reach it */
@@ -100,7 +103,7 @@ static double slow_is_longer(const struct read_seen *seen, size_t n, const struc
 			continue;
 		other = 0;
 		for (size_t k = 0; k < n; k++) {
-			if (is_slow(&seen[k], p) || other++ % apart)
+			if (is_slow(&seen[k], p) || seen[k].bytes == 0 || other++ % apart)
 				continue;
 			longer += seen[i].end_ns - seen[i].begin_ns >
 				  seen[k].end_ns - seen[k].begin_ns;
@@ -115,7 +118,7 @@ static double slow_is_longer(const struct read_seen *seen, size_t n, const struc
 static bool they_count(const struct read_set *set, struct read_places *p)
 {
 	double slow = 0, other = 0, slow_s = 0, other_s = 0;
-	size_t n = 0;
+	size_t n = 0, others = 0;
 
 	for (size_t i = 0; i < set->n; i++) {
 		const struct read_seen *s = &set->seen[i];
@@ -125,13 +128,17 @@ static bool they_count(const struct read_set *set, struct read_places *p)
 
 		if (p->slow == READS_FIRST && s->place == READ_PLACE_UNKNOWN)
 			return false;
+		/* it found the end of its file, which needs no storage */
+		if (s->bytes == 0)
+			continue;
 		n += is;
+		others += !is;
 		slow += is ? weight : 0;
 		slow_s += is ? weight * took : 0;
 		other += is ? 0 : weight;
 		other_s += is ? 0 : weight * took;
 	}
-	if (n < PLACES_LEAST || set->n - n < PLACES_LEAST)
+	if (n < PLACES_LEAST || others < PLACES_LEAST)
 		return false;
 	p->slow_ns = slow_s / slow;
 	p->other_ns = other_s / other;
@@ -243,9 +250,22 @@ static void drop_refuted(const struct probe *p, bool opens, bool by_file, struct
 	read_law_prefer(law, 0);
 }
 
-static double samples_per_s(const struct probe_point *q)
+/* Whether one reader's requests of another size take what an explanation says: if not, what goes
+ * with requests and what with their bytes is not as it says. */
+static void doubt_sizes(const struct probe *p, struct read_law *law)
 {
-	return q->seconds > 0 ? (double)q->samples / q->seconds : 0;
+	const struct probe_point *q = &p->sized[0];
+	double each, said, n = (double)q->requests;
+
+	if (p->sized_count == 0 || n < SIZED_LEAST || !(q->read_s > 0))
+		return;
+	each = q->read_s / n;
+	for (uint32_t i = 0; i < law->count; i++) {
+		said = read_rates_alone(&law->one[i], (double)q->bytes / n) / 1e9;
+		if (fmax(each, said) > SIZED_OFF * fmin(each, said))
+			law->one[i].misplaced = 1;
+	}
+	read_law_prefer(law, 0);
 }
 
 /* Samples/s that more readers did not get beyond; 0: they still got more. */
@@ -257,11 +277,11 @@ static double plateau_of(const struct probe *p)
 	for (uint32_t k = 0; k < p->count; k++) {
 		const struct probe_point *q = &p->point[k];
 
-		most = fmax(most, samples_per_s(q));
+		most = fmax(most, probe_rate(q));
 		if (2 * q->readers <= last->readers)
-			before = fmax(before, samples_per_s(q));
+			before = fmax(before, probe_rate(q));
 	}
-	return before > 0 && samples_per_s(last) <= PLATEAU * before ? most : 0;
+	return before > 0 && probe_rate(last) <= PLATEAU * before ? most : 0;
 }
 
 /* Of an open alone, where the log has stats by name, too; ns. */
@@ -313,6 +333,8 @@ static struct read_law fit_law(const struct result *r, bool opens, const struct 
 		set_means(r, opens, &law);
 	if (law.count > 1 && sets > 1)
 		drop_refuted(p, opens, some, &law);
+	if (law.count > 0 && sets > 1 && !opens && !some)
+		doubt_sizes(p, &law);
 	*probed = sets > 1;
 	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
 		free(own[i]);
@@ -784,6 +806,8 @@ bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 	draw_sizes(v, &m, r->dataset);
 	if (!(c->service > 0))
 		return refuse(out, FACT(NO_MODEL_BATCH));
+	for (uint32_t k = 0; k < r->ranks && !v->slow_worker; k++)
+		v->slow_worker = slow_worker_of(r, epochs, k, &(struct slow_worker){0});
 	m.ranks = r->ranks;
 	m.in_order = w->reader.in_order || c->rule != RULE_PYTORCH;
 	m.steps = (uint64_t)(steps / epochs + 0.5);

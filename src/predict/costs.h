@@ -100,6 +100,7 @@ struct variants {
 	uint32_t count;
 	struct model base;               /* of a run that reads nothing */
 	double service_sure;             /* standard error of the mean time of a batch, of it */
+	bool slow_worker;                /* of others, nothing is known */
 	bool few_steps;                  /* the run had too few to foretell another one */
 	uint64_t prefetch;               /* of a worker (PyTorch) or of all */
 	double *compute, *spread, *size; /* the models' */

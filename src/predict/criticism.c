@@ -140,13 +140,15 @@ static double times_beyond(const struct variants *v, double more)
 }
 
 /* Where requests get less together the more there are, how little more than were ever under way
- * would get is not known; a ceiling that is granted in parts has them wait for the next one. */
+ * would get is not known. */
 static bool unseen(const struct variants *v, const struct variant *one, const struct model *m)
 {
-	const struct read_law *law = &v->costs.law.reads;
+	const struct costs *c = &v->costs;
+	const struct read_law *law = &c->law.reads;
 
-	return one->curve.count == 0 && law->falls < 1 && !law->best.burst &&
-	       readers_of(m) > MORE * law->most && readers_of(m) > readers_of(&one->m);
+	return one->curve.count == 0 && law->count > 0 && c->reads > COUNTS * c->service &&
+	       law->falls < 1 && readers_of(m) > MORE * law->most &&
+	       readers_of(m) > readers_of(&one->m);
 }
 
 double criticism_put_right(const struct outlook *out, const struct variants *v,

@@ -196,6 +196,25 @@ bool misfit_refutes(const struct misfit *m, double from, double by)
 	return false;
 }
 
+double misfit_misplaced(size_t n, const double *took, const double *beyond, const uint8_t *group)
+{
+	double have[MISFIT_LEVELS] = {0}, foretold[MISFIT_LEVELS] = {0}, all = 0, said = 0, off = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (isnan(beyond[i]))
+			continue;
+		have[group[i]] += took[i];
+		foretold[group[i]] += took[i] - beyond[i];
+		all += took[i];
+		said += took[i] - beyond[i];
+	}
+	if (!(all > 0) || !(said > 0))
+		return 0;
+	for (size_t k = 0; k < MISFIT_LEVELS; k++)
+		off += fabs(have[k] / all - foretold[k] / said);
+	return off / 2;
+}
+
 double misfit_falls(const struct misfit *m)
 {
 	const struct misfit_at *last = NULL;
@@ -203,7 +222,7 @@ double misfit_falls(const struct misfit *m)
 
 	for (uint32_t i = 0; i < m->count; i++)
 		last = m->at[i].n >= MANY ? &m->at[i] : last;
-	for (uint32_t i = 0; i < m->count && &m->at[i] < last; i++) {
+	for (uint32_t i = 0; last && &m->at[i] < last; i++) {
 		const struct misfit_at *a = &m->at[i];
 		double before = a->level / (1 + a->off + SURE * a->sure);
 		double now = last->level / fmax(LESS, 1 + last->off - SURE * last->sure);

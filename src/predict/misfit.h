@@ -37,6 +37,10 @@ struct misfit_range {
 struct misfit_range misfit_from_to(const struct misfit *m, double from, double to);
 /* Whether it is off by more than `by` anywhere, beside what it is off at `from`. */
 bool misfit_refutes(const struct misfit *m, double from, double by);
+/* Of n requests in groups below MISFIT_LEVELS: the part of their time that the law gives to other
+ * groups than those that took it, apart from what it is off by in all; the arguments are those of
+ * misfit_of. */
+double misfit_misplaced(size_t n, const double *took, const double *beyond, const uint8_t *group);
 /* Of a law that has one time for all requests: what they get together beside most of them, as a
  * part of what they get beside fewer, where it is clearly less; else 1. */
 double misfit_falls(const struct misfit *m);

@@ -28,9 +28,11 @@ static const double WORTH = 4;          /* points: what more workers bring is sa
 static const double HELPS = 0.5;        /* points: workers that bring less are not worth a try */
 static const double LITTLE = 0.05;      /* of the wall time: checkpoints that take no more */
 static const double FAR_APART = 64;     /* times as far apart as they are */
-static const double SMALL = 0.02;       /* of a batch's time: taking away less is no change */
-static const double REPEATS = 2;        /* points that a second run may differ by anyway */
-static const double SHORT = 0.1;        /* s of an epoch: a try-out of which nothing is said */
+static const double MISPLACED = 0.12; /* of the reads' time: what goes with requests is not known */
+static const double SMALL_PART = 0.1; /* of a batch's time: reads that do not matter */
+static const double SMALL = 0.02;     /* of a batch's time: taking away less is no change */
+static const double REPEATS = 2;      /* points that a second run may differ by anyway */
+static const double SHORT = 0.1;      /* s of an epoch: a try-out of which nothing is said */
 
 /* A change, made to one explanation of the run. */
 struct change {
@@ -348,7 +350,7 @@ static void widen_by_ends(const struct outlook *out, const struct variants *v,
 static bool predict_change(const struct outlook *out, const struct variants *v,
 			   const struct kind *how, double by, struct what_if *w)
 {
-	bool agreed;
+	bool agreed, misplaced;
 	double error, off = 0;
 
 	*w = (struct what_if){.low = 100, .high = 0, .why = REASON_NO_FIGURE_MODELS};
@@ -379,7 +381,11 @@ static bool predict_change(const struct outlook *out, const struct variants *v,
 					   : fmin(w->low, variant_corrected(out, &v->one[i], au));
 		}
 	}
-	agreed = w->high - w->low <= AGREED && off <= PROMISED / 2 && !out->refuted;
+	misplaced = how->is & SPLITS && v->one[0].rates.misplaced > MISPLACED &&
+		    v->costs.reads > SMALL_PART * v->costs.service;
+	/* whether another one would be slow as well is not known */
+	misplaced = misplaced || (how == &by_workers && v->slow_worker);
+	agreed = w->high - w->low <= AGREED && off <= PROMISED / 2 && !out->refuted && !misplaced;
 	w->error += fmin(off, PROMISED) + REPEATS +
 		    fabs(out->measured_au - v->one[0].reproduced.au) + v->costs.taken +
 		    0.03 * fabs(w->au - out->measured_au);
@@ -387,7 +393,7 @@ static bool predict_change(const struct outlook *out, const struct variants *v,
 	if (how->is & HAS_ENDS)
 		widen_by_ends(out, v, how, by, w);
 	w->known = agreed && w->high - w->low <= PROMISED;
-	if (out->refuted || off > PROMISED / 2)
+	if (out->refuted || off > PROMISED / 2 || misplaced)
 		w->why = REASON_NO_FIGURE_LAW;
 	if (how->is & HAS_ENDS) {
 		w->low -= w->error;
@@ -501,8 +507,9 @@ static void find_workers(struct outlook *out, const struct variants *v)
 	double off, other_off;
 
 	out->workers_needed = workers_for_goal(out, v, 0, &most, &off);
-	out->needed_known = !out->refuted && (out->workers_needed || off <= PROMISED / 2);
-	if (out->workers_needed) {
+	out->needed_known =
+		!out->refuted && !v->slow_worker && (out->workers_needed || off <= PROMISED / 2);
+	if (out->workers_needed && out->needed_known) {
 		out->needed_known =
 			predict_change(out, v, &by_workers, out->workers_needed, &w) && w.known;
 		out->needed_au = w.au;
@@ -878,16 +885,20 @@ static bool is_worth(const struct outlook *o, double au, double low)
 }
 
 /* The first of those that are as good as the best: of a table, the smallest change. */
-static const struct what_if *best_of(const struct outlook *o, bool settings)
+static const struct what_if *best_of(const struct outlook *o, bool settings, uint32_t workers_most)
 {
 	static const double AS_GOOD = 2; /* points */
 	const struct what_if *best = NULL;
 
 	for (uint32_t i = 0; i < o->changes; i++) {
 		const struct what_if *w = &o->change[i];
+		unsigned workers = 0;
 
 		if (!w->known || !is_worth(o, w->au, w->low) ||
 		    !(settings ? w->of_setting : w->of_storage))
+			continue;
+		if (sscanf(w->keys, "reader.read_threads=%u", &workers) == 1 &&
+		    workers > workers_most)
 			continue;
 		if (!best || w->au > best->au + AS_GOOD)
 			best = w;
@@ -927,15 +938,17 @@ static struct fact remedy_of(const struct what_if *w)
 	}
 }
 
-void outlook_tell_best(const struct outlook *o, uint32_t have, bool brief, struct fact_list *to)
+void outlook_tell_best(const struct outlook *o, uint32_t have, bool crowded, bool brief,
+		       struct fact_list *to)
 {
 	uint32_t workers = o->workers_needed ? o->workers_needed : o->workers_best;
+	uint32_t most = crowded ? have : UINT32_MAX;
 	const struct what_if *w, *doubted;
 
 	if (!o->known)
 		return;
-	w = best_of(o, true);
-	if (workers > have && is_worth(o, o->needed_au, o->needed_low) &&
+	w = best_of(o, true, most);
+	if (workers > have && !crowded && is_worth(o, o->needed_au, o->needed_low) &&
 	    (!w || w->au <= o->needed_au + WORTH)) {
 		fact_add(to, FACT(REMEDY_WORKERS, workers, o->needed_au, o->needed_low,
 				  o->needed_high));
@@ -948,7 +961,7 @@ void outlook_tell_best(const struct outlook *o, uint32_t have, bool brief, struc
 		add_untold(o, to);
 		return;
 	} else {
-		w = w ? w : best_of(o, false);
+		w = w ? w : best_of(o, false, most);
 		if (!w)
 			return;
 		fact_add(to, remedy_of(w));

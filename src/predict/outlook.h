@@ -15,8 +15,9 @@ void outlook_compute(const struct result *r, uint32_t epochs, const struct store
  * it cannot be told and why; nothing where there is no prediction. */
 void outlook_tell_workers(const struct outlook *o, uint32_t have, struct fact_list *to);
 /* The settings of the loader that help most, or the storage that would where none do, with what
- * they give; or why it is not known. `brief`: a longer run would not be like this one. Nothing
- * where there is no prediction. */
-void outlook_tell_best(const struct outlook *o, uint32_t have, bool brief, struct fact_list *to);
+ * they give; or why it is not known. `crowded`: never more workers. `brief`: a longer run would not
+ * be like this one. Nothing where there is no prediction. */
+void outlook_tell_best(const struct outlook *o, uint32_t have, bool crowded, bool brief,
+		       struct fact_list *to);
 /* The same of a window of so many batches, and of batches handed out as they come. */
 void outlook_tell_window(const struct outlook *o, uint64_t window, struct fact_list *to);

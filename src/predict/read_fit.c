@@ -69,6 +69,8 @@ struct fit {
 	double *ahead, *spare; /* for queue_fit.h */
 	uint32_t *history;     /* the same */
 	uint32_t *level;       /* of the targets */
+	/* Of them: reads before it in its file, and how often it doubles the smallest. */
+	uint8_t place[TARGETS_MAX], size[TARGETS_MAX];
 	double mean_ns, mean_bytes, mean_shared; /* bytes * concurrency */
 	double most_beside; /* under way with a byte, in the set that had most of them */
 	double longest_ns;
@@ -330,6 +332,23 @@ static void choose_targets(struct fit *f, const struct read_set *set, size_t fro
 		choose_of_level(f, candidate, n, left / levels, set > f->set);
 		left -= left / levels < n ? left / levels : n;
 		count[rarest] = 0;
+	}
+}
+
+static void find_groups(struct fit *f)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (size_t k = 0; k < f->targets; k++)
+		if (f->seen[f->target[k].at].bytes < least)
+			least = f->seen[f->target[k].at].bytes;
+	for (size_t k = 0; k < f->targets; k++) {
+		const struct read_seen *s = &f->seen[f->target[k].at];
+		double doubled = log2((double)s->bytes / (double)least);
+
+		f->place[k] =
+			(uint8_t)(s->place < MISFIT_LEVELS - 1 ? s->place : MISFIT_LEVELS - 1);
+		f->size[k] = (uint8_t)fmin(doubled, MISFIT_LEVELS - 1);
 	}
 }
 
@@ -598,6 +617,8 @@ static void keep(const struct fit *f, struct read_law *law, const struct read_ra
 		return;
 	*one = *r;
 	misfit_of(&one->misfit, f->targets, f->took, error, f->level, f->times);
+	one->misplaced = fmax(misfit_misplaced(f->targets, f->took, error, f->place),
+			      misfit_misplaced(f->targets, f->took, error, f->size));
 	law->count++;
 }
 
@@ -1010,6 +1031,7 @@ struct read_law read_fit(const struct read_set *sets, size_t count, double times
 			measure_targets(&f, &law);
 			find_ahead(&f);
 			find_history(&f);
+			find_groups(&f);
 			try_shared(&f, law.sizes_differ);
 			try_queues(&f, &law);
 			refine_bursts(&f, &law);

@@ -29,6 +29,8 @@ struct read_rates {
 	double pace_ns;       /* between reads, in the long run */
 	double error_ns;      /* mean distance of a read from this */
 	struct misfit misfit; /* by how many reads are under way when one begins */
+	/* Of the reads' time: given to other places in files, or sizes, than those that took it. */
+	double misplaced;
 };
 
 #define READ_LAWS_MAX 10

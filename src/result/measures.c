@@ -17,6 +17,7 @@
 
 static const char first_line[] = "stoker measures 1\n";
 #define MEMORY_TIMES 512
+#define REQUEST_NS_MOST ((int64_t)1 << 60)
 #define MEMORY_LEAST ((size_t)64 << 20)
 
 /* ---- what the structs are made of ---- */
@@ -676,6 +677,29 @@ static void get_ranks(struct loading *x, const struct holds *h)
 	}
 }
 
+static bool windows_can_be(uint64_t apart, uint64_t wide)
+{
+	return (apart & (apart - 1)) == 0 && (wide & (wide - 1)) == 0 && wide <= apart;
+}
+
+static bool log_can_be(const struct read_log *l)
+{
+	return l->n <= READ_LOG_KEPT && windows_can_be(l->apart, l->wide);
+}
+
+static void demand_times(struct loading *x, const struct pieces *seen)
+{
+	for (size_t p = 0; p < seen->n; p++)
+		for (size_t i = 0; i < seen->v[p].n; i++) {
+			const struct read_seen *s = (const struct read_seen *)seen->v[p].at + i;
+
+			demand(x,
+			       s->begin_ns >= 0 && s->end_ns >= s->begin_ns &&
+				       s->end_ns - s->begin_ns < REQUEST_NS_MOST,
+			       "the times of a request");
+		}
+}
+
 static void get_io(struct loading *x, struct levels *l)
 {
 	add_all_io(l, x->r);
@@ -683,12 +707,12 @@ static void get_io(struct loading *x, struct levels *l)
 	for (size_t i = 0; i < l->io.n; i++) {
 		const struct io_stat *io = l->io.v[i].at;
 
-		demand(x, io->reads.n <= READ_LOG_KEPT && io->opens.n <= READ_LOG_KEPT,
-		       "a log of requests");
+		demand(x, log_can_be(&io->reads) && log_can_be(&io->opens), "a log of requests");
 	}
 	if (x->rc == 0)
 		add_logs(l);
 	get_pieces(x, "seen", &shape_read_seen, &l->seen);
+	demand_times(x, &l->seen);
 }
 
 static void get_epochs(struct loading *x, struct levels *l)
@@ -797,6 +821,14 @@ static void get_probe(struct loading *x)
 	for (size_t i = 0; i < logs.n; i++)
 		get_log(x, (struct probe_log *)(uintptr_t)logs.v[i].at, &seen);
 	get_pieces(x, "probe_seen", &shape_read_seen, &seen);
+	demand_times(x, &seen);
+	for (uint32_t i = 0; i < probe_points(p); i++)
+		demand(x,
+		       probe_point_at(p, i)->readers > 0 &&
+			       probe_point_at(p, i)->readers <= PROBE_READERS_MAX &&
+			       (i == 0 || i >= p->count ||
+				p->point[i].readers > p->point[i - 1].readers),
+		       "the readers of its probe");
 	free(points.v);
 	free(logs.v);
 	free(seen.v);

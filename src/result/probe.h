@@ -33,7 +33,7 @@ struct probe_point {
 	double open_s, read_s;     /* of all readers together: in opens and closes, in requests */
 	double longest_s;          /* the longest of those requests */
 	double cpu_s;              /* processor time of the processes */
-	struct probe_log reads;    /* requests that returned bytes */
+	struct probe_log reads;    /* requests for bytes */
 	struct probe_log open_log; /* and stats by name, of one byte each */
 };
 
@@ -59,6 +59,12 @@ struct probe {
 /* All points: probe_points(p) of them, those of the other size last. */
 uint32_t probe_points(const struct probe *p);
 const struct probe_point *probe_point_at(const struct probe *p, uint32_t i);
+
+/* Samples/s of a point. */
+static inline double probe_rate(const struct probe_point *p)
+{
+	return p->seconds > 0 ? (double)p->samples / p->seconds : 0;
+}
 
 void probe_release(struct probe *p);
 /* "95.5 samples/s with 1 reader, 190 with 2", or "not done". */

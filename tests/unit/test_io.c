@@ -87,6 +87,10 @@ static void times(void **state)
 	assert_true(stat.kind[IO_DATA].busy_ns >= 20000000);
 	assert_true(stat.kind[IO_DATA].latency_ns.max >= 20000000);
 	assert_int_equal(stat.kind[IO_META].busy_ns, 0);
+	/* what found nothing waited as well */
+	assert_int_equal(stat.reads.n, 1);
+	assert_int_equal(stat.reads.seen[0].bytes, 0);
+	assert_int_equal(stat.reads.seen[0].name, read_name("f"));
 	/* requests that take long are waits */
 	assert_int_equal(io_open(&io, "f", STORE_READ, b, NULL), 0);
 	io.waits = &waits;

@@ -147,12 +147,34 @@ static void test_falls(void **state)
 	assert_float_equal(misfit_falls(&m), 1, 1e-12);
 }
 
+/* A law of one time for reads of two places, of which one takes three times as long. */
+static void test_misplaced(void **state)
+{
+	uint8_t group[N];
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		group[i] = i % 2;
+		took[i] = i % 2 ? 3e6 : 1e6;
+		beyond[i] = took[i] - 2e6;
+	}
+	assert_float_equal(misfit_misplaced(N, took, beyond, group), 0.25, 1e-9);
+	/* off as a whole, but for each place alike */
+	for (size_t i = 0; i < N; i++)
+		beyond[i] = took[i] / 2;
+	assert_float_equal(misfit_misplaced(N, took, beyond, group), 0, 1e-9);
+	for (size_t i = 0; i < N; i++)
+		beyond[i] = NAN;
+	assert_float_equal(misfit_misplaced(N, took, beyond, group), 0, 1e-9);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_right),   cmocka_unit_test(test_crowd),
-		cmocka_unit_test(test_few),     cmocka_unit_test(test_scatter),
-		cmocka_unit_test(test_nothing), cmocka_unit_test(test_falls),
+		cmocka_unit_test(test_right),     cmocka_unit_test(test_crowd),
+		cmocka_unit_test(test_few),       cmocka_unit_test(test_scatter),
+		cmocka_unit_test(test_nothing),   cmocka_unit_test(test_falls),
+		cmocka_unit_test(test_misplaced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
