@@ -19,7 +19,6 @@
 #include "base/str.h"
 
 #define RANKS_MAX 65536
-#define REPEAT_MAX 1000
 
 #define FLAG_ARGS struct cli_args
 

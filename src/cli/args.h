@@ -10,6 +10,8 @@
 #include "screen/progress.h"
 #include "workload/workload.h"
 
+#define REPEAT_MAX 1000 /* of --repeat */
+
 struct cli_args {
 	const char *workload;     /* NULL: none was named */
 	struct str_list override; /* that of -o is the last */

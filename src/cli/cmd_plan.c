@@ -30,7 +30,7 @@
 #define HOSTS_MAX 1000000
 #define POINTS_MAX 256
 
-#define RUNS_MAX 65536 /* that a plan may name */
+#define RUNS_MAX 1024 /* that a plan may name */
 #define ASKED "asked"
 #define RUNS "runs"
 /* Keys of what sizing_find says. */
@@ -251,6 +251,11 @@ static int load_results(const struct plan_args *a, struct known *k, struct err *
 
 	if (rc == 0 && all.unread.n)
 		rc = err_set(e, ERR_DATA, "%s", all.unread.v[0]);
+	if (rc == 0 && a->json && k->results > RUNS_MAX)
+		rc = err_set(e, ERR_USAGE,
+			     "--json: the plan would name %zu results, and may name %d: plan from "
+			     "fewer",
+			     k->results, RUNS_MAX);
 	if (rc == 0)
 		result_tell_running(&all);
 	records_release(&all);
@@ -424,6 +429,7 @@ static int find_checkpoint(const struct plan_args *a, struct known *k, double ac
 
 struct making {
 	const struct plan_args *a;
+	char *model; /* where the workload that was named is found now; NULL: by its name */
 	double accelerators[SIZING_ROWS_MAX];
 	size_t count;
 	struct duty duty;
@@ -442,7 +448,7 @@ static int begin_plan(struct making *m, const struct plan_args *a, struct err *e
 	if (rc == 0)
 		rc = check_checkpoint(a, e);
 	if (rc == 0 && a->model)
-		rc = duty_load(&m->duty, a->model, NULL, e);
+		rc = duty_load(&m->duty, m->model ? m->model : a->model, NULL, e);
 	return rc;
 }
 
@@ -487,6 +493,7 @@ static int end_plan(struct making *m, bool answers, void (*tell)(const struct si
 
 static void making_release(struct making *m)
 {
+	free(m->model);
 	sizing_release(&m->s);
 	known_release(&m->known);
 }
@@ -709,7 +716,29 @@ struct again {
 	const json_t *stated;
 	size_t room;
 	struct err why; /* it cannot be */
+	char *absent;   /* a workload file that it names */
 };
+
+/* A file is looked for from the current folder, then, that of the plan alone, beside the plan. */
+static void find_workloads(struct again *x, const char *folder)
+{
+	const char *model = x->a.model;
+	AUTO_FREE char *beside = model ? path_join(folder, model) : NULL;
+
+	if (model && str_ends(model, ".yaml") && !file_exists(model)) {
+		if (file_exists(beside))
+			x->m.model = xstrdup(beside);
+		else
+			x->absent = xstrdup(model);
+	}
+	for (size_t i = 0; i < x->a.point.n && !x->absent; i++) {
+		const char *at = strstr(x->a.point.v[i], "model=");
+		AUTO_FREE char *name = at ? xstrndup(at + 6, strcspn(at + 6, ",")) : NULL;
+
+		if (name && str_ends(name, ".yaml") && !file_exists(name))
+			x->absent = xstrdup(name);
+	}
+}
 
 static int read_words(struct again *x, char **word, size_t n, struct err *e)
 {
@@ -753,14 +782,15 @@ static void *begin_again(const json_t *stated, const char *folder)
 {
 	struct again *x = xcalloc(1, sizeof(*x));
 
-	(void)folder;
 	x->a = (struct plan_args)NOTHING_ASKED;
 	x->stated = stated;
 	x->room = json_array_size(json_object_get(stated, RUNS));
-	if (x->room > RUNS_MAX)
+	if (x->room > RUNS_MAX) {
 		err_set(&x->why, ERR_DATA, "it names more than %d runs", RUNS_MAX);
-	else if (read_asked(x, &x->why) == 0)
+	} else if (read_asked(x, &x->why) == 0) {
+		find_workloads(x, folder);
 		begin_plan(&x->m, &x->a, &x->why);
+	}
 	begin_results(&x->m.known, x->room < RUNS_MAX ? x->room : RUNS_MAX);
 	x->room = x->m.known.results;
 	x->m.known.results = 0;
@@ -797,6 +827,10 @@ static json_t *made_again(void *of, struct derive *d)
 
 	if (!x->why.code)
 		end_plan(&x->m, !haste, NULL, &x->why);
+	if (x->why.code && x->absent) {
+		derive_unchecked(d, "the workload '%.200s' that it plans is not there", x->absent);
+		return NULL;
+	}
 	if (x->why.code) {
 		derive_holds(d, false, "The plan cannot be made again: %.300s.", x->why.text);
 		return NULL;
@@ -819,6 +853,7 @@ static void release_again(void *of)
 	making_release(&x->m);
 	str_list_release(&x->a.from);
 	str_list_release(&x->a.point);
+	free(x->absent);
 	free(x);
 }
 

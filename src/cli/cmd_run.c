@@ -257,16 +257,12 @@ static int forget_results(const struct repeating *x, struct err *e)
 	if (rc == 0 && unlink(list) != 0 && errno != ENOENT && errno != ENOTDIR)
 		rc = err_sys(e, errno, "cannot remove '%s', the result of an earlier command",
 			     list);
-	for (size_t k = 1; rc == 0; k++) {
-		AUTO_FREE char *folder = xasprintf("%s/%zu", x->of.folder, k);
-
+	/* any of them may be gone */
+	for (int k = 1; rc == 0 && k <= REPEAT_MAX; k++) {
+		AUTO_FREE char *folder = xasprintf("%s/%d", x->of.folder, k);
 		int kind = path_look(folder, e);
 
-		if (kind < 0)
-			return kind;
-		if (kind != PATH_FOLDER)
-			break;
-		rc = run_forget_results(folder, e);
+		rc = kind == PATH_FOLDER ? run_forget_results(folder, e) : kind < 0 ? kind : 0;
 	}
 	return rc;
 }

@@ -388,9 +388,23 @@ static bool is_in_section(const char *bare)
 	return workload_key_known(section);
 }
 
-/* Read as a run reads it, where its key is one of the workload; others are Hydra's, or names of
- * frameworks. *other (NULL: none): the key that such a name sets. */
-static bool read_override(const char *text, struct override *o, const char **other)
+/* The key or section that is what the loader makes of another form of it (mend_model,
+ * framework_mend); NULL. */
+static const char *mended(const struct run_record *r, const struct override *o, const char *bare)
+{
+	enum node_kind kind = o->value ? o->value->kind : NODE_NULL;
+
+	if (strcmp(bare, "framework.name") == 0 ||
+	    (kind == NODE_MAP && strcmp(bare, "framework") == 0))
+		return "framework";
+	return r->ours && kind == NODE_STR && strcmp(bare, "model") == 0 ? "model" : NULL;
+}
+
+/* Read as a run reads it, where its key is one of the workload; others are Hydra's (of DLIO all
+ * that do not say workload), or names of frameworks. *other (NULL: none): the key that such a name
+ * sets. */
+static bool read_override(const struct run_record *r, const char *text, struct override *o,
+			  const char **other)
 {
 	struct err ignored = {0};
 	const char *bare;
@@ -399,8 +413,10 @@ static bool read_override(const char *text, struct override *o, const char **oth
 	if (override_parse(text, o, &ignored) < 0)
 		return false;
 	bare = str_starts(o->key, WORKLOAD) ? o->key + strlen(WORKLOAD) : o->key;
-	*other = stands_for(bare);
-	if (!is_in_section(bare) || *other || str_starts(bare, "framework.")) {
+	if (bare != o->key || r->ours)
+		*other = mended(r, o, bare) ?: stands_for(bare);
+	if ((bare == o->key && !r->ours) || !is_in_section(bare) || *other ||
+	    str_starts(bare, "framework.")) {
 		override_release(o);
 		return false;
 	}
@@ -414,13 +430,21 @@ static bool read_override(const char *text, struct override *o, const char **oth
 	return true;
 }
 
+/* The same, or one is in the other. */
+static bool overlap(const char *a, const char *b)
+{
+	size_t n = strlen(a), m = strlen(b), least = n < m ? n : m;
+
+	return strncmp(a, b, least) == 0 && (n == m || (n < m ? b : a)[least] == '.');
+}
+
 /* What a later one under another name has replaced. How many are left. */
 static size_t drop_settings(struct override *given, size_t n, const char *key)
 {
 	size_t left = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (strcmp(given[i].key + strlen(WORKLOAD), key) == 0)
+		if (overlap(given[i].key + strlen(WORKLOAD), key))
 			override_release(&given[i]);
 		else
 			given[left++] = given[i];
@@ -438,14 +462,15 @@ static void check_settings(struct derive *d, const struct run_record *r)
 	for (size_t i = 0; i < r->overrides.n; i++) {
 		const char *other;
 
-		if (!read_override(r->overrides.v[i], &given[n], &other)) {
+		if (!read_override(r, r->overrides.v[i], &given[n], &other)) {
 			n = other ? drop_settings(given, n, other) : n;
+			if (other || strstr(r->overrides.v[i], "framework."))
+				derive_unchecked(d, "the override '%.60s', by another name",
+						 r->overrides.v[i]);
 			continue;
 		}
-		/* what was deleted is not there to be deleted */
-		if (given[n].op == OVERRIDE_FORCE)
-			override_apply(again, &given[n], &ignored);
-		n++;
+		/* what was deleted is not there to be deleted, which is no matter */
+		override_apply(again, &given[n++], &ignored);
 	}
 	for (size_t i = 0; i < n; i++) {
 		const struct node *have = node_path(r->config, given[i].key),

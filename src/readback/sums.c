@@ -93,7 +93,7 @@ struct checking {
 	const json_t *root;
 	const struct sums_ops *ops;
 	struct derive runs, figures;
-	struct texts seen;
+	struct texts seen, folders; /* numbers (run_id) and paths of its runs */
 	void *made;
 	bool named, same; /* a row names its run; this build wrote all of them */
 };
@@ -158,22 +158,43 @@ static bool check_run(struct checking *c, const char *folder, const json_t *row,
 	return true;
 }
 
-/* A folder as it was given lies below the current folder, or, of a plan that was moved with its
- * runs, beside the plan. */
-static char *path_of_run(const struct checking *c, const char *folder)
+static bool has_run(const char *folder, const json_t *row)
 {
-	return c->ops->sign && (folder[0] == '/' || file_exists(folder))
-		       ? xstrdup(folder)
-		       : path_join(c->folder, folder);
+	struct run_name named, there;
+
+	run_name_stated(&named, row);
+	run_name_read(&there, folder);
+	return there.id[0] && strcmp(named.id, there.id) == 0;
+}
+
+/* A folder as it was given lies below the current folder, or, of a plan that was moved with its
+ * runs, beside the plan: wherever the run is that the row names. */
+static char *path_of_run(const struct checking *c, const char *folder, const json_t *row)
+{
+	AUTO_FREE char *beside = path_join(c->folder, folder);
+	bool here = c->ops->sign && (folder[0] == '/' || has_run(folder, row) ||
+				     (file_exists(folder) && !has_run(beside, row)));
+
+	return xstrdup(here ? folder : beside);
+}
+
+/* One that is named again is not loaded again: a small file may name it often. */
+static bool is_first(struct checking *c, const char *folder, const char *path)
+{
+	AUTO_FREE char *real = WITH_MEMORY(realpath(path, NULL));
+	size_t before = c->folders.n;
+
+	return derive_holds(&c->runs, texts_add(&c->folders, real ? real : path) == before,
+			    "%.40s counts the run in '%.60s' twice.", c->name, folder);
 }
 
 static void check_row(struct checking *c, const json_t *row)
 {
 	const char *folder = derive_string(row, "folder");
-	AUTO_FREE char *path = folder ? path_of_run(c, folder) : NULL;
+	AUTO_FREE char *path = folder ? path_of_run(c, folder, row) : NULL;
 	struct run_record r = {0};
 
-	if (!folder) {
+	if (!folder || !is_first(c, folder, path)) {
 		c->ops->take(c->made, row, NULL, &c->figures);
 		return;
 	}
@@ -285,7 +306,7 @@ static void check_file(struct checking *c)
 	for (size_t k = 0; k < json_array_size(list); k++)
 		check_row(c, json_array_get(list, k));
 	/* a search that was killed goes on with runs that it has not noted */
-	if (!c->ops->sign && !json_is_false(json_object_get(c->root, "complete")))
+	if (c->ops->numbered && !json_is_false(json_object_get(c->root, "complete")))
 		check_numbered(c, c->folder, 2);
 	compare_made(c);
 	if (!c->same)
@@ -293,19 +314,35 @@ static void check_file(struct checking *c)
 	derive_by_digest(&c->figures, c->ops->told);
 	c->ops->release(c->made);
 	texts_release(&c->seen);
+	texts_release(&c->folders);
 }
 
 static const char not_ours[] =
 	"it is no repeat.json, truth_table.json, capacity.json or plan of this program; to audit a "
 	"run, name its folder";
 
-static void say_damage(struct audit *a, size_t i, const char *why)
+/* What is no JSON may have been: its name says so, or what is left of it. */
+static bool was_ours(const struct sums_ops *const *ops, const char *path)
+{
+	struct buf text = {0};
+	struct err e = {0};
+	bool ours = file_read(path, FILE_BYTES_MAX, &text, &e) == 0 && text.data &&
+		    strstr(text.data, "\"program\": \"stoker ");
+
+	for (; *ops && !ours; ops++)
+		ours = (*ops)->file && strcmp(path_basename(path), (*ops)->file) == 0;
+	buf_release(&text);
+	return ours;
+}
+
+static void say_damage(struct audit *a, size_t i, const char *why, bool ours)
 {
 	struct finding *f = audit_add(a, i, "complete", AUDIT_FAIL);
 
 	f->damage = true;
 	finding_say(f, "%s.", why);
-	finding_advise(f, "Restore the file as it was written, or repeat the runs.");
+	if (ours)
+		finding_advise(f, "Restore the file as it was written, or repeat the runs.");
 }
 
 static void audit_file(struct audit *a, const struct sums_ops *const *ops, size_t i)
@@ -321,7 +358,7 @@ static void audit_file(struct audit *a, const struct sums_ops *const *ops, size_
 	if (c.ops)
 		check_file(&c);
 	else
-		say_damage(a, i, root ? not_ours : e.text);
+		say_damage(a, i, root ? not_ours : e.text, !root && was_ours(ops, path));
 	json_decref(root);
 	free(c.folder);
 }

@@ -26,6 +26,7 @@ struct sums_ops {
 	const char *file; /* its name; NULL: any */
 	const char *of;   /* its key "of"; NULL: it has none */
 	const char *list; /* the key of the list of its runs */
+	bool numbered;    /* the folders of its runs are numbers, and it counts all of them */
 	/* NULL: its runs are below its folder, and wrote the file. Else a key that tells it from
 	 * others: it is made of runs anywhere, or of none, and has the build that made it. */
 	const char *sign;

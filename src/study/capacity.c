@@ -727,6 +727,7 @@ static void release_again(void *of)
 const struct sums_ops sums_capacity = {
 	.file = CAPACITY_NAME,
 	.list = "runs",
+	.numbered = true,
 	.told = "whether the search came to its end, and what ended it",
 	.begin = begin_again,
 	.take = take_again,

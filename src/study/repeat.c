@@ -283,6 +283,7 @@ static void release_again(void *of)
 const struct sums_ops sums_repeat = {
 	.file = "repeat.json",
 	.list = "each",
+	.numbered = true,
 	.told = "how many runs were asked for, whether a check was required, and whether the page "
 		"cache was asked for; the required samples/s",
 	.begin = begin_again,

@@ -342,6 +342,7 @@ const struct sums_ops sums_writers = {
 	.file = CAPACITY_NAME,
 	.of = "checkpoints",
 	.list = "points",
+	.numbered = true,
 	.told = "whether the search came to its end, and what ended it",
 	.begin = begin_again,
 	.take = take_again,

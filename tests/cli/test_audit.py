@@ -91,6 +91,10 @@ ASSORTED = (
     ["++workload.model.name=${workload.reader.data_loader}", "train.epochs=2", "++workload.train.epochs=1.0", "num_workers=3"],
     ["++workload.model.name='\\${x}'", "+workload.model.note='a: b, [c]'", "++workload.workflow={train: true, evaluation: false}",
      "++workload.framework.costs=none", "reader.in_order=0"],
+    # deleted later; what the loader makes of other forms of a key; a section in which another name sets a key
+    ["reader.batch_size=4", "~reader.batch_size", "framework=tensorflow", "framework.name=pytorch", "model.name=x", "model=unet3d",
+     "++workload.reader={read_threads: 2}", "num_workers=4"],
+    ["++workload.framework={name: pytorch}"],
 )
 
 
@@ -119,6 +123,14 @@ def overrides(tmp):
                         (1, "latency: 1ms", "latency: 2ms"), (1, "    - 2\n", "    - 3\n"), (2, "stdev: 0.0001", "stdev: 0.0002"),
                         (2, "foo: null", "foo: 1"), (4, "note: 'a: b, [c]'", "note: 'a: b, [d]'")):
         assert any("config.yaml" in t for t in changed(i, "config.yaml", old, new)), (i, old, new)
+    # without 'workload.' Hydra puts a key where DLIO does not read it
+    dlio = tmp / "dlio"
+    shutil.copytree(SOURCE / "tests/data/dlio-output", dlio)
+    given = dlio / ".hydra/overrides.yaml"
+    given.write_text(given.read_text() + "- ++dataset.num_files_train=8\n")
+    assert not identity(dlio)[0], identity(dlio)
+    given.write_text(given.read_text() + "- ++workload.dataset.num_files_train=8\n")
+    assert any("num_files_train=8" in t for t in identity(dlio)[0]), identity(dlio)
     # another spelling of the same is none
     assert not changed(0, "config.yaml", "nonsense: 'yes'", "nonsense: true"), "yes"
     assert not [t for t in changed(0, "config.yaml", "evaluation: false", "evaluation: 'False'") if "override" in t]

@@ -214,6 +214,20 @@ def believed(tmp):
     assert failed(path) == {"figures"}, audited(path)
 
 
+def moved_workload(tmp):
+    """A workload that is a file is looked for beside the plan; where it is not there, nothing follows."""
+    folder = pathlib.Path(tmp) / "own"
+    (folder / "jobs").mkdir(parents=True)
+    (folder / "jobs/my.yaml").write_text("model: {name: small}\nworkflow: {train: True}\ndataset: {format: npz, record_length_bytes: 4096, "
+                                         "num_files_train: 64}\nreader: {batch_size: 2}\ntrain: {computation_time: 0.1}\n")
+    stoker("plan", "--point", "hosts=1,accelerators=2,samples_per_s=30", "--model", "jobs/my.yaml", "-n", "2,4", "--json", "plan.json", cwd=folder)
+    found, _, compared = audited(folder / "plan.json")
+    assert not found and compared > 20, (found, compared)
+    (folder / "jobs/my.yaml").unlink()
+    found, unchecked, _ = audited(folder / "plan.json")
+    assert not found and any("'jobs/my.yaml' that it plans is not there" in u["why"] for u in unchecked), (found, unchecked)
+
+
 def runs_believed(tmp, a, words):
     """So it is with runs: those that the plan names are there, wherever they were moved with it."""
     folder = pathlib.Path(tmp) / "moved"
@@ -227,6 +241,9 @@ def runs_believed(tmp, a, words):
     shutil.copytree(a, folder / a.name)
     found, _, compared = audited(path)
     assert not found and compared > 40, (found, compared)
+    # a folder of that name that is none of its runs
+    (pathlib.Path(tmp) / "elsewhere" / a.name).mkdir(parents=True)
+    assert not audited(path, cwd=pathlib.Path(tmp) / "elsewhere")[0]
 
     def changed(change):
         tree = json.loads(json.dumps(plan))
@@ -245,6 +262,9 @@ def runs_believed(tmp, a, words):
     assert changed(lambda t: t["runs"].clear())
     assert changed(lambda t: t.update(asked=[w.replace("=6", "=5") for w in t["asked"]]))
     assert changed(lambda t: t["runs"].append(t["runs"][0])) >= {"identity"}
+    assert changed(lambda t: t["runs"].extend(t["runs"] * 1000)) >= {"identity"}
+    assert changed(lambda t: t["runs"].extend({"folder": f"none{i}"} for i in range(1024)))
+    assert any("names more than 1024 runs" in f["text"] for f in audited(path)[0]), audited(path)
     assert not changed(lambda t: None)
 
 
@@ -257,6 +277,7 @@ def hostile(tmp):
         path.write_text(text)
         done = stoker("audit", path, status=1)
         assert len(done.stderr.splitlines()) == 1 and path.name in done.stderr, (text[:20], done)
+        assert ("Restore the file" in done.stdout) == (text == whole[:len(whole) // 2]), (text[:20], done)
     word = ["--accelerators=8"]
     for asked in (None, 3, {}, [], [3], [None], word + ["--help"], word + ["-h"], word + [f"--json={out}"], word + [f"--output={out}"],
                   word + ["--from=/"], ["plan"], word * 2, ["--accelerators=1e9"], word + ["--hosts=-1", "--point=" + POINT],
@@ -285,6 +306,7 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         answers(tmp)
         believed(tmp)
+        moved_workload(tmp)
         hostile(tmp)
         checkpoints(tmp)
         none(tmp)

@@ -122,6 +122,11 @@ def summary(tmp):
     assert "an interval needs 3 runs" in done.stdout and "low_95" not in load(out, "repeat.json")["whole_au_percent"]
     assert not (out / "3/result.json").exists() and load(out, "repeat.json")["check_passed"] is True
     assert "one run: no interval" in stoker("run", "--repeat", "1", *argv).stdout
+    # of one whose folders have gaps neither
+    stoker("run", "--repeat", "3", *argv)
+    shutil.rmtree(out / "2")
+    stoker("run", "--repeat", "1", *argv)
+    assert not (out / "3/result.json").exists() and not failed(out / "repeat.json"), audited(out / "repeat.json")
     # a single run's result beside the repetitions would be taken for one of them
     stoker("run", *argv)
     stoker("run", "--repeat", "3", *argv)

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -147,6 +148,11 @@ def believed(tmp):
     edited_anywhere(path, {"files_of_workload", "why", "failed"}, every=3)
     runs_gone(path, "warm")
     row_removed(path, "rows")
+    # no run of a table is in a numbered folder: one that is there is another command's
+    shutil.copytree(out / "memory", out / "2")
+    other = out / "2/result.json"
+    other.write_text(other.read_text().replace(load(out / "2")["run_id"], "another"))
+    assert not audited(path)[0], audited(path)
 
 
 def command(tmp):
