@@ -38,6 +38,7 @@ struct content_worker {
 	struct range range[RANGES];
 	unsigned ranges;
 	unsigned common; /* the first ones, at the same places in all files of one size */
+	unsigned own;    /* the one where the sample begins; RANGES: the file ends before */
 	unsigned char *memory;
 };
 
@@ -161,6 +162,7 @@ static void choose_ranges(struct content_worker *w, const struct content_job *c,
 	sample_place(d, f, draw(c, number, 64 * nth + 8, f->samples ? f->samples : 1), file_bytes,
 		     &offset, &bytes);
 	w->ranges = 0;
+	w->own = bytes == 0 ? RANGES : 0;
 	if (nth > 0) {
 		range_add(w, offset, bytes < SURVEY_FRONT_BYTES ? bytes : SURVEY_FRONT_BYTES,
 			  file_bytes);
@@ -173,10 +175,15 @@ static void choose_ranges(struct content_worker *w, const struct content_job *c,
 	else
 		range_add(w, SURVEY_FRONT_BYTES, (BLOCKS + 1) * SURVEY_BLOCK_BYTES, file_bytes);
 	w->common = w->ranges;
-	if (!long_file)
-		return; /* that was all of it */
+	if (!long_file) {
+		/* that was all of it */
+		w->own += offset >= SURVEY_FRONT_BYTES;
+		return;
+	}
 	choose_blocks(w, c, number, 1, 2, file_bytes);
 	range_add(w, file_bytes - SURVEY_BLOCK_BYTES, SURVEY_BLOCK_BYTES, file_bytes);
+	if (offset >= SURVEY_FRONT_BYTES)
+		w->own += w->ranges;
 	/* what the front has already */
 	if (offset < SURVEY_FRONT_BYTES) {
 		uint64_t has = SURVEY_FRONT_BYTES - offset;
@@ -213,6 +220,7 @@ static int make_ranges(struct content_job *c, struct each_worker *w, struct cont
 		       const struct file_spec *f, uint64_t file_bytes, struct err *e)
 {
 	const struct dataset *d = c->job->dataset;
+	struct io io = {.store = c->store, .stop = c->job->stop};
 	struct blob_part part[RANGES];
 	uint64_t most = made_bytes(c);
 	int rc;
@@ -222,7 +230,7 @@ static int make_ranges(struct content_job *c, struct each_worker *w, struct cont
 		memcpy(part[i].made, p->range[i].actual, p->range[i].got);
 	}
 	pthread_mutex_lock(&c->making);
-	rc = format_make_parts(d->format, w->path, f, &d->content, part, p->ranges,
+	rc = format_make_parts(d->format, &io, w->path, f, &d->content, part, p->ranges,
 			       file_bytes > most ? most : 0, c->scratch, FORMAT_WRITE_SCRATCH, e);
 	pthread_mutex_unlock(&c->making);
 	for (unsigned i = 0; i < p->ranges; i++)
@@ -307,6 +315,20 @@ static bool verified_otherwise(struct content_job *c, struct each_worker *w,
 	return rc == 0;
 }
 
+/* Behind this offset nothing more can be known of the file; UINT64_MAX: of all of it something. */
+static uint64_t known_end(const struct content_worker *p)
+{
+	uint64_t known = 0, end = UINT64_MAX;
+
+	for (unsigned i = 0; i < p->ranges; i++)
+		if (p->range[i].want.known && p->range[i].want.offset > known)
+			known = p->range[i].want.offset;
+	for (unsigned i = 0; i < p->ranges; i++)
+		if (p->range[i].want.offset > known && p->range[i].want.offset < end)
+			end = p->range[i].want.offset;
+	return end;
+}
+
 struct finding {
 	uint64_t samples, bytes, places, wrong; /* wrong: UINT64_MAX for none */
 	bool constant, failed;
@@ -327,26 +349,34 @@ static uint64_t samples_of(const struct content_job *c, enum dataset_kind kind, 
 	return n < most ? n : most ? most : 1;
 }
 
-static void compare_samples(struct content_job *c, enum dataset_kind kind, uint64_t index,
-			    struct each_worker *w, struct content_worker *p, uint64_t file_bytes,
-			    struct finding *out)
+/* ERR_CANCELED when it was stopped; other failures are found. */
+static int compare_samples(struct content_job *c, enum dataset_kind kind, uint64_t index,
+			   struct each_worker *w, struct content_worker *p, uint64_t file_bytes,
+			   struct finding *out, struct err *e)
 {
+	uint64_t end = UINT64_MAX;
 	struct file_spec f;
-	struct err e = {0};
+	int rc;
 
 	dataset_file_spec(c->job->dataset, kind, index, &f);
 	for (uint64_t nth = 0; nth < samples_of(c, kind, w->number); nth++) {
 		unsigned char value;
-		uint64_t wrong, places = 0;
+		uint64_t wrong, places = 0, known;
 		bool zeros = false;
 
 		if (nth > 0 && clock_now_ns() >= c->until_ns)
-			return;
+			return 0;
 		choose_ranges(p, c, &f, w->number, nth, file_bytes);
-		if (read_ranges(c, w, p, &e) < 0 || make_ranges(c, w, p, &f, file_bytes, &e) < 0) {
-			out->failed = true;
-			return;
-		}
+		if (p->ranges == 0 || p->range[0].want.offset >= end)
+			continue; /* the file, or what can be known of it, ends before */
+		rc = read_ranges(c, w, p, e) ?: make_ranges(c, w, p, &f, file_bytes, e);
+		if (rc == ERR_CANCELED)
+			return err_set(e, rc, "stopped on request");
+		out->failed = rc < 0;
+		if (rc < 0)
+			return 0;
+		known = known_end(p);
+		end = known < end ? known : end;
 		for (unsigned i = 0; i < p->ranges; i++) {
 			places += p->range[i].want.known > 0;
 			out->bytes += p->range[i].want.known;
@@ -363,13 +393,14 @@ static void compare_samples(struct content_job *c, enum dataset_kind kind, uint6
 			out->constant =
 				out->constant && is_constant(p, &value) && value == out->value;
 		}
-		out->samples += places > 0;
+		out->samples += p->own < p->ranges && p->range[p->own].want.known > 0;
 		out->places += places;
 		if (wrong < out->wrong) {
 			out->wrong = wrong;
 			out->zeros = zeros;
 		}
 	}
+	return 0;
 }
 
 static int compare_file(void *arg, enum dataset_kind kind, uint64_t index, struct each_worker *w,
@@ -380,6 +411,7 @@ static int compare_file(void *arg, enum dataset_kind kind, uint64_t index, struc
 	struct finding found = {.wrong = UINT64_MAX};
 	struct store_stat st;
 	bool late = clock_now_ns() >= c->until_ns;
+	int rc = 0;
 
 	if (!late) {
 		p.memory = try_calloc(1, RANGE_MEMORY, "samples to compare", e);
@@ -388,13 +420,15 @@ static int compare_file(void *arg, enum dataset_kind kind, uint64_t index, struc
 		if (store_stat_path(c->store, w->path, &st, NULL) < 0 || st.is_dir)
 			found.failed = true;
 		else if (st.bytes > 0)
-			compare_samples(c, kind, index, w, &p, st.bytes, &found);
+			rc = compare_samples(c, kind, index, w, &p, st.bytes, &found, e);
 		free(p.memory);
 	}
+	if (rc < 0)
+		return rc;
 	pthread_mutex_lock(&c->lock);
 	c->out->out_of_time = c->out->out_of_time || late || clock_now_ns() >= c->until_ns;
 	c->out->failed_files += found.failed;
-	if (found.samples && !found.failed) {
+	if (found.places && !found.failed) {
 		struct file_print *print = &c->print[c->prints++];
 
 		c->out->samples += found.samples;

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "codec/crc.h"
 #include "format/reader.h"
 
@@ -59,10 +60,11 @@ int blob_stream_compare(struct blob_stream *s, const struct io *io, const char *
 	return 0;
 }
 
-void blob_stream_keep(struct blob_stream *s, struct blob_part *part, unsigned parts, uint64_t most,
-		      void *scratch, size_t scratch_bytes)
+void blob_stream_keep(struct blob_stream *s, const struct io *io, struct blob_part *part,
+		      unsigned parts, uint64_t most, void *scratch, size_t scratch_bytes)
 {
-	blob_stream_write(s, NULL, NULL, scratch, scratch_bytes);
+	assert(parts > 0); /* else it would be written */
+	blob_stream_write(s, io, NULL, scratch, scratch_bytes);
 	s->part = part;
 	s->parts = parts;
 	s->most = most;
@@ -116,6 +118,8 @@ static size_t piece_difference(const struct blob_stream *s, size_t n)
 
 static int may_go_on(const struct blob_stream *s, struct err *e)
 {
+	if (s->parts && stop_is_set(s->io->stop))
+		return err_set(e, ERR_CANCELED, "stopped on request");
 	if (s->parts == 0 || s->most == 0 ||
 	    (s->generated < s->most && until_part(s, s->offset, true) < UINT64_MAX))
 		return 0;

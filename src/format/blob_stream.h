@@ -50,12 +50,13 @@ void blob_stream_write(struct blob_stream *s, const struct io *io, struct blob *
  * nothing is open. */
 int blob_stream_compare(struct blob_stream *s, const struct io *io, const char *path,
 			uint64_t bytes, void *scratch, size_t scratch_bytes, struct err *e);
-/* Keeps parts of the file. With `most` payload and zeros outside of them are skipped, and the
+/* Keeps parts of the file, one or more; of `io` nothing but the stop flag is used, which ends the
+ * stream with ERR_CANCELED. With `most` payload and zeros outside of them are skipped, and the
  * stream ends with ERR_CANCELED behind the last part or when it had to make so many bytes: the
  * parts are right as far as they are known. Once something with a checksum was skipped, only
  * payload and zeros are known. */
-void blob_stream_keep(struct blob_stream *s, struct blob_part *part, unsigned parts, uint64_t most,
-		      void *scratch, size_t scratch_bytes);
+void blob_stream_keep(struct blob_stream *s, const struct io *io, struct blob_part *part,
+		      unsigned parts, uint64_t most, void *scratch, size_t scratch_bytes);
 
 int blob_stream_put(struct blob_stream *s, const void *bytes, size_t n, struct err *e);
 int blob_stream_zeros(struct blob_stream *s, uint64_t n, struct err *e);

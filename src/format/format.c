@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "format/blob_stream.h"
 
 /* From the size of a file to the shape of its samples. */
@@ -181,17 +182,20 @@ int format_verify_put(const struct format_ops *format, const struct io *io, cons
 	return rc < 0 ? rc : blob_stream_end(&s, path, format->put(&s, f, content, scratch, e), e);
 }
 
-int format_make_parts(const struct format_ops *format, const char *path, const struct file_spec *f,
-		      const struct content_source *content, struct blob_part *part, unsigned parts,
-		      uint64_t most, void *scratch, size_t scratch_bytes, struct err *e)
+int format_make_parts(const struct format_ops *format, const struct io *io, const char *path,
+		      const struct file_spec *f, const struct content_source *content,
+		      struct blob_part *part, unsigned parts, uint64_t most, void *scratch,
+		      size_t scratch_bytes, struct err *e)
 {
 	void *stream = stream_part(format, f, scratch, &scratch_bytes);
 	struct blob_stream s;
 	int rc;
 
-	blob_stream_keep(&s, part, parts, most, stream, scratch_bytes);
+	if (parts == 0)
+		return 0;
+	blob_stream_keep(&s, io, part, parts, most, stream, scratch_bytes);
 	rc = blob_stream_end(&s, path, format->put(&s, f, content, scratch, e), e);
-	return most && rc == ERR_CANCELED ? 0 : rc;
+	return most && rc == ERR_CANCELED && !stop_is_set(io->stop) ? 0 : rc;
 }
 
 int format_verify(const struct format_ops *format, const struct io *io, const char *path,

@@ -202,9 +202,10 @@ int format_verify(const struct format_ops *format, const struct io *io, const ch
 		  size_t scratch_bytes, struct err *e);
 /* What parts of the blob are to hold, as far as that can be known by making at most `most` bytes
  * (0: all of it): blob_stream_keep. */
-int format_make_parts(const struct format_ops *format, const char *path, const struct file_spec *f,
-		      const struct content_source *content, struct blob_part *part, unsigned parts,
-		      uint64_t most, void *scratch, size_t scratch_bytes, struct err *e);
+int format_make_parts(const struct format_ops *format, const struct io *io, const char *path,
+		      const struct file_spec *f, const struct content_source *content,
+		      struct blob_part *part, unsigned parts, uint64_t most, void *scratch,
+		      size_t scratch_bytes, struct err *e);
 /* The same as format_verify, whatever format->verify is. */
 int format_verify_put(const struct format_ops *format, const struct io *io, const char *path,
 		      const struct file_spec *f, const struct content_source *content,

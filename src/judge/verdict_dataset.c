@@ -86,7 +86,7 @@ static void judge_content(struct verdict *v, const struct survey *s)
 
 	if (s->failed_files)
 		verdict_found(v, VERDICT_PASS, FACT(DATASET_NOT_COMPARED, (double)s->failed_files));
-	if (s->samples == 0)
+	if (s->files == 0)
 		return;
 	if (s->places)
 		verdict_found(v, VERDICT_PASS,

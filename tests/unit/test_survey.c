@@ -21,6 +21,7 @@
 #include "base/file.h"
 #include "dataset/generate.h"
 #include "dataset/presence.h"
+#include "format/blob_stream.h"
 #include "store/page_cache.h"
 
 #define TRAIN 9
@@ -191,14 +192,14 @@ static void what_is_wrong(void **state)
 
 /* Of files so large that not all of one is made: what is wrong behind their begin, up to the last
  * block. */
-static struct survey look_along(void)
+static struct survey look_along(uint64_t seed)
 {
 	struct survey s = {0};
 	struct survey_job job = {.dataset = &t.d,
 				 .store = t.store,
 				 .generated = true,
 				 .samples = 4,
-				 .seed = 11,
+				 .seed = seed,
 				 .limit_ns = 600 * NS_PER_S,
 				 .made_bytes = 2000000};
 	struct err e;
@@ -242,7 +243,7 @@ static void whole_length(void **state)
 			skip_because("no folder here lies on a disk");
 		t.store = fixture_store("posix", NULL);
 		generate_along(formats[i], 0);
-		s = look_along();
+		s = look_along(11);
 		if (s.files_as_generated != 4 || s.unknown_files)
 			fail_msg("%s: %s", formats[i], s.first);
 		/* the front, 16 blocks, the end and a sample of each */
@@ -255,7 +256,7 @@ static void whole_length(void **state)
 		AUTO_FREE char *other = fixture_get(t.store, path, &n);
 		scribble(1, (off_t)(size - size / 8), other + size - size / 8, size / 8 - 1024);
 		scribble(2, (off_t)size - 9000, bytes, 9000 - 1024);
-		s = look_along();
+		s = look_along(11);
 		if (s.files_as_generated != 1 || s.other_files != 3)
 			fail_msg("%s: %d as generated, %d other", formats[i],
 				 (int)s.files_as_generated, (int)s.other_files);
@@ -274,7 +275,7 @@ static void whole_length(void **state)
 		dataset_release(&t.d);
 		t.w.dataset.seed = 0;
 		fixture_dataset(&t.d, &t.w);
-		assert_int_equal(look_along().other_files, 4);
+		assert_int_equal(look_along(11).other_files, 4);
 		end();
 	}
 	free(bytes);
@@ -291,10 +292,69 @@ static void in_front_only(void **state)
 		skip_because("no folder here lies on a disk");
 	t.store = fixture_store("posix", NULL);
 	generate_along("csv", 0);
-	s = look_along();
+	s = look_along(11);
 	assert_int_equal(s.files_as_generated, 4);
 	assert_int_equal(s.unknown_files, 4);
 	assert_true(s.bytes < 4 * 800000u);
+	/* a sample behind that is none that was compared */
+	assert_true(look_along(12).samples + look_along(13).samples + s.samples < 12);
+	end();
+}
+
+/* Of a file that is too short only the samples that it has. */
+static void short_file(void **state)
+{
+	static const char *const formats[] = {"tfrecord", "indexed_binary"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		struct generate_options o = {.threads = 2};
+		char path[DATASET_PATH_MAX];
+		struct survey s;
+		struct err e;
+
+		memset(&t, 0, sizeof(t));
+		if (!disk_folder(t.root, sizeof(t.root), "survey"))
+			skip_because("no folder here lies on a disk");
+		t.store = fixture_store("posix", NULL);
+		t.w = fixture_workload(formats[i], t.root, 4, 0);
+		t.w.dataset.record_length_bytes = 100;
+		t.w.dataset.num_samples_per_file = 100;
+		fixture_dataset(&t.d, &t.w);
+		if (dataset_generate(&t.d, t.store, &o, &e) < 0)
+			fail_msg("%s: %s", formats[i], e.text);
+		path_of(0, path);
+		assert_int_equal(truncate(path, 5000), 0);
+		s = look(false, 64);
+		assert_int_equal(s.files, 4);
+		assert_int_equal(s.failed_files, 0);
+		assert_in_range(s.samples, 49, 63);
+		end();
+	}
+}
+
+/* What takes long to be made ends when it is asked to. */
+static void stopped(void **state)
+{
+	static unsigned char made[4096];
+	struct blob_part part = {.offset = 100000, .bytes = sizeof(made), .made = made};
+	struct stop_flag stop = {0};
+	struct io io = {.stop = &stop};
+	AUTO_FREE void *scratch = calloc(1, FORMAT_WRITE_SCRATCH);
+	struct file_spec f;
+	struct err e;
+
+	(void)state;
+	begin("csv", "posix", 1);
+	dataset_file_spec(&t.d, DATASET_TRAIN, 0, &f);
+	for (int set = 0; set < 2; set++) {
+		atomic_store(&stop.set, set);
+		for (unsigned parts = 0; parts < 2; parts++)
+			assert_int_equal(format_make_parts(t.d.format, &io, "x", &f, &t.d.content,
+							   &part, parts, 200000, scratch,
+							   FORMAT_WRITE_SCRATCH, &e),
+					 set && parts ? ERR_CANCELED : 0);
+	}
 	end();
 }
 
@@ -475,6 +535,8 @@ int main(void)
 		cmocka_unit_test(what_is_wrong),
 		cmocka_unit_test(whole_length),
 		cmocka_unit_test(in_front_only),
+		cmocka_unit_test(short_file),
+		cmocka_unit_test(stopped),
 		cmocka_unit_test(page_cache_stays),
 		cmocka_unit_test(ends_in_time),
 		cmocka_unit_test(aside_reads),
