@@ -162,13 +162,15 @@ static char *nearest_key(const char *key)
 	return of_store ? of_store : near ? xstrdup(near) : NULL;
 }
 
+#define SECTION_MAX 64 /* keys: of those that are known, none has so many */
+
 static bool any_near(const char *section, const struct node *map)
 {
-	for (size_t i = 0; i < map->n; i++) {
+	for (size_t i = 0; i < map->n && map->n <= SECTION_MAX; i++) {
 		AUTO_FREE char *key = xasprintf("%s.%s", section, map->key[i]);
 		AUTO_FREE char *near = nearest_key(key);
 
-		if (near || (map->child[i]->kind == NODE_MAP && any_near(key, map->child[i])))
+		if (near)
 			return true;
 	}
 	return false;

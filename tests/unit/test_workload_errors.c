@@ -16,6 +16,9 @@
 	"framework: pytorch\n"                                                                     \
 	"model: {name: m}\n"                                                                       \
 	"dataset: {format: npz, num_files_train: 8}\n"
+#define FIVE(x) x "0: 1, " x "1: 1, " x "2: 1, " x "3: 1, " x "4: 1, "
+#define MANY FIVE("a") FIVE("b") FIVE("c") FIVE("d") FIVE("e") FIVE("f") FIVE("g")
+#define TOO_MANY MANY FIVE("h") FIVE("i") FIVE("j") FIVE("k") FIVE("l") FIVE("m")
 
 static int load_text(const char *text, const char *const *overrides, bool strict, int64_t ranks,
 		     struct workload *w, struct err *e)
@@ -88,6 +91,12 @@ static const struct bad bad[] = {
 	 {0},
 	 ERR_USAGE,
 	 {"foo is not a key (", "line 4)"},
+	 .strict = true},
+	/* no section has so many keys */
+	{GOOD "raeder: {batch_size: 4, " TOO_MANY "}\n",
+	 {0},
+	 ERR_USAGE,
+	 {"raeder is not a key ("},
 	 .strict = true},
 	{GOOD,
 	 {"++storage.throtle.bandwidth=4"},
