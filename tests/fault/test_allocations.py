@@ -184,8 +184,8 @@ class Checkpoint(Run):
 
 class Copied(Command):
     """A command of one thread: every allocation is refused, each in a copy of the process (`every` of fail_alloc.c), or
-    with `places_only` the first, middle and last of each place that no command before it had. Answers are compared there,
-    byte for byte."""
+    with `places_only` the first, middle and last of each place that no command before it had, and the last of those that
+    it has more often. Answers are compared there, byte for byte."""
     places_only = False
     arguments = ()
     tells = ()  # functions that are refused an amount which the answer names
@@ -482,23 +482,25 @@ def copies(command, folder, shared, which, seen):
         (folder / name).rename(folder / "whole" / name)
     assert any((folder / "whole/out").iterdir()) or (folder / "whole/stdout").stat().st_size, f"{command.name}: nothing to compare"
     with open(folder / "whole/told", "a") as f:
-        f.writelines(f"seen {place}\n" for place in sorted(seen))
-    return {line.split()[1] for line in lines if line.startswith("place ")}, once(command, folder, shared, which)
+        f.writelines(f"seen {place} {count}\n" for place, count in sorted(seen.items()))
+    return {line.split()[1]: int(line.split()[2]) for line in lines if line.startswith("place ")}, once(command, folder, shared, which)
 
 
 def sweep_copies(command, shared, tmp, args, symbols, pool):
     began = time.monotonic()
     command.prepare(shared)
     mode = "places" if command.places_only and not args.every else "every"
-    seen = set(args.seen) if mode == "places" else set()
+    seen = dict(args.seen) if mode == "places" else {}
     slices = list(pool.map(lambda i: copies(command, tmp / f"{command.name}-{i}", shared, f"{mode}:{SLICES}:{i}", seen),
                            range(1, SLICES + 1)))
-    args.seen |= set.intersection(*(s[0] for s in slices))
+    for place in set.intersection(*(set(s[0]) for s in slices)):
+        args.seen[place] = max(args.seen.get(place, 0), min(s[0][place] for s in slices))
     places, told = len(slices[0][0]), [line for _, lines in slices for line in lines]
-    new = len(slices[0][0] - seen)
+    new = sum(count > seen.get(place, 0) for place, count in slices[0][0].items())
     tried, same, ended, strays = (sum(int(line.split()[k]) for line in told if line.startswith("tried ")) for k in range(1, 5))
     said = {line.split(" ", 2)[2] for line in told if line.startswith("said ")}
-    assert tried == same + ended + sum("killed" in line or "hangs" in line for line in told if line.startswith("finding ")) > 0
+    assert tried == same + ended + sum("killed" in line or "hangs" in line for line in told if line.startswith("finding "))
+    assert tried or not new, "nothing was refused"
     assert sum(line == "end" for line in told) == SLICES, "a slice did not end"
     wrong = collections.Counter()
     for line in told:
@@ -572,7 +574,7 @@ def main():
     parser.add_argument("--every", action="store_true", help="every allocation of all commands of one thread")
     parser.add_argument("--said", action="store_true", help="print the sentences of commands that ended")
     args = parser.parse_args()
-    args.seen = set()  # places refused in a command before
+    args.seen = {}  # places refused in a command before, and how many allocations each had
     symbols = Symbols()
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as tmp, \
             concurrent.futures.ThreadPoolExecutor(2) as pool:

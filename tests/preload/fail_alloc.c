@@ -8,8 +8,9 @@
  *   PLACE:N:limit   that one, and from then on what would take more memory than was in use then
  *   every:K:I       of a program of one thread, each allocation I, I + K, ... in a copy of the
  *                   process (fork), which goes on to its end; the process itself is untouched
- *   places:K:I      as `every`, but of each place only the first, middle and last allocation, and
- *                   none of those that lines "seen HASH" of the untouched run's `told` name
+ *   places:K:I      as `every`, but of each place only the first, middle and last allocation. Of
+ *                   places that lines "seen HASH COUNT" of the untouched run's `told` name only the
+ *                   last, where there are more than COUNT
  * A new thread is an allocation, too. The file FAIL_ALLOC_TOLD gets, in lines:
  *   failed KIND BYTES ADDRESS...       the allocation that failed, and its callers
  *   place HASH COUNT KIND ADDRESS...   (none) every place with its number of allocations
@@ -89,7 +90,7 @@ struct place {
 	unsigned long count;
 	const char *kind;
 	const struct trace *by;
-	bool seen; /* in another command: not refused again */
+	unsigned long seen; /* so many in another command: not refused again */
 };
 
 static struct trace *trace_room;
@@ -523,9 +524,11 @@ static bool outstanding(const char *kind, const struct trace *t)
 	unsigned long n = count_at(kind, t);
 
 	for (size_t i = t->hash & (PLACES - 1); whole_places[i].count; i = (i + 1) & (PLACES - 1))
-		if (whole_places[i].hash == t->hash)
-			return !whole_places[i].seen && (n == 1 || n == whole_places[i].count ||
-			       n == (whole_places[i].count + 1) / 2);
+		if (whole_places[i].hash == t->hash && whole_places[i].seen)
+			return n > whole_places[i].seen && n == whole_places[i].count;
+		else if (whole_places[i].hash == t->hash)
+			return n == 1 || n == whole_places[i].count ||
+			       n == (whole_places[i].count + 1) / 2;
 	return n == 1;
 }
 
@@ -608,12 +611,13 @@ static void begin_copies(void)
 			whole_places[i].hash = hash;
 			whole_places[i].count = count;
 		}
-		if (sscanf(line, "seen %lx", &hash) == 1) {
+		if (sscanf(line, "seen %lx %lu", &hash, &count) == 2) {
 			size_t i = hash & (PLACES - 1);
 
 			while (whole_places[i].count && whole_places[i].hash != hash)
 				i = (i + 1) & (PLACES - 1);
-			whole_places[i].seen = whole_places[i].count > 0;
+			if (whole_places[i].count)
+				whole_places[i].seen = count;
 		}
 	}
 	if (f)
