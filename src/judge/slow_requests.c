@@ -12,6 +12,7 @@ static const double SLOW_LEAST_S = 1e-3;
 static const double COUNT_LEAST = 4;
 static const double NEARLY_ALL = 0.8; /* of the time in slow requests, of any kind */
 static const double NO_TERM = 1e-9;
+static const double FEW_OF_ALL = 0.3; /* of the requests of the kind */
 static const double UNLIKELY = 0.01; /* that a storage that stands still meets so many of a kind */
 static const double SERVED_SHARE = 0.2; /* of the slow ones: others were served meanwhile */
 static const size_t SERVED_LEAST = 3;
@@ -273,6 +274,9 @@ struct slow_requests slow_requests_find(const struct result *r)
 							     : SLOW_CLOSES;
 	found.count = t[g].over_n;
 	found.all = g == NAMES ? t[g].n / 2 : t[g].n;
+	/* half of the opens may be a quarter of opens and closes */
+	if (found.count > FEW_OF_ALL * found.all)
+		return (struct slow_requests){.kind = SLOW_NONE};
 	found.slow_s = t[g].over_s;
 	found.each_s = t[g].over_s / t[g].over_n;
 	found.others_s = (t[g].s - t[g].over_s) / (t[g].n - t[g].over_n);
