@@ -433,7 +433,7 @@ void flag_put_words(const struct flag *f, const void *args, struct str_list *out
 		break;
 	case FLAG_CHOICE:
 	case FLAG_SEED:
-		assert(!"no command with these names its options");
+		assert(false && "no command with these names its options");
 	}
 }
 

@@ -57,12 +57,12 @@ bool limit_at_contention(struct limit_view *v)
 	unsigned workers = 0;
 	const struct what_if *w = fewer_workers(v, &workers);
 
-	if (v->doing != LOST_REQUESTS || (!f.readers && !w))
+	if (v->doing != LOST_REQUESTS || (!(f.readers > 0) && !w))
 		return false;
-	limit_found(v,
-		    fact_with(f.readers ? FACT(LIMIT_CONTENTION, f.readers, f.rate, f.fewer, f.best)
-					: FACT(LIMIT_CONTENTION_TOLD, v->reading.readers),
-			      0, v->place));
+	limit_found(v, fact_with(f.readers > 0 ? FACT(LIMIT_CONTENTION, f.readers, f.rate, f.fewer,
+						      f.best)
+					       : FACT(LIMIT_CONTENTION_TOLD, v->reading.readers),
+				 0, v->place));
 	if (w)
 		limit_would(v, FACT(EFFECT_FEWER_WORKERS, workers, w->au, w->low, w->high));
 	else if (result_workers(v->r) > 1)
