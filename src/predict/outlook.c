@@ -347,10 +347,28 @@ static void widen_by_ends(const struct outlook *out, const struct variants *v,
 		}
 }
 
+/* Why nothing is promised of a change, whatever the explanations agree on. */
+static enum reason doubt_of(const struct outlook *out, const struct variants *v,
+			    const struct kind *how, double off)
+{
+	const struct costs *c = &v->costs;
+
+	/* whether another one would be slow as well is not known */
+	if (how == &by_workers && v->slow_worker)
+		return REASON_NO_FIGURE_WORKER;
+	if (out->refuted || off > PROMISED / 2)
+		return REASON_NO_FIGURE_LAW;
+	if (how->is & SPLITS && v->one[0].rates.misplaced > MISPLACED &&
+	    c->reads > SMALL_PART * c->service)
+		return REASON_NO_FIGURE_PLACES;
+	return REASON_NONE;
+}
+
 static bool predict_change(const struct outlook *out, const struct variants *v,
 			   const struct kind *how, double by, struct what_if *w)
 {
-	bool agreed, misplaced;
+	enum reason doubt;
+	bool agreed;
 	double error, off = 0;
 
 	*w = (struct what_if){.low = 100, .high = 0, .why = REASON_NO_FIGURE_MODELS};
@@ -381,11 +399,8 @@ static bool predict_change(const struct outlook *out, const struct variants *v,
 					   : fmin(w->low, variant_corrected(out, &v->one[i], au));
 		}
 	}
-	misplaced = how->is & SPLITS && v->one[0].rates.misplaced > MISPLACED &&
-		    v->costs.reads > SMALL_PART * v->costs.service;
-	/* whether another one would be slow as well is not known */
-	misplaced = misplaced || (how == &by_workers && v->slow_worker);
-	agreed = w->high - w->low <= AGREED && off <= PROMISED / 2 && !out->refuted && !misplaced;
+	doubt = doubt_of(out, v, how, off);
+	agreed = w->high - w->low <= AGREED && doubt == REASON_NONE;
 	w->error += fmin(off, PROMISED) + REPEATS +
 		    fabs(out->measured_au - v->one[0].reproduced.au) + v->costs.taken +
 		    0.03 * fabs(w->au - out->measured_au);
@@ -393,8 +408,8 @@ static bool predict_change(const struct outlook *out, const struct variants *v,
 	if (how->is & HAS_ENDS)
 		widen_by_ends(out, v, how, by, w);
 	w->known = agreed && w->high - w->low <= PROMISED;
-	if (out->refuted || off > PROMISED / 2 || misplaced)
-		w->why = REASON_NO_FIGURE_LAW;
+	if (doubt != REASON_NONE)
+		w->why = doubt;
 	if (how->is & HAS_ENDS) {
 		w->low -= w->error;
 		w->high += w->error;
@@ -698,9 +713,14 @@ static void set_untold(struct outlook *out, const struct variants *v)
 
 	if (out->needed_known && out->sharing_known)
 		return;
-	if (out->refuted) {
+	if (v->slow_worker) {
+		out->untold = FACT(UNTOLD_WORKER);
+	} else if (out->refuted) {
 		out->untold = FACT(UNTOLD_LAW);
 		out->probe_can = !out->probed;
+	} else if (c->law.reads.falls < 1 && c->law.reads.count && !out->probed) {
+		out->untold = FACT(UNTOLD_CROWD, c->law.reads.most);
+		out->probe_can = true;
 	} else if (!costs_law_told(&c->law.reads, c->requests * batches_per_s)) {
 		out->untold = FACT(UNTOLD_READS, c->law.reads.most);
 		out->probe_can = !out->probed;
