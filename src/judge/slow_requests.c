@@ -13,6 +13,8 @@ static const double COUNT_LEAST = 4;
 static const double NEARLY_ALL = 0.8; /* of the time in slow requests, of any kind */
 static const double NO_TERM = 1e-9;
 static const double FEW_OF_ALL = 0.3; /* of the requests of the kind */
+static const double CLUSTERED = 3,
+		    CLUSTERED_LEAST = 4; /* times those of the other half, and more */
 static const double UNLIKELY = 0.01; /* that a storage that stands still meets so many of a kind */
 static const double SERVED_SHARE = 0.2; /* of the slow ones: others were served meanwhile */
 static const size_t SERVED_LEAST = 3;
@@ -178,8 +180,9 @@ struct logged {
 	double all;
 	size_t kept, beside;
 	double longest_s;
-	double of_alike; /* reads: slow ones of those like them */
-	double others_s; /* mean of those that are not slow; 0: the log has none */
+	double of_alike;    /* reads: slow ones of those like them */
+	double others_s;    /* mean of those that are not slow; 0: the log has none */
+	double early, late; /* slow ones of the first and of the second half of the kind */
 };
 
 static struct logged look_at_log(const struct read_set set[2], int group, double slow_s)
@@ -187,13 +190,17 @@ static struct logged look_at_log(const struct read_set set[2], int group, double
 	const struct read_set *own = &set[group != READS];
 	struct logged l = {.of_alike = group == READS ? slow_of_alike(own, slow_s) : 0};
 	double others = 0;
+	size_t of = 0, at = 0;
 
+	for (size_t i = 0; i < own->n; i++)
+		of += is_of(&own->seen[i], group);
 	for (size_t i = 0; i < own->n; i++) {
 		const struct read_seen *s = &own->seen[i];
 		double took = (double)(s->end_ns - s->begin_ns);
 
 		if (!is_of(s, group))
 			continue;
+		at++;
 		if (took / 1e9 < slow_s) {
 			double weight = own->apart ? 1 / ((double)own->wide + took) : 1;
 
@@ -202,6 +209,7 @@ static struct logged look_at_log(const struct read_set set[2], int group, double
 			continue;
 		}
 		l.kept++;
+		*(2 * at <= of ? &l.early : &l.late) += 1;
 		l.all += own->apart ? fmax(1, (double)own->apart / ((double)own->wide + took)) : 1;
 		if (!served_meanwhile(&set[0], s) && !served_meanwhile(&set[1], s))
 			continue;
@@ -264,6 +272,9 @@ struct slow_requests slow_requests_find(const struct result *r)
 	l = look_at_log(set, g, t[g].slow_s);
 	free(seen[0]);
 	free(seen[1]);
+	/* a storage that becomes slower, or faster, has no tail */
+	if (fmax(l.early, l.late) > CLUSTERED * fmin(l.early, l.late) + CLUSTERED_LEAST)
+		return found;
 	beside = l.beside >= SERVED_LEAST && (double)l.beside >= SERVED_SHARE * (double)l.kept;
 	/* reads are most of what a storage that stands still holds back */
 	if (l.of_alike > FEW || (!beside && (g == READS || met_by_chance(t, g, idle_share(r)))))

@@ -76,12 +76,12 @@ def believed(tmp):
     stoker("capacity", *BASE, f"storage.throttle.bandwidth={1.5 * NEED * SAMPLE}", "--max", "4", "-o", out, timeout=170)
     stoker("capacity", "--checkpoint", "default", "-q", "--max", "2", "model.model_size_bytes=100000",
            f"checkpoint.checkpoint_folder={tmp / 'c'}", "-o", checkpoints)
-    for folder, every, run in ((out, 7, "1"), (checkpoints, 2, "2")):
+    for folder, every, run, rows in ((out, 7, "1", "runs"), (checkpoints, 2, "2", "points")):
         path = folder / "capacity.json"
         assert not audited(path)[0], audited(path)
         edited_anywhere(path, {"complete", "key", "ended_by", "need_samples_per_s", "need_bytes_per_s"}, every)
         runs_gone(path, f"{run}/1")
-        row_removed(path, "runs")
+        row_removed(path, rows)
 
 
 def none(tmp):

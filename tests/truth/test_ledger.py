@@ -180,7 +180,8 @@ def partition(tmp):
                               train__computation_time=0.1)
         check("partition beside", near(lines["device"]["bytes"], truth), "the disk's bytes, with the other partition's")
         line = lines["device"]
-        check("partition beside", line["state"] == "flagged" and line["why_fact"]["figures"].get("parts"), "and it is flagged")
+        check("partition beside", line["state"] == "explained" and line["why_fact"]["figures"].get("parts"),
+              "and it is explained by others: direct reads are known to the byte")
 
 
 def backing_file(tmp):
