@@ -1,7 +1,6 @@
 /* Requests that slow each other down so much that fewer readers get more: seen by a probe, or told
  * by the model of this run's requests. */
 #include <math.h>
-#include <stdio.h>
 
 #include "judge/limit_view.h"
 
@@ -32,21 +31,18 @@ struct fall contention_probed(const struct probe *p)
 }
 
 /* The best of fewer workers, by the model; NULL: none is better beyond doubt. */
-static const struct what_if *fewer_workers(const struct limit_view *v, unsigned *workers)
+static const struct what_if *fewer_workers(const struct limit_view *v)
 {
 	const struct outlook *o = v->outlook;
 	const struct what_if *best = NULL;
 
 	for (uint32_t i = 0; o->known && i < o->changes; i++) {
 		const struct what_if *w = &o->change[i];
-		unsigned n;
 
-		if (!w->known || sscanf(w->keys, "reader.read_threads=%u", &n) != 1 || n == 0 ||
-		    n >= result_workers(v->r) || w->low < o->measured_au + WORTH ||
-		    (best && best->au >= w->au))
+		if (!w->known || w->workers == 0 || w->workers >= result_workers(v->r) ||
+		    w->low < o->measured_au + WORTH || (best && best->au >= w->au))
 			continue;
 		best = w;
-		*workers = n;
 	}
 	return best;
 }
@@ -54,8 +50,7 @@ static const struct what_if *fewer_workers(const struct limit_view *v, unsigned 
 bool limit_at_contention(struct limit_view *v)
 {
 	struct fall f = contention_probed(&v->r->probe);
-	unsigned workers = 0;
-	const struct what_if *w = fewer_workers(v, &workers);
+	const struct what_if *w = fewer_workers(v);
 
 	if (v->doing != LOST_REQUESTS || (!(f.readers > 0) && !w))
 		return false;
@@ -64,7 +59,7 @@ bool limit_at_contention(struct limit_view *v)
 					       : FACT(LIMIT_CONTENTION_TOLD, v->reading.readers),
 				 0, v->place));
 	if (w)
-		limit_would(v, FACT(EFFECT_FEWER_WORKERS, workers, w->au, w->low, w->high));
+		limit_would(v, FACT(EFFECT_FEWER_WORKERS, w->workers, w->au, w->low, w->high));
 	else if (result_workers(v->r) > 1)
 		limit_would(v, FACT(EFFECT_TRY_FEWER));
 	return true;

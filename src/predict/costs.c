@@ -684,7 +684,8 @@ static bool add_variant(struct variants *v, const struct model *base,
 		agree_in_mean(one, service);
 	one->reproduced = model_run(&one->m);
 	if (v->costs.law.probe)
-		probe_curve_of(&one->curve, v->costs.law.probe, one);
+		probe_curve_of(&one->curve, v->costs.law.probe, &one->m,
+			       one->open_latency + one->latency + one->close + one->later);
 	v->count++;
 	return !isnan(one->reproduced.au);
 }

@@ -470,12 +470,16 @@ static void add_what(struct outlook *out, const struct variants *v, const struct
 static void add_workers(struct outlook *out, const struct variants *v, uint32_t n)
 {
 	uint64_t each = v->prefetch ? v->prefetch : 2;
+	struct what_if *w;
 
 	if (v->costs.rule == RULE_PYTORCH)
-		add_keys(out, v, &by_workers, n, "reader.read_threads=%u reader.prefetch_size=%llu",
-			 n, (unsigned long long)(each * n));
+		w = add_keys(out, v, &by_workers, n,
+			     "reader.read_threads=%u reader.prefetch_size=%llu", n,
+			     (unsigned long long)(each * n));
 	else
-		add_keys(out, v, &by_workers, n, "reader.read_threads=%u", n);
+		w = add_keys(out, v, &by_workers, n, "reader.read_threads=%u", n);
+	if (w)
+		w->workers = n;
 }
 
 /* By one variant, corrected. */
@@ -912,13 +916,11 @@ static const struct what_if *best_of(const struct outlook *o, bool settings, uin
 
 	for (uint32_t i = 0; i < o->changes; i++) {
 		const struct what_if *w = &o->change[i];
-		unsigned workers = 0;
 
 		if (!w->known || !is_worth(o, w->au, w->low) ||
 		    !(settings ? w->of_setting : w->of_storage))
 			continue;
-		if (sscanf(w->keys, "reader.read_threads=%u", &workers) == 1 &&
-		    workers > workers_most)
+		if (w->workers > workers_most)
 			continue;
 		if (!best || w->au > best->au + AS_GOOD)
 			best = w;

@@ -2,8 +2,6 @@
 
 #include <math.h>
 
-#include "predict/costs.h"
-
 #define ROUNDS 12 /* samples of a reader */
 #define STEPS_LEAST 48
 
@@ -16,9 +14,9 @@ static const double SCALES = 0.7;        /* of a reader's rate alone, beside mos
 static const double MOST = 50;           /* times as long: no explanation is used that far */
 static const uint64_t SAMPLES_LEAST = 4; /* of a point */
 
-static struct model model_of(const struct variant *one, uint32_t readers)
+static struct model model_of(const struct model *of, double delay_s, uint32_t readers)
 {
-	struct model m = one->m;
+	struct model m = *of;
 	double by = 1 / fmax(1, m.samples);
 
 	m.ranks = 1;
@@ -30,7 +28,7 @@ static struct model model_of(const struct variant *one, uint32_t readers)
 	if (m.steps < STEPS_LEAST)
 		m.steps = STEPS_LEAST;
 	m.samples = 1;
-	m.delay_s = by * (one->open_latency + one->latency + one->close + one->later);
+	m.delay_s = by * delay_s;
 	m.bytes *= by;
 	model_queue_scale(&m.open, by, by);
 	model_queue_scale(&m.read, by, by);
@@ -69,22 +67,23 @@ static double varies(const struct probe_point *q)
 	return time > 0 ? fmax(VARIES, sqrt(square) / time) : 1;
 }
 
-void probe_curve_of(struct probe_curve *c, const struct probe *p, const struct variant *one)
+void probe_curve_of(struct probe_curve *c, const struct probe *p, const struct model *of,
+		    double delay_s)
 {
 	*c = (struct probe_curve){.count = 0};
 	for (uint32_t k = 0; k < p->count; k++) {
 		const struct probe_point *q = &p->point[k];
-		struct model m = model_of(one, q->readers);
+		struct model m = model_of(of, delay_s, q->readers);
 		double wall;
 
-		if (q->samples < SAMPLES_LEAST || q->samples < q->readers || !(q->seconds > 0))
+		if (q->samples < SAMPLES_LEAST || q->samples < q->readers || !(probe_rate(q) > 0))
 			continue;
 		wall = model_run(&m).wall_s;
 		if (!(wall > 0))
 			continue;
 		c->at[c->count++] = (struct probe_curve_at){
 			.readers = q->readers,
-			.times = (double)m.steps / wall / ((double)q->samples / q->seconds),
+			.times = (double)m.steps / wall / probe_rate(q),
 			.sure = varies(q) / sqrt((double)q->samples),
 		};
 	}
@@ -96,9 +95,8 @@ bool probe_scales(const struct probe *p)
 {
 	const struct probe_point *a = &p->point[0], *b = &p->point[p->count - 1];
 
-	return p->count >= 2 && a->samples >= SAMPLES_LEAST && a->seconds > 0 && b->seconds > 0 &&
-	       (double)b->samples / b->seconds / b->readers >=
-		       SCALES * (double)a->samples / a->seconds / a->readers;
+	return p->count >= 2 && a->samples >= SAMPLES_LEAST && probe_rate(a) > 0 &&
+	       probe_rate(b) / b->readers >= SCALES * probe_rate(a) / a->readers;
 }
 
 /* Between two points, in logarithms; the nearest one beyond all of them. */

@@ -3,9 +3,8 @@
  * that leads to more or fewer readers at the store, whichever explanation is right, that much is
  * known. */
 #include "predict/misfit.h"
+#include "predict/model.h"
 #include "result/probe.h"
-
-struct variant;
 
 struct probe_curve {
 	uint32_t count; /* 0: nothing is known */
@@ -16,9 +15,10 @@ struct probe_curve {
 	} at[PROBE_POINTS_MAX];
 };
 
-/* The points of `p` against the store of `one`, each simulated: readers that do nothing else, one
- * sample at a time. */
-void probe_curve_of(struct probe_curve *c, const struct probe *p, const struct variant *one);
+/* The points of `p` against the store of `of`, whose requests take `delay_s` of a batch whoever
+ * else reads; each simulated: readers that do nothing else, one sample at a time. */
+void probe_curve_of(struct probe_curve *c, const struct probe *p, const struct model *of,
+		    double delay_s);
 /* Whether more readers got as much more: none waits for another one. */
 bool probe_scales(const struct probe *p);
 /* By how many times as long the store takes for `to` readers at it as it would if the explanation

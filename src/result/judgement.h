@@ -303,6 +303,7 @@ struct outlook {
 		struct fact what;      /* REASON_NONE: the keys say it */
 		bool known;            /* there is a figure: what it rests on agrees */
 		enum reason why;       /* when not known; it has no figures */
+		uint32_t workers;      /* that the keys ask for; 0: they ask for something else */
 		double au;             /* percent; when known */
 		double low, high;      /* percent: by all explanations */
 		double error;          /* points that `au` may be off */

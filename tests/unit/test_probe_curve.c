@@ -8,20 +8,16 @@
 
 #include <cmocka.h>
 
-#include "predict/costs.h"
+#include "predict/probe_curve.h"
 
 /* Batches of two samples, 10 ms each, whoever else reads. */
-static struct variant alone(void)
-{
-	return (struct variant){.m = {.ranks = 1,
-				      .workers = 2,
-				      .window = 4,
-				      .steps = 100,
-				      .parts = 2,
-				      .delay_s = 0.05,
-				      .samples = 2},
-				.latency = 0.02};
-}
+static const struct model alone = {.ranks = 1,
+				   .workers = 2,
+				   .window = 4,
+				   .steps = 100,
+				   .parts = 2,
+				   .delay_s = 0.05,
+				   .samples = 2};
 
 /* 1, 2, 4 and 8 readers get so many samples a second. */
 static struct probe probe_of(double one, double two, double four, double eight)
@@ -41,12 +37,11 @@ static struct probe probe_of(double one, double two, double four, double eight)
 static void test_holds(void **state)
 {
 	const struct probe p = probe_of(100, 200, 400, 800);
-	const struct variant v = alone();
 	struct probe_curve c;
 	struct misfit_range r;
 
 	(void)state;
-	probe_curve_of(&c, &p, &v);
+	probe_curve_of(&c, &p, &alone, 0.02);
 	assert_int_equal(c.count, 4);
 	r = probe_curve_from_to(&c, 2, 8);
 	assert_float_equal(r.factor, 1, 1e-9);
@@ -59,12 +54,11 @@ static void test_holds(void **state)
 static void test_full(void **state)
 {
 	const struct probe p = probe_of(100, 150, 150, 150);
-	const struct variant v = alone();
 	struct probe_curve c;
 	struct misfit_range r;
 
 	(void)state;
-	probe_curve_of(&c, &p, &v);
+	probe_curve_of(&c, &p, &alone, 0.02);
 	r = probe_curve_from_to(&c, 2, 8);
 	assert_float_equal(r.factor, 4, 0.1);
 	assert_true(r.low < r.factor && r.high > r.factor);
@@ -78,14 +72,13 @@ static void test_full(void **state)
 static void test_too_little(void **state)
 {
 	struct probe p = probe_of(100, 2, 3, 3);
-	const struct variant v = alone();
 	struct probe_curve c;
 
 	(void)state;
-	probe_curve_of(&c, &p, &v);
+	probe_curve_of(&c, &p, &alone, 0.02);
 	assert_int_equal(c.count, 0);
 	p = (struct probe){.count = 0};
-	probe_curve_of(&c, &p, &v);
+	probe_curve_of(&c, &p, &alone, 0.02);
 	assert_int_equal(c.count, 0);
 }
 
