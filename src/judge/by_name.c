@@ -309,7 +309,7 @@ struct by_name by_name_find(const struct read_seen *seen, size_t n, uint64_t apa
 			.like = 2 * (s->bytes ? 64 - (uint32_t)__builtin_clzll(s->bytes) : 0) +
 				(s->place == 0),
 			.log_s = log(fmax(1, took) / 1e9),
-			.weight = apart ? 1 / ((double)wide + took) : 1,
+			.weight = read_log_weight(apart, wide, s),
 			.met = read_log_window(apart, wide, s->begin_ns) >= 0};
 	}
 	hold_against_alike(&r);

@@ -13,9 +13,9 @@ static const double COUNT_LEAST = 4;
 static const double NEARLY_ALL = 0.8; /* of the time in slow requests, of any kind */
 static const double NO_TERM = 1e-9;
 static const double FEW_OF_ALL = 0.3; /* of the requests of the kind */
-static const double CLUSTERED = 3,
-		    CLUSTERED_LEAST = 4; /* times those of the other half, and more */
-static const double UNLIKELY = 0.01; /* that a storage that stands still meets so many of a kind */
+static const double CLUSTERED = 3;    /* times the slow ones of the other half of the run, */
+static const double AT_RANDOM = 4;    /* and so many more */
+static const double UNLIKELY = 0.01;  /* that a storage that stands still meets so many of a kind */
 static const double SERVED_SHARE = 0.2; /* of the slow ones: others were served meanwhile */
 static const size_t SERVED_LEAST = 3;
 static const double FEW = 0.35;       /* of the requests that are alike */
@@ -153,7 +153,7 @@ static double slow_of_alike(const struct read_set *set, double slow_s)
 		for (size_t i = 0; i < set->n; i++) {
 			const struct read_seen *s = &set->seen[i];
 			double took = (double)(s->end_ns - s->begin_ns);
-			double weight = set->apart ? 1 / ((double)set->wide + took) : 1;
+			double weight = read_log_weight(set->apart, set->wide, s);
 			bool is = took / 1e9 >= slow_s;
 
 			if (pass == 0 && is) {
@@ -202,7 +202,7 @@ static struct logged look_at_log(const struct read_set set[2], int group, double
 			continue;
 		at++;
 		if (took / 1e9 < slow_s) {
-			double weight = own->apart ? 1 / ((double)own->wide + took) : 1;
+			double weight = read_log_weight(own->apart, own->wide, s);
 
 			others += weight;
 			l.others_s += weight * took / 1e9;
@@ -273,7 +273,7 @@ struct slow_requests slow_requests_find(const struct result *r)
 	free(seen[0]);
 	free(seen[1]);
 	/* a storage that becomes slower, or faster, has no tail */
-	if (fmax(l.early, l.late) > CLUSTERED * fmin(l.early, l.late) + CLUSTERED_LEAST)
+	if (fmax(l.early, l.late) > CLUSTERED * fmin(l.early, l.late) + AT_RANDOM)
 		return found;
 	beside = l.beside >= SERVED_LEAST && (double)l.beside >= SERVED_SHARE * (double)l.kept;
 	/* reads are most of what a storage that stands still holds back */

@@ -41,6 +41,12 @@ struct read_log {
 /* The window that a time lies in, from 0; -1: none. */
 int64_t read_log_window(uint64_t apart, uint64_t wide, int64_t ns);
 bool read_log_touches(uint64_t apart, uint64_t wide, const struct read_seen *seen);
+/* What a read of a log stands for beside others: the longer one takes, the more windows it touches.
+ */
+static inline double read_log_weight(uint64_t apart, uint64_t wide, const struct read_seen *seen)
+{
+	return apart ? 1 / ((double)wide + (double)(seen->end_ns - seen->begin_ns)) : 1;
+}
 /* Keeps a read, if it touches a window. One writer. Seldom longer than a few ns. */
 void read_log_add(struct read_log *l, int64_t begin_ns, int64_t end_ns, uint64_t bytes,
 		  uint32_t place, uint32_t name);

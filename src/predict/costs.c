@@ -21,7 +21,7 @@
 
 static const uint64_t STEPS_LEAST = 4; /* of an epoch, for a model of another run than this one */
 static const double BUSY = 0.1; /* share of processors or of a batch's time; less is ignored */
-static const double BLOCKS_LEAST = 4;
+static const double BLOCKS_LEAST = 4; /* that tell how much they vary */
 static const double SIZED_LEAST = 8;  /* requests of another size */
 static const double SIZED_OFF = 1.5;  /* times what is said of one */
 static const double POINT_OFF = 1.4;  /* times the time of a request at a point of a probe, */
@@ -123,7 +123,7 @@ static bool they_count(const struct read_set *set, struct read_places *p)
 	for (size_t i = 0; i < set->n; i++) {
 		const struct read_seen *s = &set->seen[i];
 		double took = (double)(s->end_ns - s->begin_ns);
-		double weight = set->apart ? 1 / ((double)set->wide + took) : 1;
+		double weight = read_log_weight(set->apart, set->wide, s);
 		bool is = is_slow(s, p);
 
 		if (p->slow == READS_FIRST && s->place == READ_PLACE_UNKNOWN)
