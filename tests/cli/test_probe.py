@@ -62,7 +62,8 @@ def one_queue(tmp, n):
 
 def shared_bandwidth(tmp, n):
     t = slowness(n)
-    _, p, _ = probe(tmp, **{**MEMORY, "run__probe_time": 1.6 * t}, storage__throttle__bandwidth=8e6 / t,
+    # seven points share the time
+    _, p, _ = probe(tmp, **{**MEMORY, "run__probe_time": 2.8 * t}, storage__throttle__bandwidth=8e6 / t,
                     storage__throttle__stream_bandwidth=2e6 / t,
                     dataset__record_length_bytes=16384, reader__read_threads=3, reader__access="native")
     r = rates(p["points"], "bytes_per_s")
