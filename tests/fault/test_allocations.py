@@ -3,8 +3,8 @@ and its results are right; it never crashes, hangs, leaks, or leaves something h
 
 A place is a chain of callers within the program, libraries' allocations on its behalf included (see
 tests/preload/fail_alloc.c). Each place fails at its first allocation, and at its last where it makes several; of those
-that end the process at once in base/alloc.c (xmalloc and its kin) one in 8. Of a run every fourth place is taken, of one
-with checkpoints every sixth, of repeated runs every eighth; --stride 1 takes all.
+that end the process at once in base/alloc.c (xmalloc and its kin) one in 8. Of a run every eighth place is taken, of one
+with checkpoints every twelfth, of repeated runs every sixteenth; --stride 1 takes all.
 
     test_allocations.py [COMMAND...] [--stride N] [--ending N] [--place HASH:N]
 """
@@ -128,7 +128,7 @@ class Generate(Command):
 class Run(Command):
     name = "run"
     result = "out/result.json"
-    stride = 4
+    stride = 8
 
     def prepare(self, shared):
         self.data = shared / f"{self.name}-data"
@@ -167,7 +167,7 @@ class Run(Command):
 
 class Checkpoint(Run):
     name = "checkpoint"
-    stride = 6
+    stride = 12
 
     def argv(self, shared, folder):
         return super().argv(shared, folder) + [
@@ -329,7 +329,7 @@ class Study(Command):
 class Repeat(Run):
     name = "repeat"
     result = "out/1/result.json"
-    stride = 8
+    stride = 16
 
     def argv(self, shared, folder):
         return [*super().argv(shared, folder), "--repeat", "2"]
@@ -567,7 +567,7 @@ def main():
         skip("addr2line is not installed")
     parser = argparse.ArgumentParser()
     parser.add_argument("command", nargs="*")
-    parser.add_argument("--stride", type=int, help="only every N-th place (default: 4 of a run, 6 of a checkpoint, 8 of repeated runs, else 1)")
+    parser.add_argument("--stride", type=int, help="only every N-th place (default: 8 of a run, 12 of a checkpoint, 16 of repeated runs, else 1)")
     parser.add_argument("--ending", type=int, default=ENDING, help="only every N-th place where xmalloc ends the process")
     parser.add_argument("--place")
     parser.add_argument("--findings", type=int, default=30, help="how many are printed of a command")
