@@ -27,9 +27,9 @@ COUNTS = re.compile(r"^set\(TESTS_(QUICK|ALL|CASES) (\d+)\)", re.M)
 # These measure, or wait for other processes, on a machine that others may use: at most so many that failed are run once
 # more, not counting those beside which others were seen to use the processors.
 NEED_QUIET = {"truth", "mpi", "cli", "fault"}
-SECOND_CHANCES = 3
+SECOND_CHANCES = 6
 DISTURBED = 0.25  # processors that others or the hypervisor had, beside a test that ran alone
-STOLEN = 0.15     # processors that the hypervisor had, beside any test
+STOLEN = float(os.environ.get("STOKER_STOLEN", 0.15))  # processors that the hypervisor had, beside any test
 # What sanitizers find goes to files of their own, so that a finding counts even where a test does not look at the output.
 FOUND = re.compile(r"^SUMMARY: |runtime error: |(ERROR|FATAL): \w+Sanitizer", re.M)
 # What a program does only when it is wrong, however busy the machine is: it died, it hung, a sanitizer found something.
