@@ -127,13 +127,37 @@ const char *str_nearest(const char *word, const char *const *names, size_t n)
 	return best;
 }
 
+/* Those behind the point, and then the point. */
+static void drop_zeros(char *number)
+{
+	size_t n = strlen(number);
+
+	while (strchr(number, '.') && (number[n - 1] == '0' || number[n - 1] == '.'))
+		number[--n] = '\0';
+}
+
+char *str_number(double v, unsigned digits, char *out, size_t out_size)
+{
+	double size = fabs(v);
+	int decimals = 0;
+
+	if (!(size < 1e15) || (size < 1e-9 && size > 0)) {
+		snprintf(out, out_size, "%.*g", (int)digits, v);
+		return out;
+	}
+	if (size > 0 && v != floor(v))
+		decimals = (int)digits - 1 - (int)floor(log10(size));
+	snprintf(out, out_size, "%.*f", decimals > 0 ? decimals : 0, v);
+	drop_zeros(out);
+	return out;
+}
+
 char *str_bytes(double bytes, char *out, size_t out_size)
 {
 	static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
 	size_t u = 0;
 
 	char number[340]; /* any double */
-	size_t n;
 	double size;
 
 	/* what rounds to 1024 is the next unit's 1 */
@@ -142,10 +166,8 @@ char *str_bytes(double bytes, char *out, size_t out_size)
 		u++;
 	}
 	size = u == 0 ? 1000 : fabs(bytes);
-	n = (size_t)snprintf(number, sizeof(number), "%.*f", size < 9.995 ? 2 : size < 99.95,
-			     bytes);
-	while (strchr(number, '.') && (number[n - 1] == '0' || number[n - 1] == '.'))
-		number[--n] = '\0';
+	snprintf(number, sizeof(number), "%.*f", size < 9.995 ? 2 : size < 99.95, bytes);
+	drop_zeros(number);
 	snprintf(out, out_size, "%s %s", number, unit[u]);
 	return out;
 }

@@ -22,6 +22,11 @@ unsigned str_distance(const char *a, const char *b);
  * strings. */
 const char *str_nearest(const char *word, const char *const *names, size_t n);
 
+/* A number for people: so many significant digits, a whole number in full, and no power of ten but
+ * for what is below 1e-9 or not below 1e15: "0.000123", "1.4", "1400". Returns `out`. */
+char *str_number(double v, unsigned digits, char *out, size_t out_size);
+/* The same in an array that lasts as long as the block. */
+#define NUMBER(v, digits) str_number(v, digits, (char[32]){0}, 32)
 /* "1.5 GiB", "980 MiB", "12 B". Returns `out`. */
 char *str_bytes(double bytes, char *out, size_t out_size);
 /* "1 h 02 min", "3 min 05 s", "4.2 s", "310 ms". Returns `out`. */

@@ -12,6 +12,7 @@
 #include "base/file_out.h"
 #include "base/log.h"
 #include "base/say.h"
+#include "base/str.h"
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/job.h"
@@ -342,7 +343,7 @@ static int take_result(struct repeating *x, const struct result *r, struct err *
 	else
 		buf_puts(&line, "done");
 	if (isfinite(run->samples_per_s))
-		buf_say(&line, ", %.4g samples/s", run->samples_per_s);
+		buf_say(&line, ", %s samples/s", NUMBER(run->samples_per_s, 4));
 	buf_putc(&line, '\n');
 	cli_print(&line);
 	metrics_release(&m);

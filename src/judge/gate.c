@@ -190,15 +190,15 @@ static bool rate_passes(const struct gate_run *run, size_t n, double least, stru
 	add_reason(why);
 	if (m.of.n < n) {
 		buf_printf(why,
-			   "the rate of %.6g samples/s (--min-samples-per-s) cannot be judged: no "
+			   "the rate of %s samples/s (--min-samples-per-s) cannot be judged: no "
 			   "rate was measured",
-			   least);
+			   NUMBER(least, 6));
 		return false;
 	}
-	buf_printf(why, "%.6g samples/s%s", m.low,
+	buf_printf(why, "%s samples/s%s", NUMBER(m.low, 6),
 		   run->only_evaluated ? " of evaluation" : " over the whole run");
 	put_which(why, &m, n);
-	buf_printf(why, ", below the required %.10g (--min-samples-per-s)", least);
+	buf_printf(why, ", below the required %s (--min-samples-per-s)", NUMBER(least, 10));
 	return false;
 }
 

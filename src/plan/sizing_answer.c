@@ -219,9 +219,9 @@ static void put_points(const struct sizing *s, struct buf *out)
 		char rate[32];
 
 		need_rate_text(p->samples_per_s * p->of.sample_bytes, rate, sizeof(rate));
-		buf_say(out, "  %s: %.0f accelerator%s on %.0f host%s, %s, %.4g samples/s (%s), ",
+		buf_say(out, "  %s: %.0f accelerator%s on %.0f host%s, %s, %s samples/s (%s), ",
 			p->from, p->accelerators, p->accelerators == 1 ? "" : "s", p->hosts,
-			p->hosts == 1 ? "" : "s", p->of.name, p->samples_per_s, rate);
+			p->hosts == 1 ? "" : "s", p->of.name, NUMBER(p->samples_per_s, 4), rate);
 		if (isnan(p->au))
 			buf_puts(out, "AU not given");
 		else
@@ -242,9 +242,9 @@ static void put_goodput_at(struct buf *out, size_t columns, const char *name,
 	char interval[32];
 
 	put_said(out, columns, name,
-		 "every %s: %.2f %% of the time trains; 1 GB/s more adds %.3g points%s",
+		 "every %s: %.2f %% of the time trains; 1 GB/s more adds %s points%s",
 		 str_seconds(a->interval_s, interval, sizeof(interval)), 100 * a->share,
-		 100 * a->per_gigabyte, more);
+		 NUMBER(100 * a->per_gigabyte, 3), more);
 }
 
 static void put_intervals(const struct sizing *s, size_t columns, struct buf *out)

@@ -95,11 +95,10 @@ void audit_nominal_bytes(struct audit *a, size_t i)
 				    : "");
 	} else {
 		f->level = AUDIT_FAIL;
-		finding_say(
-			f,
-			"%.4g MB/s is not samples/s times the configured record size (%.4g): the "
-			"tool used a different record length.",
-			r->io.mean, rate);
+		finding_say(f,
+			    "%s MB/s is not samples/s times the configured record size (%s): the "
+			    "tool used a different record length.",
+			    NUMBER(r->io.mean, 4), NUMBER(rate, 4));
 	}
 	finding_advise(f, "Use the device's own counters for its data rate.");
 }

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/str.h"
 #include "readback/record_measures.h"
 
 static const double GAP_POINTS = 2;       /* AU above whole-run AU that the window explains */
@@ -250,11 +251,10 @@ void audit_compute_time(struct audit *a, size_t i)
 	if (mean / want->a - 1 <= COMPUTE_SHARE)
 		return;
 	f = audit_add(a, i, "compute", AUDIT_WARN);
-	finding_say(
-		f,
-		"An emulated compute step took %.3g s on average instead of the configured %.3g "
-		"s (%.1f %% more): late wake-ups are counted as useful work in AU.",
-		mean, want->a, 100 * (mean / want->a - 1));
+	finding_say(f,
+		    "An emulated compute step took %s s on average instead of the configured %s "
+		    "s (%.1f %% more): late wake-ups are counted as useful work in AU.",
+		    NUMBER(mean, 3), NUMBER(want->a, 3), 100 * (mean / want->a - 1));
 	finding_advise(f, "Leave some processors free for the emulation, or use longer steps.");
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/str.h"
 #include "readback/sides.h"
 #include "result/json_out.h"
 
@@ -248,6 +249,14 @@ void comparison_release(struct comparison *c)
 
 /* ---- the check ---- */
 
+/* A number for people, with its sign. */
+#define CHANGE(v) signed_number(v, (char[40]){0}, 40)
+static char *signed_number(double v, char *out, size_t size)
+{
+	snprintf(out, size, "%s%s", v >= 0 ? "+" : "", NUMBER(v, 4));
+	return out;
+}
+
 /* Percent of the first side's mean by which the second one is worse; negative: better. */
 static double loss_of(const struct compared *m, double change)
 {
@@ -257,10 +266,11 @@ static double loss_of(const struct compared *m, double change)
 static void put_loss(struct buf *why, const struct compared *m, double tolerance)
 {
 	buf_say(why,
-		"%s is worse by %.3g %%: %.4g %s -> %.4g %s (95 %% interval of the change %+.4g "
-		"to %+.4g, p = %.2g; the tolerance is %.4g %%)",
-		m->name, loss_of(m, m->test.change), m->a.mean, m->unit, m->b.mean, m->unit,
-		m->test.low, m->test.high, m->test.p, tolerance);
+		"%s is worse by %s %%: %s %s -> %s %s (95 %% interval of the change %s to %s, p = "
+		"%.2g; the tolerance is %.4g %%)",
+		m->name, NUMBER(loss_of(m, m->test.change), 3), NUMBER(m->a.mean, 4), m->unit,
+		NUMBER(m->b.mean, 4), m->unit, CHANGE(m->test.low), CHANGE(m->test.high), m->test.p,
+		tolerance);
 }
 
 static enum compare_outcome cannot_tell(struct buf *why, const char *reason)
@@ -302,8 +312,8 @@ enum compare_outcome comparison_check(const struct comparison *c, double toleran
 	if (room > 0)
 		buf_say(why,
 			"no measure of the whole run is shown to be worse by more than %.4g %%; "
-			"the intervals leave room for a loss of %.3g %%",
-			tolerance, room);
+			"the intervals leave room for a loss of %s %%",
+			tolerance, NUMBER(room, 3));
 	else
 		buf_puts(why, "every measure of the whole run is better");
 	return COMPARE_PASSES;
@@ -348,22 +358,22 @@ static void measure_text(struct buf *out, const struct compared *m)
 {
 	double share = m->a.mean != 0 ? 100 * (m->b.mean / m->a.mean - 1) : NAN;
 
-	buf_say(out, "%s (%s): %.4g", m->name, m->unit, m->a.mean);
+	buf_say(out, "%s (%s): %s", m->name, m->unit, NUMBER(m->a.mean, 4));
 	if (m->a.n > 1)
-		buf_say(out, " +- %.2g", m->a.stdev);
-	buf_say(out, " -> %.4g", m->b.mean);
+		buf_say(out, " +- %s", NUMBER(m->a.stdev, 2));
+	buf_say(out, " -> %s", NUMBER(m->b.mean, 4));
 	if (m->b.n > 1)
-		buf_say(out, " +- %.2g", m->b.stdev);
+		buf_say(out, " +- %s", NUMBER(m->b.stdev, 2));
 	if (isfinite(share))
 		buf_say(out, " (%+.1f %%)", share);
 	if (m->verdict == COMPARE_UNKNOWN)
 		buf_say(out, "\n    no test: %s\n", m->why);
 	else
 		buf_say(out,
-			"\n    %s: change %+.4g, 95 %% interval %+.4g to %+.4g, p = "
-			"%.3g (Welch's t-test over %zu and %zu %s)\n",
-			verdict_word(m->verdict), m->test.change, m->test.low, m->test.high,
-			m->test.p, m->a.n, m->b.n, basis_word(m->basis));
+			"\n    %s: change %s, 95 %% interval %s to %s, p = %.3g "
+			"(Welch's t-test over %zu and %zu %s)\n",
+			verdict_word(m->verdict), CHANGE(m->test.change), CHANGE(m->test.low),
+			CHANGE(m->test.high), m->test.p, m->a.n, m->b.n, basis_word(m->basis));
 }
 
 void comparison_text(const struct comparison *c, struct buf *out)

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/str.h"
+
 uint32_t probe_points(const struct probe *p)
 {
 	return p->count + p->sized_count;
@@ -30,7 +32,7 @@ void probe_text(const struct probe *p, struct buf *out)
 		const struct probe_point *at = &p->point[i];
 		double rate = at->seconds > 0 ? (double)at->samples / at->seconds : 0;
 
-		buf_printf(out, rate < 99.5 ? "%s%.3g" : "%s%.0f", i ? ", " : "", rate);
+		buf_printf(out, "%s%s", i ? ", " : "", NUMBER(rate, 3));
 		buf_printf(out, "%s with %u", i ? "" : " samples/s", at->readers);
 		if (i == 0)
 			buf_puts(out, at->readers == 1 ? " reader" : " readers");

@@ -95,9 +95,9 @@ static void put_delivered(const struct capacity *c, struct buf *out)
 
 	if (!r)
 		return;
-	buf_say(&text, "%s %s (%.4g samples/s) to %u accelerator%s",
+	buf_say(&text, "%s %s (%s samples/s) to %u accelerator%s",
 		limits ? "delivers" : "delivered at least",
-		need_rate_text(r->bytes_per_s, rate, sizeof(rate)), r->samples_per_s,
+		need_rate_text(r->bytes_per_s, rate, sizeof(rate)), NUMBER(r->samples_per_s, 4),
 		r->accelerators, plural(r->accelerators));
 	if (isfinite(c->need_bytes))
 		buf_say(&text, "; one needs %s at 100 %%",
@@ -196,8 +196,8 @@ static void put_curve(const struct capacity *c, struct buf *out)
 		snprintf(interval, sizeof(interval), "%.1f to %.1f", p->low, p->high);
 		if (r && isfinite(r->bytes_per_s))
 			need_rate_text(r->bytes_per_s, rate, sizeof(rate));
-		buf_say(out, "  %12u  %6.1f  %-14s %4zu  %10.4g  %11s  %s%s\n", p->accelerators,
-			p->au, interval, p->runs, r ? r->samples_per_s : NAN, rate,
+		buf_say(out, "  %12u  %6.1f  %-14s %4zu  %10s  %11s  %s%s\n", p->accelerators,
+			p->au, interval, p->runs, NUMBER(r ? r->samples_per_s : NAN, 4), rate,
 			r ? cause_name(r->cause) : "",
 			p->accelerators == c->knee.accelerators ? "  <" : "");
 	}

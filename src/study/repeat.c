@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/say.h"
+#include "base/str.h"
 #include "result/json_out.h"
 #include "result/seal.h"
 
@@ -14,7 +15,7 @@ static void put_interval(struct buf *out, const struct gate_measure *m, size_t n
 			 double most)
 {
 	if (n > 1)
-		buf_say(out, ", stdev %.2g", m->of.stdev);
+		buf_say(out, ", stdev %s", NUMBER(m->of.stdev, 2));
 	if (m->interval)
 		buf_say(out, ", 95 %% interval %.*f to %.*f", digits, fmax(0, m->low), digits,
 			fmin(most, m->high));

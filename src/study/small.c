@@ -410,9 +410,9 @@ static char *as_count(double v, char *out, size_t n)
 static char *as_seconds(double v, char *out, size_t n)
 {
 	if (v < 0.1)
-		snprintf(out, n, "%.3g ms", 1e3 * v);
+		snprintf(out, n, "%s ms", NUMBER(1e3 * v, 3));
 	else
-		snprintf(out, n, "%.3g s", v);
+		snprintf(out, n, "%s s", NUMBER(v, 3));
 	return out;
 }
 
@@ -466,8 +466,8 @@ static void put_text(const char *model, const struct shrink *s, struct buf *out)
 			buf_puts(out, "; an accelerator needs more bytes/s than in full size");
 	}
 	if (s->model < 1)
-		buf_printf(out, "%s checkpoints 1/%.3g of the size", s->files_to[1] > 0 ? "," : "",
-			   1 / s->model);
+		buf_printf(out, "%s checkpoints 1/%s of the size", s->files_to[1] > 0 ? "," : "",
+			   NUMBER(1 / s->model, 3));
 	buf_putc(out, '\n');
 }
 

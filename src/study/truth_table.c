@@ -510,22 +510,22 @@ static void meaning_text(struct buf *to, const struct truth_table *t)
 
 	if (cold->measured && warm->measured && isfinite(ratio) && ratio > 1.1)
 		buf_printf(&lines[0],
-			   "* With its files in the page cache this workload runs at %.3g times "
+			   "* With its files in the page cache this workload runs at %s times "
 			   "the speed of the storage: a run that does not evict them first "
 			   "measures memory.",
-			   ratio);
+			   NUMBER(ratio, 3));
 	else if (cold->measured && warm->measured && isfinite(ratio))
 		buf_printf(&lines[0],
-			   "* The page cache changes little here (%.3g times the speed of the "
+			   "* The page cache changes little here (%s times the speed of the "
 			   "storage): %s.",
-			   ratio,
+			   NUMBER(ratio, 3),
 			   cold->whole_au >= 90 ? "the storage keeps up with the computation"
 						: "something other than the storage limits both");
 	if (cold->measured && memory->measured && isfinite(most))
 		buf_printf(&lines[1],
-			   "* With the dataset in its own memory this machine reaches %.3g times "
+			   "* With the dataset in its own memory this machine reaches %s times "
 			   "the speed of the storage%s",
-			   most,
+			   NUMBER(most, 3),
 			   most > 1.1 ? ": no storage makes this workload faster here."
 				      : ": a faster storage would not help.");
 	for (int i = 0; i < 2; i++) {

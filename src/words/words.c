@@ -157,22 +157,13 @@ static void cut(struct buf *b, size_t length)
 	}
 }
 
-/* "1.23", "12.3", "123", "1234": no powers of ten for what people count. */
-static void put_plain(struct buf *b, double v)
-{
-	if (fabs(v) < 1e15 && (v == floor(v) || fabs(v) >= 1000))
-		buf_printf(b, "%.0f", v);
-	else
-		buf_printf(b, "%.3g", v);
-}
-
 static void put_figure(struct buf *b, double v, const char *how, size_t length)
 {
 	char out[32];
 
 #define IS(word) (length == sizeof(word) - 1 && memcmp(how, word, length) == 0)
 	if (length == 0)
-		put_plain(b, v);
+		buf_puts(b, NUMBER(v, 3));
 	else if (IS("bytes"))
 		buf_puts(b, str_bytes(v, out, sizeof(out)));
 	else if (IS("rate"))
@@ -180,17 +171,17 @@ static void put_figure(struct buf *b, double v, const char *how, size_t length)
 	else if (IS("time"))
 		buf_puts(b, str_seconds(v, out, sizeof(out)));
 	else if (IS("s"))
-		buf_printf(b, "%.3g s", v);
+		buf_printf(b, "%s s", NUMBER(v, 3));
 	else if (IS("ms"))
-		buf_printf(b, "%.3g ms", 1e3 * v);
+		buf_printf(b, "%s ms", NUMBER(1e3 * v, 3));
 	else if (IS("us"))
-		buf_printf(b, "%.3g us", 1e6 * v);
+		buf_printf(b, "%s us", NUMBER(1e6 * v, 3));
 	else if (IS("percent"))
 		buf_printf(b, "%.1f %%", v);
 	else if (IS("share"))
 		buf_printf(b, "%.0f %%", 100 * v);
 	else if (length == 2 && how[1] == 'g')
-		buf_printf(b, "%.*g", how[0] - '0', v);
+		buf_puts(b, NUMBER(v, (unsigned)(how[0] - '0')));
 	else if (length == 1 && how[0] >= '0' && how[0] <= '9')
 		buf_printf(b, "%.*f", how[0] - '0', v);
 	else

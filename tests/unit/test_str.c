@@ -146,6 +146,37 @@ static void test_bytes(void **state)
 	assert_string_equal(str_bytes(INFINITY, large, sizeof(large)), "inf PiB");
 }
 
+static void check_number(double v, unsigned digits, const char *want)
+{
+	char out[32];
+
+	assert_string_equal(str_number(v, digits, out, sizeof(out)), want);
+	assert_string_equal(NUMBER(v, digits), want);
+}
+
+/* No power of ten where people read it. */
+static void test_numbers(void **state)
+{
+	(void)state;
+	check_number(0, 3, "0");
+	check_number(1400, 3, "1400");
+	check_number(1403.4, 2, "1403");
+	check_number(123456789, 4, "123456789");
+	check_number(123.45, 3, "123");
+	check_number(123.45, 4, "123.5");
+	check_number(12.3456, 3, "12.3");
+	check_number(10.04, 3, "10");
+	check_number(1.4, 3, "1.4");
+	check_number(0.99996, 3, "1");
+	check_number(999.96, 4, "1000");
+	check_number(0.000012345, 3, "0.0000123");
+	check_number(-0.0251, 2, "-0.025");
+	check_number(1.25e-10, 3, "1.25e-10");
+	check_number(2e20, 3, "2e+20");
+	check_number(NAN, 3, "nan");
+	check_number(-INFINITY, 3, "-inf");
+}
+
 static void check_seconds(double v, const char *want)
 {
 	char out[64];
@@ -179,7 +210,8 @@ int main(void)
 		cmocka_unit_test(test_affixes),  cmocka_unit_test(test_i64),
 		cmocka_unit_test(test_u64),      cmocka_unit_test(test_f64),
 		cmocka_unit_test(test_distance), cmocka_unit_test(test_nearest),
-		cmocka_unit_test(test_bytes),    cmocka_unit_test(test_seconds),
+		cmocka_unit_test(test_numbers),  cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_seconds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,10 +10,7 @@
 
 static void put_count(struct buf *out, double v)
 {
-	if (v == floor(v) && fabs(v) < 1e15)
-		buf_printf(out, "%.0f", v);
-	else
-		buf_printf(out, "%.4g", v);
+	buf_puts(out, NUMBER(v, 4));
 }
 
 static void put_number(struct buf *out, enum profile_unit unit, double v)
@@ -26,7 +23,7 @@ static void put_number(struct buf *out, enum profile_unit unit, double v)
 		break;
 	case UNIT_SECONDS:
 		if (v < 10)
-			buf_printf(out, "%.3g ms", v * 1e3);
+			buf_printf(out, "%s ms", NUMBER(v * 1e3, 3));
 		else
 			buf_puts(out, str_seconds(v, text, sizeof(text)));
 		break;
