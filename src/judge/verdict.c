@@ -21,6 +21,9 @@ struct fact *verdict_found(struct verdict *v, enum verdict_level level, struct f
 {
 	if (badness(level) > badness(v->level)) {
 		v->level = level;
+		/* the reason has a place, however much was found before */
+		if (v->facts.count == FACTS_MOST)
+			v->facts.count--;
 		v->first_bad = v->facts.count;
 	}
 	return fact_add(&v->facts, f);

@@ -1,7 +1,7 @@
-/* Ten lines. Rows are a label and a text that is wrapped, or cut where a clause ends. */
+/* Rows are a label and a text that is wrapped, never cut: what does not fit is left out as a whole.
+ */
 #include "result/answer.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,8 +16,8 @@
 #define COLUMNS 100
 #define INDENT 18
 #define PLACES 2               /* results, page */
-#define SAYS_ENOUGH 40         /* bytes of a part of a sentence; less is cut between words */
-#define ROW_LINES 2            /* a row has no more */
+#define ROW_LINES 2            /* a row has no more where it can say less in whole sentences */
+#define VERDICT_LINES 3        /* the same of a verdict */
 #define EVALUATION_NOTABLE 0.3 /* of the time of epochs: it is said, */
 #define EVALUATION_MOST 0.5    /* and the row is never left out */
 #define NOTE_MOST 24           /* a longer remark (run.note) is in the result alone */
@@ -49,75 +49,30 @@ static unsigned lines_of(const char *text)
 	return n;
 }
 
-/* Whether a text may end before text[i]: a sentence or clause does, and at last a colon or what is
- * before a parenthesis, after which comes what explains it. */
-static bool is_boundary(const char *text, size_t i, bool last)
+static void put_text(struct answer *a, const char *text)
 {
-	bool mark = last ? text[i] == ':' : text[i] == '.' || text[i] == ';';
-
-	return (mark && (text[i + 1] == ' ' || !text[i + 1])) ||
-	       (last && text[i] == ' ' && text[i + 1] == '(');
-}
-
-/* The longest part of it that ends with a clause and takes at most `lines` lines; where even the
- * first clause is longer, its first words. */
-static char *clipped(const char *text, unsigned lines)
-{
-	char *s = xstrdup(text);
+	AUTO_FREE char *s = xstrdup(text);
 	size_t n = strlen(s);
 
-	if (lines_of(s) <= lines)
-		return s;
-	for (int last = 0; last <= 1; last++)
-		for (size_t i = n; i-- > 1;) {
-			char kept = s[i];
-
-			if (!is_boundary(s, i, last) || i < SAYS_ENOUGH)
-				continue;
-			s[i] = '\0';
-			if (lines_of(s) <= lines)
-				return s;
-			s[i] = kept;
-		}
-	/* between words, if possible where a comma is */
-	for (int any = 0; any <= 1; any++)
-		for (size_t i = n; i-- > SAYS_ENOUGH;) {
-			char kept[5];
-
-			if (s[i] != ' ' || (!any && s[i - 1] != ',') || i + 4 >= n)
-				continue;
-			memcpy(kept, s + i, sizeof(kept));
-			memcpy(s + i, " ...", sizeof(kept));
-			if (lines_of(s) <= lines)
-				return s;
-			memcpy(s + i, kept, sizeof(kept));
-		}
-	return s;
-}
-
-static void put_text(struct answer *a, const char *text, unsigned lines)
-{
-	AUTO_FREE char *s = clipped(text, lines);
-	size_t n = strlen(s);
-
-	while (n && strchr(".;:, ", s[n - 1]) && (n < 4 || strcmp(s + n - 4, " ...") != 0))
+	while (n && strchr(".;:, ", s[n - 1]))
 		s[--n] = '\0';
 	buf_wrap(a->out, s, INDENT, INDENT, COLUMNS);
 }
 
-static void put_row(struct answer *a, unsigned lines, const char *label, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
+static void put_row(struct answer *a, const char *label, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
-static void put_row(struct answer *a, unsigned lines, const char *label, const char *fmt, ...)
+static void put_row(struct answer *a, const char *label, const char *fmt, ...)
 {
-	char text[1024];
+	struct buf text = {0};
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	buf_vprintf(&text, fmt, ap);
 	va_end(ap);
 	buf_say(a->out, "  %-*s", INDENT - 2, label);
-	put_text(a, text, lines);
+	put_text(a, text.data);
+	buf_release(&text);
 }
 
 /* A path is of no use when it is cut. */
@@ -203,7 +158,7 @@ static void put_au(struct answer *a)
 	char text[256] = "";
 
 	if (!isfinite(au)) {
-		put_row(a, 1, label, "none: no %s was completed", eval ? "evaluation" : "epoch");
+		put_row(a, label, "none: no %s was completed", eval ? "evaluation" : "epoch");
 		return;
 	}
 	str_append(text, sizeof(text), "%.1f %%", au);
@@ -212,7 +167,7 @@ static void put_au(struct answer *a)
 		str_append(text, sizeof(text), " (%.1f %% by DLIO's definition)", dlio->mean);
 	else
 		str_append(text, sizeof(text), " (none by DLIO's definition: too few steps)");
-	put_row(a, ROW_LINES, label, "%s", text);
+	put_row(a, label, "%s", text);
 }
 
 static const char *source_of(const struct result *r, char *out, size_t size)
@@ -251,12 +206,12 @@ static void put_rate(struct answer *a)
 	if (!(rate > 0))
 		return;
 	supply_find(a->r, m, &s);
-	snprintf(text, sizeof(text), rate < 99.95 ? "%.3g samples/s" : "%.0f samples/s", rate);
+	snprintf(text, sizeof(text), "%s samples/s", NUMBER(rate, 3));
 	/* bytes in files: what samples hold when decoded is no matter of the storage */
 	if (isfinite(s.bytes))
 		str_append(text, sizeof(text), ", %s/s%s", str_bytes(s.bytes, bytes, sizeof(bytes)),
 			   source_of(a->r, from, sizeof(from)));
-	put_row(a, 1, "rate", "%s", text);
+	put_row(a, "rate", "%s", text);
 }
 
 /* Of the time of epochs: evaluations'. */
@@ -281,7 +236,8 @@ static void put_evaluation(struct answer *a)
 		snprintf(au, sizeof(au), "AU %.1f %%", a->r->judged.eval_steady.whole_au);
 	if (share >= EVALUATION_NOTABLE)
 		snprintf(most, sizeof(most), "%.0f %% of the time; ", 100 * share);
-	put_row(a, 1, "evaluation", "%s%s, %.3g samples/s", most, au, m->eval_throughput.mean);
+	put_row(a, "evaluation", "%s%s, %s samples/s", most, au,
+		NUMBER(m->eval_throughput.mean, 3));
 }
 
 static const char *short_time(double s, char *out, size_t size)
@@ -316,7 +272,7 @@ static void put_checkpoints(struct answer *a)
 			str_append(text, sizeof(text), "; without their stalls AU is %.1f %%",
 				   without);
 	}
-	put_row(a, ROW_LINES, "checkpoints", "%s", text);
+	put_row(a, "checkpoints", "%s", text);
 }
 
 static void put_need(struct answer *a)
@@ -326,7 +282,7 @@ static void put_need(struct answer *a)
 
 	supply_find(a->r, a->m, &s);
 	if (s.need.known)
-		put_row(a, 1, "one needs", "%s",
+		put_row(a, "one needs", "%s",
 			supply_text_within(&s, COLUMNS - INDENT, text, sizeof(text)));
 }
 
@@ -339,7 +295,7 @@ static void put_probe(struct answer *a)
 	probe_text(p, &text);
 	if (p->why[0])
 		buf_say(&text, "; %s", p->why);
-	put_row(a, 1, "probe", "%s", text.data);
+	put_row(a, "probe", "%s", text.data);
 	buf_release(&text);
 }
 
@@ -357,26 +313,31 @@ void answer_head(const struct result *r, const struct run_metrics *m, bool color
 
 /* ---- what limits it ---- */
 
-/* A row of facts: the first, and of the others as many as fit. */
+/* Appends facts [from, ..): the first, and of the others those that fit within so many lines with
+ * it. A fact is said as a whole or not at all. */
+static void say_facts(struct buf *text, const struct fact_list *list, uint32_t from, unsigned lines)
+{
+	for (uint32_t i = from; i < list->count; i++) {
+		size_t before = text->len;
+
+		if (i > from)
+			buf_puts(text, "; ");
+		words_put(text, &list->fact[i], WORDS_SHORT);
+		if (i == from || lines_of(text->data) <= lines)
+			continue;
+		text->len = before;
+		text->data[before] = '\0';
+	}
+}
+
 static void put_facts(struct answer *a, unsigned lines, const char *label,
 		      const struct fact_list *list)
 {
 	struct buf text = {0};
 
-	for (uint32_t i = 0; i < list->count; i++) {
-		size_t before = text.len;
-
-		if (i)
-			buf_puts(&text, "; ");
-		words_put(&text, &list->fact[i], WORDS_SHORT);
-		if (i && lines_of(text.data) > lines) {
-			text.len = before;
-			text.data[before] = '\0';
-			break;
-		}
-	}
+	say_facts(&text, list, 0, lines);
 	if (text.len)
-		put_row(a, lines, label, "%s", text.data);
+		put_row(a, label, "%s", text.data);
 	buf_release(&text);
 }
 
@@ -386,7 +347,7 @@ static void put_costs(struct answer *a)
 	struct fact f = costs_effect_fact(&a->r->judged.outlook.costs);
 	char text[256];
 
-	put_row(a, 1, "framework", "%s", words_of(&f, WORDS_SHORT, text, sizeof(text)));
+	put_row(a, "framework", "%s", words_of(&f, WORDS_SHORT, text, sizeof(text)));
 }
 
 /* ---- whether to trust it ---- */
@@ -476,25 +437,44 @@ static bool put_measured(struct answer *a)
 		buf_say(a->out, "  %-*s", INDENT - 2, "measured");
 	else
 		put_level(a, worst, "measured");
-	put_text(a, text.data, ROW_LINES);
+	put_text(a, text.data);
 	buf_release(&text);
 	return true;
 }
 
-/* Why, and who else says so. */
-static void put_verdict(struct answer *a, uint32_t i, unsigned lines)
+/* Why, and who else says so, in about so many lines. */
+static void say_verdict(const struct answer *a, uint32_t i, unsigned lines, struct buf *text)
 {
 	const struct judgement *j = &a->r->judged;
 	const struct verdict *v = &j->verdict[i];
-	struct buf text = {0};
 	char names[128];
 
 	name_group(j, v, names, sizeof(names));
 	if (strcmp(names, v->check) != 0)
-		buf_printf(&text, "(also %s) ", names + strlen(v->check) + 2);
-	words_put_all(&text, &v->facts, v->first_bad, v->facts.count, WORDS_SHORT);
+		buf_printf(text, "(also %s) ", names + strlen(v->check) + 2);
+	say_facts(text, &v->facts, v->first_bad, lines);
+}
+
+/* What it takes at least. */
+static unsigned lines_of_verdict(const struct answer *a, uint32_t i)
+{
+	struct buf text = {0};
+	unsigned n;
+
+	say_verdict(a, i, 1, &text);
+	n = lines_of(text.data);
+	buf_release(&text);
+	return n;
+}
+
+static void put_verdict(struct answer *a, uint32_t i, unsigned lines)
+{
+	const struct verdict *v = &a->r->judged.verdict[i];
+	struct buf text = {0};
+
+	say_verdict(a, i, lines, &text);
 	put_level(a, v->level, v->check);
-	put_text(a, text.data, lines);
+	put_text(a, text.data);
 	buf_release(&text);
 }
 
@@ -547,7 +527,7 @@ static void put_checks(struct answer *a, const bool *shown)
 		snprintf(label, sizeof(label), "%u check%s ok", ok, ok == 1 ? "" : "s");
 	else
 		snprintf(label, sizeof(label), "no checks ok");
-	put_row(a, UINT_MAX, label, "%s", text.data);
+	put_row(a, label, "%s", text.data);
 	buf_release(&text);
 }
 
@@ -566,37 +546,44 @@ static bool has_row(const struct answer *a, uint32_t i, const bool *shown)
 	return !shown[i] && !is_led(j, i) && !(a->warned && j->verdict[i].about == ABOUT_WORKLOAD);
 }
 
-/* Rows that the others would take. */
-static unsigned rows_of(const struct answer *a, const bool *shown, enum verdict_level level)
+/* Lines that those of a level take at least. */
+static unsigned lines_of_level(const struct answer *a, const bool *shown, enum verdict_level level)
 {
 	const struct judgement *j = &a->r->judged;
 	unsigned n = 0;
 
 	for (uint32_t i = 0; i < j->verdicts; i++)
-		n += j->verdict[i].level == level && has_row(a, i, shown);
+		if (j->verdict[i].level == level && has_row(a, i, shown))
+			n += lines_of_verdict(a, i);
 	return n;
 }
 
-/* FAIL before WARN, each in the order of its table; as many as have room. */
+/* FAIL before WARN, each in the order of its table; as many as have room, each with what the
+ * others leave it. */
 static void put_verdicts(struct answer *a, unsigned room, bool *shown)
 {
 	const struct judgement *j = &a->r->judged;
-	unsigned rows = rows_of(a, shown, VERDICT_FAIL) + rows_of(a, shown, VERDICT_WARN);
+	unsigned others =
+		lines_of_level(a, shown, VERDICT_FAIL) + lines_of_level(a, shown, VERDICT_WARN);
 
 	for (size_t l = 0; l < LEVEL_LOOKS_BAD; l++)
-		for (uint32_t i = 0; i < j->verdicts && room > 0; i++) {
-			unsigned lines = room > rows ? ROW_LINES : 1;
+		for (uint32_t i = 0; i < j->verdicts; i++) {
+			unsigned least, lines;
 			size_t before = a->out->len;
 
 			if (j->verdict[i].level != level_looks[l].level || !has_row(a, i, shown))
 				continue;
-			put_verdict(a, i, lines < room ? lines : room);
+			least = lines_of_verdict(a, i);
+			others -= least;
+			if (least > room)
+				continue;
+			lines = room > others ? room - others : 1;
+			put_verdict(a, i, lines < VERDICT_LINES ? lines : VERDICT_LINES);
 			for (uint32_t k = 0; k < j->verdicts; k++)
 				shown[k] = shown[k] || (is_bad(&j->verdict[k]) &&
 							one_thing(&j->verdict[i], &j->verdict[k]));
 			for (size_t c = before; c < a->out->len && room > 0; c++)
 				room -= a->out->data[c] == '\n';
-			rows--;
 		}
 }
 
@@ -671,8 +658,8 @@ void result_answer(const struct result *r, const struct run_metrics *m, bool col
 		put_au(&a);
 	measured = put_measured(&a);
 	mark_told(j, measured, shown);
-	fails = rows_of(&a, shown, VERDICT_FAIL);
-	bad = fails + rows_of(&a, shown, VERDICT_WARN);
+	fails = lines_of_level(&a, shown, VERDICT_FAIL);
+	bad = fails + lines_of_level(&a, shown, VERDICT_WARN);
 	tail = PLACES + lines_of_checks(&a, shown);
 	if (r->trained || r->only_evaluated) {
 		put_rate(&a);

@@ -5,11 +5,11 @@
 #include "result/metrics.h"
 #include "result/result.h"
 
-#define ANSWER_LINES 12 /* at most, with what was printed before */
+#define ANSWER_LINES 14 /* at most, with what was printed before */
 
-/* All of it, in at most `lines` lines of 100 columns where its parts allow (7 or 8 are the least):
- * what does not fit is shortened, and verdicts that have no line of their own are named. Paths are
- * never cut. */
+/* All of it, in at most `lines` lines of 100 columns where its parts allow (7 or 8 are the least).
+ * Nothing is cut: a fact is said as a whole or left out, but for the first of what limits the run
+ * and what would help most, and verdicts that have no line of their own are named. */
 void result_answer(const struct result *r, const struct run_metrics *m, bool color, unsigned lines,
 		   struct buf *out);
 

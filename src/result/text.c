@@ -39,14 +39,15 @@ static void put_row(struct buf *out, const char *name, const char *fmt, ...)
 
 static void put_row(struct buf *out, const char *name, const char *fmt, ...)
 {
-	char text[1024];
+	struct buf text = {0};
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	buf_vprintf(&text, fmt, ap);
 	va_end(ap);
 	buf_printf(out, "  %-*s", INDENT - 2, name);
-	put_wrapped(out, text, INDENT);
+	put_wrapped(out, text.data, INDENT);
+	buf_release(&text);
 }
 
 static void put_verdicts(struct buf *out, const struct result *r, const struct paint *p)
@@ -127,7 +128,7 @@ static void put_epochs(struct buf *out, const struct result *r, const struct run
 		   "whole %", "samples/s", "MiB/s files", "wait s", "barrier s", "wall s");
 	for (uint32_t i = 0; i < m->epochs; i++) {
 		if (i == head && m->epochs > EPOCHS_SHOWN) {
-			buf_printf(out, "  %6s (%u more, in result.json)\n", "...",
+			buf_printf(out, "  %6s (%u more, in result.json)\n", "",
 				   m->epochs - EPOCHS_SHOWN);
 			i = m->epochs - EPOCHS_SHOWN / 2;
 		}
@@ -143,7 +144,7 @@ static void put_barrier(struct buf *out, const struct result *r)
 
 	if (b->count == 0)
 		return;
-	buf_printf(out, "  barrier of all ranks: %.3g us (%s", 1e6 * b->median_s,
+	buf_printf(out, "  barrier of all ranks: %s us (%s", NUMBER(1e6 * b->median_s, 3),
 		   result_barrier_way(b));
 	if (b->processes > 1)
 		buf_printf(out, ", %u processes, %s", b->processes,
@@ -151,11 +152,11 @@ static void put_barrier(struct buf *out, const struct result *r)
 			   : b->depth > 1        ? "as a tree"
 						 : "through process 0");
 	if (b->sockets_s > 0 && b->mpi_s > 0)
-		buf_printf(out, "; chosen: sockets took %.3g us, mpi %.3g us", 1e6 * b->sockets_s,
-			   1e6 * b->mpi_s);
+		buf_printf(out, "; chosen: sockets took %s us, mpi %s us",
+			   NUMBER(1e6 * b->sockets_s, 3), NUMBER(1e6 * b->mpi_s, 3));
 	buf_puts(out, ")");
 	if (isfinite(share))
-		buf_printf(out, ", %.2g %% of a step", 100 * share);
+		buf_printf(out, ", %s %% of a step", NUMBER(100 * share, 2));
 	buf_puts(out, "\n\n");
 }
 
@@ -336,8 +337,9 @@ static void put_slowest_sample(struct buf *out, const struct result *r)
 	if (s->samples == 0 || s->mean_s <= 0 ||
 	    (double)first->of.ns < STANDS_OUT * s->mean_s * 1e9)
 		return;
-	put_row(out, "slowest sample", "%.3g ms, %.3g times the mean: rank %u, %s",
-		(double)first->of.ns / 1e6, (double)first->of.ns / 1e9 / s->mean_s, first->rank,
+	put_row(out, "slowest sample", "%s ms, %s times the mean: rank %u, %s",
+		NUMBER((double)first->of.ns / 1e6, 3),
+		NUMBER((double)first->of.ns / 1e9 / s->mean_s, 3), first->rank,
 		result_sample_file(r, first->of.sample, path, sizeof(path)));
 }
 
@@ -397,9 +399,11 @@ static void put_changes(struct buf *out, const struct outlook *o)
 
 static void put_fact(struct buf *out, const char *name, const struct fact *f)
 {
-	char text[512];
+	struct buf text = {0};
 
-	put_row(out, name, "%s", words_of(f, WORDS_LONG, text, sizeof(text)));
+	words_put(&text, f, WORDS_LONG);
+	put_row(out, name, "%s", text.data);
+	buf_release(&text);
 }
 
 /* What limits the run, and what would change it, in whole sentences. */

@@ -1,4 +1,4 @@
-"""The short answer: whatever kind of run, a successful one prints at most 12 lines of 100 columns on stdout and stderr
+"""The short answer: whatever kind of run, a successful one prints at most 14 lines of 100 columns on stdout and stderr
 together, leads with the whole run, names every check that is not ok, and keeps the rest for -v."""
 # mostly waits
 import os
@@ -9,7 +9,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from util import load, stoker, tiny  # noqa: E402
 
-LINES, COLUMNS = 12, 100
+LINES, COLUMNS = 14, 100
 SLOW = dict(fmt="npy", files=24, train__epochs=2, storage__store="throttle+memory", storage__throttle__latency=0.01,
             train__computation_time=0.01)
 EVALUATED = dict(dataset__num_files_eval=12, workflow__evaluation="true", evaluation__eval_time=0.002)

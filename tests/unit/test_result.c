@@ -2,6 +2,7 @@
  * and the text for people. */
 #include "result_synth.h"
 
+#include <ctype.h>
 #include <jansson.h>
 #include <math.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "judge/verdict.h"
 #include "result/dlio_log.h"
 #include "result/sink.h"
 #include "result/answer.h"
@@ -634,28 +636,138 @@ static void answer(void **state)
 		.said = true, .profile = "torch-1.13", .au = 70, .low = 68, .high = 72};
 	costs = costs_effect_fact(&s.r.judged.outlook.costs);
 	put_brief(&effect, &costs);
-	result_answer(&s.r, &s.m, false, 12, &b);
-	assert_true(lines_of(&b) <= 12);
+	result_answer(&s.r, &s.m, false, ANSWER_LINES, &b);
+	assert_true(lines_of(&b) <= ANSWER_LINES);
 	assert_non_null(strstr(b.data, "  framework       "));
 	assert_non_null(strstr(b.data, effect.data));
 	s.r.judged.outlook.costs.spent = true;
-	result_answer(&s.r, &s.m, false, 12, &b);
+	result_answer(&s.r, &s.m, false, ANSWER_LINES, &b);
 	assert_null(strstr(b.data, "  framework       "));
 	result_text(&s.r, &s.m, false, &b);
 	assert_non_null(strstr(b.data, "  framework       "));
 	/* a path is not cut, whatever its length */
 	memset(s.r.folder, 'x', 300);
 	s.r.folder[300] = '\0';
-	result_answer(&s.r, &s.m, false, 12, &b);
+	result_answer(&s.r, &s.m, false, ANSWER_LINES, &b);
 	assert_non_null(strstr(b.data, s.r.folder));
 	/* a shell takes it as one word */
 	snprintf(s.r.folder, sizeof(s.r.folder), "a 'b");
-	result_answer(&s.r, &s.m, false, 12, &b);
+	result_answer(&s.r, &s.m, false, ANSWER_LINES, &b);
 	assert_non_null(strstr(b.data, "stoker report 'a '\\''b' -o report.html"));
 	buf_release(&b);
 	buf_release(&remedy);
 	buf_release(&effect);
 	synth_end(&s);
+}
+
+/* The text with one blank for each run of them. */
+static void flatten(struct buf *b)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->len; i++)
+		if (!isspace((unsigned char)b->data[i]))
+			b->data[n++] = b->data[i];
+		else if (n && b->data[n - 1] != ' ')
+			b->data[n++] = ' ';
+	b->data[b->len = n] = '\0';
+}
+
+/* The short form is there, as a whole. */
+static void check_said(const struct buf *b, const struct fact *f)
+{
+	struct buf said = {0};
+
+	put_brief(&said, f);
+	while (said.len && strchr(".;:, ", said.data[said.len - 1]))
+		said.data[--said.len] = '\0';
+	if (!strstr(b->data, said.data))
+		fail_msg("%s: no '%s' in:\n%s", reason_name(f->reason), said.data, b->data);
+	buf_release(&said);
+}
+
+static struct fact fact_with_figures(enum reason reason, double value)
+{
+	double figure[FACT_FIGURES];
+	struct fact f;
+
+	for (unsigned i = 0; i < FACT_FIGURES; i++)
+		figure[i] = value;
+	f = fact_of(reason, reason_figures(reason), figure);
+	for (unsigned i = 0; i < reason_texts(reason); i++)
+		f = fact_with(f, i, "file system fuse.gcsfuse of host gpu-node-0123.example.org");
+	return f;
+}
+
+static bool is_of(const char *name, const char *first)
+{
+	return strncmp(name, first, strlen(first)) == 0;
+}
+
+/* Whatever limits a run, would change it, or is wrong with it: 14 lines at most, each reason and
+ * remedy as a whole. */
+static void answers_are_not_cut(void **state)
+{
+	static const double values[] = {0.987, 98765};
+	struct verdict bad[3] = {{.check = "compute"}, {.check = "steady"}, {.check = "client"}};
+	struct buf b = {0};
+	unsigned answers = 0;
+	struct synth s;
+
+	(void)state;
+	fixture_shape(&s, eval_on);
+	free(s.r.judged.verdict);
+	s.r.judged.verdict = bad;
+	for (int i = 2 * (REASON_NONE + 1); i < 2 * REASONS; i++) {
+		struct fact f = fact_with_figures((enum reason)(i / 2), values[i % 2]);
+		const char *name = reason_name(f.reason);
+		bool limit = is_of(name, "limit.") || is_of(name, "cpu.");
+		bool remedy = is_of(name, "remedy.") || is_of(name, "effect.");
+		struct limit *of = &s.r.judged.limit;
+
+		if (is_of(name, "job.") || is_of(name, "ledger.") || is_of(name, "measured.") ||
+		    is_of(name, "instead."))
+			continue;
+		*of = (struct limit){.cause = CAUSE_STORAGE};
+		fact_add(&of->facts, limit ? f : FACT(LIMIT_METADATA, 0.9, 0.8, 12, 0.01));
+		fact_add(&of->facts, FACT(LIMIT_METADATA_UNTOLD));
+		fact_add(&of->remedy, remedy ? f : FACT(REMEDY_STORAGE, 93, 91, 95));
+		s.r.judged.verdicts = limit || remedy ? 1 : 3;
+		for (unsigned k = 0; k < 3; k++) {
+			bad[k].level = i % 3 ? VERDICT_WARN : VERDICT_FAIL;
+			bad[k].facts = (struct fact_list){0};
+			fact_add(&bad[k].facts, k ? FACT(CLIENT_MEMORY) : f);
+			fact_add(&bad[k].facts, FACT(STEADY_NEEDED, 24));
+			bad[k].first_bad = 0;
+		}
+		result_answer(&s.r, &s.m, false, ANSWER_LINES, &b);
+		check_columns(b.data);
+		if (lines_of(&b) > ANSWER_LINES || strstr(b.data, "..."))
+			fail_msg("%s: %u lines:\n%s", name, lines_of(&b), b.data);
+		flatten(&b);
+		check_said(&b, &of->facts.fact[0]);
+		check_said(&b, &of->remedy.fact[0]);
+		check_said(&b, &bad[0].facts.fact[0]);
+		answers++;
+	}
+	assert_true(answers >= 2 * 200);
+	s.r.judged.verdict = NULL;
+	buf_release(&b);
+	synth_end(&s);
+}
+
+/* The reason of a verdict has a place, however much was found before. */
+static void full_verdict(void **state)
+{
+	struct verdict v = {.check = "x"};
+
+	(void)state;
+	for (int i = 0; i < FACTS_MOST + 2; i++)
+		verdict_found(&v, VERDICT_PASS, FACT(STEADY_NEEDED, i));
+	verdict_found(&v, VERDICT_WARN, FACT(CLIENT_MEMORY));
+	assert_int_equal(v.level, VERDICT_WARN);
+	assert_true(v.first_bad < v.facts.count);
+	assert_int_equal(v.facts.fact[v.first_bad].reason, REASON_CLIENT_MEMORY);
 }
 
 static void text_of_many_epochs(void **state)
@@ -734,6 +846,8 @@ int main(void)
 		cmocka_unit_test(log_without_values),
 		cmocka_unit_test(text),
 		cmocka_unit_test(answer),
+		cmocka_unit_test(answers_are_not_cut),
+		cmocka_unit_test(full_verdict),
 		cmocka_unit_test(text_of_many_epochs),
 		cmocka_unit_test(nothing_is_left),
 	};

@@ -49,7 +49,26 @@ static void test_every_row_can_be_said(void **state)
 		}
 }
 
-/* What limits and what would change it have a line each beside a label, and are never cut. */
+/* Short forms are clauses that fit beside a label as they are: nothing cuts them. With large
+ * figures (98765000 ms) they may need a second line, what limits and what would change it else not.
+ */
+static void test_short_forms_are_short(void **state)
+{
+	(void)state;
+	for (int i = REASON_NONE + 1; i < REASONS; i++) {
+		struct fact f = any_fact((enum reason)i, 98765);
+		char text[512];
+
+		if (strncmp(reason_name(f.reason), "job.", 4) == 0 ||
+		    strncmp(reason_name(f.reason), "ledger.", 7) == 0)
+			continue; /* have as many lines as they need */
+		words_of(&f, WORDS_SHORT, text, sizeof(text));
+		if (strlen(text) > 2 * LINE - 20 || strstr(text, "..."))
+			fail_msg("%s: %zu characters: %s", reason_name(f.reason), strlen(text),
+				 text);
+	}
+}
+
 static void test_short_forms_fit_a_line(void **state)
 {
 	static const char *const of[] = {"limit.", "remedy.", "untold.", "no_figure.", "costs."};
@@ -137,6 +156,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_row_can_be_said),
+		cmocka_unit_test(test_short_forms_are_short),
 		cmocka_unit_test(test_short_forms_fit_a_line),
 		cmocka_unit_test(test_names_are_found_again),
 		cmocka_unit_test(test_figures_and_texts),
