@@ -50,7 +50,8 @@ static void report_missing_files(struct audit *a, size_t i)
 	const struct run_record *r = &a->record[i];
 
 	for (size_t k = 0; k < r->notes.n; k++) {
-		struct finding *f = audit_add(a, i, "complete", AUDIT_WARN);
+		/* DLIO's are published in part: what cannot be checked is no fault of theirs */
+		struct finding *f = audit_add(a, i, "complete", r->ours ? AUDIT_WARN : AUDIT_NOTE);
 
 		finding_say(f, "%s.", r->notes.v[k]);
 		finding_advise(f, "Keep all files of a result folder; checks that need the missing "
@@ -88,11 +89,12 @@ static void report_damage(struct audit *a, size_t i)
 typedef void (*audit_check)(struct audit *a, size_t i);
 
 static const audit_check checks[] = {
-	audit_steady,       audit_window,        audit_rank_spread, audit_possible,
-	audit_rate_formula, audit_compute_time,  audit_few_epochs,  audit_evaluation,
-	audit_page_cache,   audit_nominal_bytes, audit_checkpoints, audit_complete,
-	audit_keys,         audit_profiler,      audit_shuffle,     derive_digests,
-	derive_origin,      derive_steps,        derive_summary,    derive_log,
+	audit_steady,       audit_window,       audit_rank_spread, audit_possible,
+	audit_rate_formula, audit_compute_time, audit_few_epochs,  audit_evaluation,
+	audit_page_cache,   audit_memory,       audit_mlperf,      audit_nominal_bytes,
+	audit_checkpoints,  audit_complete,     audit_keys,        audit_profiler,
+	audit_shuffle,      derive_digests,     derive_origin,     derive_steps,
+	derive_summary,     derive_log,
 };
 
 static void check_record(struct audit *a, size_t i)

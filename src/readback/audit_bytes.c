@@ -15,14 +15,92 @@ static bool generated_only(const struct run_record *r)
 
 static const double HELD_SHARE = 0.95;   /* of the dataset in the page cache: all of it */
 static const double GROWTH_SHARE = 0.05; /* of the dataset that the cache grew by: nothing read */
+static const double ENOUGH = 5;          /* times the memory: MLPerf Storage's rule */
+static const double JUST = 0.95;         /* of it: memory in whole GiB, files rounded down */
 static const double EXCESS = 2;          /* times the dataset in the page cache: it holds more */
 
 static double dataset_bytes(const struct run_record *r)
 {
 	if (!r->has_workload)
-		return NAN;
+		return r->data_bytes;
 	return (double)r->workload.dataset.num_files_train *
 	       (double)r->workload.dataset.num_samples_per_file * r->facts.sample_bytes;
+}
+
+/* Hosts for which DLIO says that the cache may serve reads. */
+static size_t flagged_hosts(const struct run_record *r)
+{
+	const json_t *list = json_object_get(r->summary, "potential_caching");
+	size_t n = 0;
+
+	for (size_t i = 0; i < json_array_size(list); i++)
+		n += json_number_value(json_array_get(list, i)) > 0;
+	return n;
+}
+
+static void say_flagged(struct finding *f, const struct run_record *r, double data)
+{
+	size_t n = flagged_hosts(r);
+
+	if (n == 0)
+		return;
+	finding_say(f, " DLIO itself flags %zu of %u host%s (potential_caching).", n,
+		    r->memory_slots, r->memory_slots == 1 ? "" : "s");
+	if (data >= ENOUGH * r->memory_bytes)
+		finding_say(f, " It compares with memory in the wrong slots of its list: by their "
+			       "sum, the dataset is large enough.");
+}
+
+/* A dataset larger than memory, of which a part may stay. */
+static void audit_partly_cached(struct audit *a, size_t i, double data)
+{
+	const struct run_record *r = &a->record[i];
+	double times = data / r->memory_bytes;
+	char b1[32], b2[32];
+	bool small;
+	struct finding *f;
+
+	if (!(r->memory_bytes > 0) || (times >= ENOUGH && flagged_hosts(r) == 0))
+		return;
+	small = times < JUST * ENOUGH;
+	f = audit_add(a, i, "cache", small ? AUDIT_WARN : AUDIT_NOTE);
+	f->about_cache = small;
+	finding_say(f, "The dataset (%s) is %.3g times the memory of the %s (%s)%s.",
+		    str_bytes(data, b1, sizeof(b1)), times, r->hosts == 1 ? "host" : "hosts",
+		    str_bytes(r->memory_bytes, b2, sizeof(b2)),
+		    small            ? ": the page cache may have served a part of every epoch but "
+				       "the first"
+		    : times < ENOUGH ? ", just below the 5 times that MLPerf Storage asks for"
+				     : "");
+	say_flagged(f, r, data);
+	if (times >= ENOUGH)
+		finding_advise(f, "Nothing is to be done, if the sum is right.");
+	else
+		finding_advise(f,
+			       "Use a dataset of at least %.0f times the memory, drop the page "
+			       "cache before each epoch, or read with O_DIRECT.",
+			       ENOUGH);
+}
+
+/* DLIO writes the memory of each host, into wrong slots where ranks are spread over the hosts. */
+void audit_memory(struct audit *a, size_t i)
+{
+	const struct run_record *r = &a->record[i];
+	char b1[32], b2[32];
+	struct finding *f;
+
+	if (r->ours || r->memory_empty == 0)
+		return;
+	f = audit_add(a, i, "memory", AUDIT_NOTE);
+	finding_say(f, "host_memory_GB is 0 for %u of %u hosts", r->memory_empty, r->memory_slots);
+	if (r->memory_bytes > 0)
+		finding_say(f,
+			    ": DLIO adds up the memory of several hosts in one place of the list. "
+			    "Their sum is used here: %s, %s a host",
+			    str_bytes(r->memory_bytes, b1, sizeof(b1)),
+			    str_bytes(r->host_memory_bytes, b2, sizeof(b2)));
+	finding_say(f, ".");
+	finding_advise(f, "Compare the sum with what the hosts have.");
 }
 
 void audit_page_cache(struct audit *a, size_t i)
@@ -36,8 +114,10 @@ void audit_page_cache(struct audit *a, size_t i)
 	if (r->ours || !r->trained || !(data > 0) || !(r->host_memory_bytes > 0))
 		return;
 	/* every host sees its share of an epoch, another one each time it is shuffled */
-	if (data / r->hosts > r->host_memory_bytes)
+	if (data > r->memory_bytes) {
+		audit_partly_cached(a, i, data);
 		return;
+	}
 	f = audit_add(a, i, "cache", AUDIT_WARN);
 	f->about_cache = true;
 	finding_say(f, "The dataset (%s) fits in the host's memory (%s)",
@@ -65,6 +145,7 @@ void audit_page_cache(struct audit *a, size_t i)
 			    str_bytes(cached, b3, sizeof(b3)));
 	}
 	finding_say(f, ".");
+	say_flagged(f, r, data);
 	finding_advise(
 		f,
 		"Use a dataset several times larger than memory, drop the page cache before each "
@@ -137,7 +218,7 @@ void audit_complete(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
 
-	if (generated_only(r) || r->trained || r->ours)
+	if (generated_only(r) || r->trained || r->checkpointed || r->ours)
 		return;
 	struct finding *f = audit_add(a, i, "complete", AUDIT_WARN);
 

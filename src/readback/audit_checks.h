@@ -15,6 +15,7 @@ void audit_evaluation(struct audit *a, size_t i);
 
 /* audit_bytes.c */
 void audit_page_cache(struct audit *a, size_t i);
+void audit_memory(struct audit *a, size_t i);
 void audit_nominal_bytes(struct audit *a, size_t i);
 void audit_checkpoints(struct audit *a, size_t i);
 void audit_complete(struct audit *a, size_t i);
@@ -23,6 +24,9 @@ void audit_complete(struct audit *a, size_t i);
 void audit_keys(struct audit *a, size_t i);
 void audit_profiler(struct audit *a, size_t i);
 void audit_shuffle(struct audit *a, size_t i);
+
+/* audit_mlperf.c: rules of MLPerf Storage that one result shows. */
+void audit_mlperf(struct audit *a, size_t i);
 
 /* audit_dataset.c: every record that is whole, compared with the others of the audit. */
 void audit_datasets(struct audit *a);

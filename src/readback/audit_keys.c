@@ -4,17 +4,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "workload/key.h"
+
 struct walk_keys {
 	struct audit *a;
 	size_t record;
 	const struct run_record *r;
 };
 
-/* DLIO reads a key only under its own spelling: our aliases and additions are unknown to it. */
-static bool known_to_dlio(const char *key)
+/* DLIO reads a key only under its own spelling: our aliases, which are those of DLIO 2.0, and our
+ * additions are unknown to it. */
+static bool known_to_dlio(const struct run_record *r, const char *key)
 {
 	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
 
+	if (r->dlio_2 && workload_alias_of(key))
+		return true;
 	return row && strcmp(row->key, key) == 0 && !(row->flags & OPT_STOKER);
 }
 
@@ -55,7 +60,7 @@ static void walk_keys(struct walk_keys *w, const struct node *map, const char *p
 			continue;
 		if (v->kind == NODE_MAP && !value_below(key))
 			walk_keys(w, v, key);
-		else if (!known_to_dlio(key))
+		else if (!known_to_dlio(w->r, key))
 			report_ignored_key(w, key, v);
 	}
 }
@@ -73,9 +78,11 @@ void audit_profiler(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
 	const struct node *p = node_path(r->config, "workload.profiling.profiler");
+	bool none = p && p->kind == NODE_STR && strcmp(p->s, "none") == 0;
 	struct finding *f;
 
-	if (r->ours || !p || !r->has_workload || r->workload.workflow.profiling || !r->trained)
+	if (r->ours || !p || none || !r->has_workload || r->workload.workflow.profiling ||
+	    !r->trained)
 		return;
 	f = audit_add(a, i, "config", AUDIT_NOTE);
 	finding_say(f,
@@ -84,13 +91,14 @@ void audit_profiler(struct audit *a, size_t i)
 	finding_advise(f, "Set workflow.profiling=True.");
 }
 
-/* DLIO's index loader of PyTorch asks for the samples in ascending order whatever is shuffled. */
+/* DLIO's index loader of PyTorch asks for the samples in ascending order whatever is shuffled; that
+ * of DLIO 2.0 shuffles them. */
 void audit_shuffle(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
 	struct finding *f;
 
-	if (r->ours || !r->trained || !r->has_workload ||
+	if (r->ours || r->dlio_2 || !r->trained || !r->has_workload ||
 	    !(workload_loader(&r->workload)->default_of & 1u << FRAMEWORK_PYTORCH) ||
 	    (r->workload.reader.sample_shuffle == SHUFFLE_OFF &&
 	     r->workload.reader.file_shuffle == SHUFFLE_OFF))

@@ -27,6 +27,43 @@ static uint64_t excluded_steps(const struct run_record *r)
 	return (uint64_t)(first > 0 ? first : 0) + (uint64_t)(last > 0 ? last : 0);
 }
 
+/* Means over the epochs of rank 0: from begin to end, and of the steps. */
+static void mean_walls(const struct run_record *r, double *epoch, double *steps)
+{
+	const struct record_rank *k = &r->rank[0];
+
+	*epoch = *steps = 0;
+	for (size_t e = 0; e < k->epochs; e++) {
+		*epoch += k->epoch[e].train_wall_s / (double)k->epochs;
+		for (size_t b = 0; b < k->epoch[e].blocks; b++)
+			*steps += k->epoch[e].block[b].wall_s / (double)k->epochs;
+	}
+}
+
+/* AU against what was configured to be computed, by the stamps of the epochs. */
+static void say_outside(struct finding *f, const struct run_record *r)
+{
+	double epoch, steps;
+
+	mean_walls(r, &epoch, &steps);
+	finding_say(f,
+		    "The reported AU is %.1f %%, but the configured computation takes %.1f %% of "
+		    "the epochs' wall time. ",
+		    r->au.mean, record_whole_run_au(r));
+	if (epoch - steps > 0.01 * epoch)
+		finding_say(f,
+			    "Of %.0f s of an epoch, %.0f s are before the first or after the last "
+			    "step of rank 0: loaders are made%s, and the slowest rank is waited "
+			    "for. AU leaves out that time and the first step.",
+			    epoch, epoch - steps,
+			    r->has_workload && r->workload.workflow.checkpoint
+				    ? ", checkpoints written"
+				    : "");
+	else
+		finding_say(f, "AU leaves out the first step.");
+	finding_advise(f, "Use longer epochs, or report whole-run AU next to AU.");
+}
+
 /* So few steps that the batches prefetched before the window fill most of it. */
 void audit_steady(struct audit *a, size_t i)
 {
@@ -67,6 +104,8 @@ void audit_steady(struct audit *a, size_t i)
 			       "Train with at least %llu steps per epoch (more files, a smaller "
 			       "batch size or fewer processes) and report whole-run AU next to AU.",
 			       (unsigned long long)(10 * (window + out)));
+	} else if (gap > START_POINTS && r->stamps_alone) {
+		say_outside(audit_add(a, i, "steady", AUDIT_WARN), r);
 	} else if (gap > START_POINTS) {
 		f = audit_add(a, i, "steady", AUDIT_WARN);
 		finding_say(f,
@@ -198,6 +237,33 @@ void audit_possible(struct audit *a, size_t i)
 }
 
 /* DLIO counts two steps fewer than it made, whatever it excludes from the time. */
+/* DLIO 2.0 leaves the first step out of AU, but not out of samples/s. */
+static void audit_first_step(struct audit *a, size_t i)
+{
+	const struct run_record *r = &a->record[i];
+	double batch = (double)r->facts.batch * r->ranks;
+	double by_rate = 100 * r->throughput.mean * r->facts.step_s / batch;
+	double steps = (double)r->facts.steps, all, first;
+	struct finding *f;
+
+	if (!(by_rate > 0 && steps > 1 && r->au.mean > 0) ||
+	    fabs(r->au.mean / by_rate - 1) < RATE_SHARE)
+		return;
+	all = steps * batch / r->throughput.mean;
+	first = all - (steps - 1) * r->facts.step_s / (r->au.mean / 100);
+	f = audit_add(a, i, "throughput", AUDIT_WARN);
+	finding_say(f,
+		    "AU and rate do not agree: with steps of %.4g s, %.1f samples/s is an AU of "
+		    "%.1f %%, not %.1f %%.",
+		    r->facts.step_s, r->throughput.mean, by_rate, r->au.mean);
+	if (first > 0)
+		finding_say(f,
+			    " DLIO leaves the first step of an epoch out of AU, but not out of the "
+			    "rate: about %.0f s of %.0f s.",
+			    first, all);
+	finding_advise(f, "Report the AU that the rate means, or whole-run AU, next to AU.");
+}
+
 void audit_rate_formula(struct audit *a, size_t i)
 {
 	const struct run_record *r = &a->record[i];
@@ -205,6 +271,10 @@ void audit_rate_formula(struct audit *a, size_t i)
 	double off;
 	struct finding *f;
 
+	if (r->dlio_2 && r->trained && r->has_workload) {
+		audit_first_step(a, i);
+		return;
+	}
 	if (r->ours || !r->trained || steps <= 2 || steps <= out || out == 2)
 		return;
 	off = (double)(steps - 2) / (double)(steps - out) - 1;

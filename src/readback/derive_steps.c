@@ -153,7 +153,7 @@ static void check_phase(struct place *at, double epoch_begin, double epoch_end)
 		       "the end of the epoch",
 		       "the end of %s in %u_per_epoch_stats.json, epoch %zu (s of the run)",
 		       at->name, at->rank, at->epoch + 1);
-	if (at->r->has_workload) {
+	if (at->r->has_workload && !at->r->stamps_alone) {
 		check_parts(at);
 		check_rates(at);
 	}
@@ -223,6 +223,9 @@ void derive_steps(struct audit *a, size_t i)
 
 	if (!r->trained)
 		derive_unchecked(&d, "nothing was trained");
+	else if (r->stamps_alone)
+		derive_unchecked(&d, "no rank has the times of its steps: only stamps of rank 0 "
+				     "were compared");
 	else if (r->ranks_found == 0)
 		derive_unchecked(&d, "no rank has its files");
 	else if (!r->has_workload)

@@ -2,6 +2,7 @@
 #include "readback/audit.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/say.h"
 #include "base/map.h"
+#include "readback/record_measures.h"
 #include "result/json_out.h"
 
 #define COLUMNS 100
@@ -188,7 +190,8 @@ static void put_level(enum audit_level level, bool color, struct buf *out)
 
 static const char *nothing(const struct run_record *r)
 {
-	return r->trained ? "no findings" : "no training was run, so there is little to check";
+	return r->trained || r->checkpointed ? "no findings"
+					     : "no training was run, so there is little to check";
 }
 
 static void put_finding(const struct finding *f, bool color, struct buf *out)
@@ -259,7 +262,10 @@ static void put_record(const struct audit *a, size_t i, bool color, bool verbose
 		buf_say(out, "%s  (%s, not judged)\n", r->folder, r->ours ? "Stoker" : "DLIO");
 	else
 		buf_say(out, "%s  (%s, %u rank%s%s)\n", r->folder, r->ours ? "Stoker" : "DLIO",
-			r->ranks, r->ranks == 1 ? "" : "s", r->trained ? "" : ", no training");
+			r->ranks, r->ranks == 1 ? "" : "s",
+			r->trained        ? ""
+			: r->checkpointed ? ", checkpoints"
+					  : ", no training");
 	for (size_t k = 0; k < n; k++)
 		put_finding(&f[k], color, out);
 	if (n == 0)
@@ -332,12 +338,86 @@ static void put_counts(const struct audit *a, struct buf *out)
 		figures, partly);
 }
 
+/* How much of the folders' names all results have in common, up to a slash. */
+static size_t common_folder(const struct audit *a)
+{
+	const char *first = a->record[0].folder;
+	size_t n = strlen(first);
+
+	for (size_t i = 1; i < a->records; i++) {
+		size_t same = 0;
+
+		while (same < n && a->record[i].folder[same] == first[same])
+			same++;
+		n = same;
+	}
+	while (n > 0 && first[n - 1] != '/')
+		n--;
+	return n;
+}
+
+/* "warning: cache, steps" */
+static void put_checks(const struct audit *a, size_t i, struct buf *out)
+{
+	size_t n;
+	const struct finding *f = audit_of(a, i, &n);
+	const char *last = "";
+
+	if (n == 0 || f[0].level == AUDIT_NOTE) {
+		buf_puts(out, n ? "notes only" : "no findings");
+		return;
+	}
+	buf_say(out, "%s:", level_name(f[0].level));
+	for (size_t k = 0; k < n && f[k].level == f[0].level; k++) {
+		if (strcmp(f[k].check, last) != 0)
+			buf_say(out, "%s %s", last[0] ? "," : "", f[k].check);
+		last = f[k].check;
+	}
+}
+
+/* Results of DLIO, a line each: what they claim, and how far it holds. */
+static void put_lines(const struct audit *a, struct buf *out)
+{
+	size_t common = common_folder(a);
+
+	buf_putc(out, '\n');
+	for (size_t i = 0; i < a->records; i++) {
+		const struct run_record *r = &a->record[i];
+		double whole = record_whole_run_au(r);
+
+		if (r->ours)
+			continue;
+		buf_say(out, "  %s: ", r->folder + common);
+		if (!r->broken)
+			buf_say(out, "%u accelerator%s on %u host%s, ", r->ranks,
+				r->ranks == 1 ? "" : "s", r->hosts, r->hosts == 1 ? "" : "s");
+		if (r->trained && isfinite(r->au.mean))
+			buf_say(out, "AU %.1f %%", r->au.mean);
+		if (r->trained && isfinite(r->au.mean) && isfinite(whole))
+			buf_say(out, " (whole run %.1f %%)", whole);
+		if (r->trained && isfinite(r->au.mean))
+			buf_say(out, ", %.6g samples/s, %.0f MiB/s, ", r->throughput.mean,
+				r->io.mean);
+		if (isfinite(r->save_gib_per_s))
+			buf_say(out, "written at %.4g GiB/s, ", r->save_gib_per_s);
+		if (isfinite(r->load_gib_per_s))
+			buf_say(out, "read at %.4g GiB/s, ", r->load_gib_per_s);
+		put_checks(a, i, out);
+		buf_putc(out, '\n');
+	}
+}
+
 static void put_summary(const struct audit *a, bool color, struct buf *out)
 {
 	size_t n;
 	struct kind *v = kinds_of(a, &n);
 
 	put_counts(a, out);
+	for (size_t i = 0; i < a->records; i++)
+		if (!a->record[i].ours) {
+			put_lines(a, out);
+			break;
+		}
 	for (size_t k = 0; k < n; k++) {
 		const struct finding *f = v[k].example;
 		struct buf text = {0};
@@ -452,6 +532,47 @@ static void put_topics(const struct audit *a, size_t i, json_t *one)
 	json_put(one, "unchecked", unchecked);
 }
 
+static void put_known(json_t *o, const char *key, double v)
+{
+	if (isfinite(v))
+		json_put_real(o, key, v);
+}
+
+/* What DLIO's files state, and what they have to be by the rules of MLPerf Storage. */
+static json_t *facts_json(const struct run_record *r)
+{
+	double file = r->data_bytes / r->files, batch = (double)r->facts.batch * r->ranks;
+	json_t *o = json_object();
+
+	json_put_int(o, "accelerators", r->ranks);
+	json_put_int(o, "hosts", r->hosts);
+	put_known(o, "seconds", r->end_s - r->begin_s);
+	put_known(o, "memory_bytes", r->memory_bytes);
+	if (r->trained) {
+		put_known(o, "files", r->files);
+		put_known(o, "dataset_bytes", r->data_bytes);
+		put_known(o, "files_needed_by_memory", ceil(5 * r->memory_bytes / file));
+		if (batch > 0)
+			put_known(o, "files_needed_by_steps",
+				  ceil(500 * batch / r->samples_per_file));
+		if (r->facts.steps)
+			json_put_int(o, "steps", r->facts.steps);
+		put_known(o, "au", r->au.mean);
+		put_known(o, "whole_au", record_whole_run_au(r));
+		put_known(o, "samples_per_s", r->throughput.mean);
+		put_known(o, "whole_samples_per_s", record_whole_throughput(r));
+		put_known(o, "read_mib_per_s", r->io.mean);
+	}
+	if (r->checkpointed) {
+		put_known(o, "checkpoint_gib", r->checkpoint_gib);
+		put_known(o, "checkpoint_over_3x_memory",
+			  r->checkpoint_gib * 0x1p30 / (3 * r->memory_bytes));
+		put_known(o, "write_gib_per_s", r->save_gib_per_s);
+		put_known(o, "load_gib_per_s", r->load_gib_per_s);
+	}
+	return o;
+}
+
 static json_t *record_json(const struct audit *a, size_t i, bool sums)
 {
 	const struct run_record *r = &a->record[i];
@@ -465,6 +586,8 @@ static json_t *record_json(const struct audit *a, size_t i, bool sums)
 		json_put_text(one, "tool", r->ours ? "stoker" : "dlio");
 		json_put_bool(one, "trained", r->trained);
 	}
+	if (!sums && !r->ours && !r->broken)
+		json_put(one, "facts", facts_json(r));
 	for (size_t k = 0; k < n; k++)
 		json_array_append_new(findings, finding_json(&f[k]));
 	json_put(one, "findings", findings);

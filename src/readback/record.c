@@ -125,11 +125,44 @@ static void place_epochs(struct record_series *s, const json_t *list, const stru
 	s->n = n;
 }
 
+/* DLIO adds up hosts in the wrong slots of its list, and leaves others 0: only the sum is right. */
+static void read_memory(struct run_record *r)
+{
+	const json_t *list = json_object_get(r->summary, "host_memory_GB");
+	double sum = 0;
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *one = json_array_get(list, i);
+
+		if (!json_is_number(one))
+			continue;
+		sum += json_number_value(one) * 0x1p30;
+		r->memory_slots++;
+		r->memory_empty += !(json_number_value(one) > 0);
+	}
+	if (r->memory_slots == 0)
+		return;
+	r->memory_bytes = sum;
+	r->host_memory_bytes =
+		r->ours ? json_number_value(json_array_get(list, 0)) * 0x1p30 : sum / r->hosts;
+}
+
+/* MB/s is samples/s times the size of a record, so that the configuration is not needed for it. */
+static void read_dataset(struct run_record *r)
+{
+	if (r->ours)
+		return;
+	r->files = number_of(r->summary, "num_files_train");
+	r->samples_per_file = number_of(r->summary, "num_samples_per_file");
+	if (r->throughput.mean > 0)
+		r->data_bytes =
+			r->files * r->samples_per_file * r->io.mean * 0x1p20 / r->throughput.mean;
+}
+
 static int read_summary(struct run_record *r, struct err *e)
 {
 	const json_t *s = r->summary, *metric = json_object_get(s, "metric");
 	double ranks = number_of(s, "num_accelerators"), hosts = number_of(s, "num_hosts");
-	const json_t *memory = json_object_get(s, "host_memory_GB");
 	const struct part *epochs = part(record_part(r, F_RUN_TRAINING), F_TRAINING_EPOCHS);
 	char text[64];
 
@@ -144,9 +177,7 @@ static int read_summary(struct run_record *r, struct err *e)
 	r->begin_s = unix_time(text);
 	text_of(s, "end", text, sizeof(text));
 	r->end_s = unix_time(text);
-	r->host_memory_bytes = NAN;
-	if (json_is_number(json_array_get(memory, 0)))
-		r->host_memory_bytes = json_number_value(json_array_get(memory, 0)) * 0x1p30;
+	read_memory(r);
 	read_series(metric, "train_au", "_percentage", "percentage", &r->au);
 	read_series(metric, "train_throughput", "_samples_per_second", "samples_per_second",
 		    &r->throughput);
@@ -162,6 +193,10 @@ static int read_summary(struct run_record *r, struct err *e)
 	read_series(metric, "eval_throughput", "_samples_per_second", "samples_per_second",
 		    &r->eval_throughput);
 	r->checkpoint_gib = number_of(metric, "checkpoint_size_GB");
+	r->save_gib_per_s = number_of(metric, "save_checkpoint_io_mean_GB_per_second");
+	r->load_gib_per_s = number_of(metric, "load_checkpoint_io_mean_GB_per_second");
+	r->checkpointed = isfinite(r->save_gib_per_s) || isfinite(r->load_gib_per_s);
+	read_dataset(r);
 	r->trained = r->au.n > 0 || number_of(s, "epochs") > 0;
 	return 0;
 }
@@ -177,9 +212,9 @@ static void read_overrides(struct run_record *r, const struct node *list)
 	}
 }
 
-/* DLIO's own wrapper of MLPerf Storage renames .hydra to dlio_config. NULL, with -ENOENT in `e`
- * when there is none. */
-static struct node *hydra_file(const char *folder, const char *name, struct err *why)
+/* The harness of MLPerf Storage renames .hydra to configs (v1.0) or dlio_config. NULL, with -ENOENT
+ * in `e` when there is none. */
+static struct node *hydra_file(const char *folder, const char *name, bool *renamed, struct err *why)
 {
 	static const char *const subs[] = {".hydra", "dlio_config", "configs", NULL};
 
@@ -194,8 +229,10 @@ static struct node *hydra_file(const char *folder, const char *name, struct err 
 			root = yaml_parse(text.data ? text.data : "", text.len,
 					  node_file_name(path), &e);
 		buf_release(&text);
-		if (root)
+		if (root) {
+			*renamed = i > 0;
 			return root;
+		}
 		if (e.code == -ENOMEM)
 			out_of_memory(); /* not "has no configuration" */
 		if (why->code == -ENOENT && e.code != -ENOENT && e.code != -ENOTDIR)
@@ -341,11 +378,12 @@ static void note_fault(struct run_record *r, const struct err *e)
 static void read_config(struct run_record *r)
 {
 	struct err e = {0};
-	struct node *overrides = hydra_file(r->folder, "overrides.yaml", &e);
+	struct node *overrides = hydra_file(r->folder, "overrides.yaml", &r->mlperf, &e);
 
 	note_fault(r, &e);
-	r->config = hydra_file(r->folder, "config.yaml", &e);
+	r->config = hydra_file(r->folder, "config.yaml", &r->mlperf, &e);
 	note_fault(r, &e);
+	workload_mend_model(node_get(r->config, "workload"));
 	if (!r->config && read_result_config(r)) {
 		/* nothing is missing */
 	} else if (!r->config) {
@@ -366,18 +404,42 @@ static void read_config(struct run_record *r)
 	node_free(overrides);
 }
 
-/* "unet3d, 4_batch_size_14": the workload and the folder that people named. A folder whose name is
- * a time says nothing. */
+/* ".../results/SYSTEM/training/unet3d/run/TIME": where the harness of MLPerf Storage since v2.0
+ * puts results, also those that are published without their configuration. */
+static void look_at_tree(struct run_record *r)
+{
+	static const char *const kinds[] = {"/training/", "/checkpointing/"};
+	AUTO_FREE char *absolute = path_absolute(r->folder);
+	const char *below = strstr(absolute, "/results/");
+
+	for (size_t i = 0; below && !r->ours && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		const char *at = strstr(below, kinds[i]);
+
+		if (!at)
+			continue;
+		at += strlen(kinds[i]);
+		r->mlperf = true;
+		if (!r->config)
+			snprintf(r->model, sizeof(r->model), "%.*s", (int)strcspn(at, "/"), at);
+	}
+}
+
+/* "unet3d, 4_batch_size_14": the workload and the folder that people named. */
 static void set_name(struct run_record *r)
 {
 	AUTO_FREE char *absolute = path_absolute(r->folder);
 	AUTO_FREE char *parent = path_dirname(absolute);
+	AUTO_FREE char *above = NULL;
 	const char *base = path_basename(absolute);
 	const char *model = NULL;
 	const struct node *name = node_path(r->config, "workload.model.name");
 
 	if (strspn(base, "0123456789-_:T.") == strlen(base) || str_starts(base, "run-"))
 		base = path_basename(parent);
+	if (strlen(base) >= 3 && str_starts("runs", base)) { /* "run", "runs" */
+		above = path_dirname(parent);
+		base = path_basename(above);
+	}
 	if (name && name->kind == NODE_STR)
 		model = name->s;
 	snprintf(r->name, sizeof(r->name), "%s%s%s", model ? model : "", model ? ", " : "", base);
@@ -518,7 +580,7 @@ static void read_checkpoint(struct record_epoch *ep, const char *name, const jso
 	*c = (struct record_checkpoint){
 		.load = strncmp(name, "load", 4) == 0,
 		.begin_s = time_of(span, "start") - origin_s,
-		.seconds = number_of(span, "duration"),
+		.seconds = duration_of(span),
 		.gib_per_s = number_of(span, "throughput"),
 	};
 	snprintf(c->name, sizeof(c->name), "%s", name);
@@ -594,9 +656,9 @@ static void read_epoch(struct record_epoch *ep, uint32_t number, const json_t *e
 				first = time_of(span, "start");
 			if (!(last >= time_of(span, "end")))
 				last = time_of(span, "end");
-		} else if (strstr(name, "_ckpt")) {
+		} else if (strstr(name, "ckpt")) {
 			read_checkpoint(ep, name, span, origin_s);
-			if (strncmp(name, "save", 4) == 0 && !(saved >= time_of(span, "end")))
+			if (strncmp(name, "load", 4) != 0 && !(saved >= time_of(span, "end")))
 				saved = time_of(span, "end");
 		}
 	}
@@ -635,7 +697,7 @@ static void read_rank(struct run_record *r, uint32_t k, json_t *output, json_t *
 	struct record_rank *rank = &r->rank[k];
 	char name[32];
 
-	rank->found = true;
+	rank->found = output != NULL;
 	rank->memory_gib = number_of(output, "host_memory_GB");
 	rank->epochs_listed = epochs_listed(output);
 	digest_host(rank, output);
@@ -693,6 +755,35 @@ static json_t *rank_file(const struct run_record *r, uint32_t k, const char *wha
 	return NULL;
 }
 
+/* Without files of times of steps: what the stamps of rank 0 say. Of DLIO 2.0, whose ranks' own
+ * output.json go with stamps of rank 0 alone, they are all that is read. */
+static bool read_stamps(struct run_record *r)
+{
+	static const char *const names[] = {"per_epoch_stats.json", "0_per_epoch_stats.json"};
+
+	for (size_t i = 0; !r->ours && i < sizeof(names) / sizeof(names[0]); i++) {
+		struct err why = {0};
+		json_t *stats = result_folder_json(r->folder, names[i], &why);
+
+		note_fault(r, &why);
+		if (!stats)
+			continue;
+		r->stamps_alone = true;
+		r->dlio_2 = i == 0;
+		read_rank(r, 0, NULL, stats);
+		json_decref(stats);
+		break;
+	}
+	/* ranks wait for each other after their last step, and make loaders before their first */
+	for (size_t e = 0; r->stamps_alone && e < r->rank[0].epochs; e++) {
+		struct record_epoch *ep = &r->rank[0].epoch[e];
+		double eval = ep->eval_begin_s < ep->end_s ? ep->eval.wall_s : 0;
+
+		ep->train_wall_s = ep->end_s - ep->begin_s - eval;
+	}
+	return r->dlio_2;
+}
+
 static int read_ranks(struct run_record *r, struct err *e)
 {
 	struct rank_faults faults = {0};
@@ -711,6 +802,8 @@ static int read_ranks(struct run_record *r, struct err *e)
 		json_decref(output);
 		json_decref(stats);
 	}
+	if (r->ranks_found == 0 && !faults.damaged.code && read_stamps(r))
+		return 0;
 	if (faults.more)
 		str_list_add(&r->damage, xasprintf("%s (and %u more files of ranks)",
 						   faults.damaged.text, faults.more));
@@ -780,7 +873,9 @@ void record_load(struct run_record *r, const char *folder)
 	int rc;
 
 	memset(r, 0, sizeof(*r));
-	r->begin_s = r->end_s = r->host_memory_bytes = r->checkpoint_gib = NAN;
+	r->begin_s = r->end_s = r->host_memory_bytes = r->memory_bytes = r->checkpoint_gib = NAN;
+	r->files = r->samples_per_file = r->data_bytes = r->save_gib_per_s = r->load_gib_per_s =
+		NAN;
 	r->au.mean = r->au.stdev = r->throughput.mean = r->throughput.stdev = NAN;
 	r->io = r->eval_au = r->eval_throughput = r->au;
 	r->folder = xstrdup(folder);
@@ -794,6 +889,7 @@ void record_load(struct run_record *r, const char *folder)
 			folder);
 	if (rc == 0) {
 		read_config(r);
+		look_at_tree(r);
 		read_factors(r);
 		rc = read_ranks(r, &e);
 	}

@@ -177,13 +177,25 @@ struct run_record {
 			  * the study, else the overrides without what says where files lie */
 	uint32_t ranks, hosts;
 	char hostname[128];
-	double begin_s, end_s; /* Unix time, local zone of the reader; NaN */
-	double host_memory_bytes;
+	double begin_s, end_s;               /* Unix time, local zone of the reader; NaN */
+	double host_memory_bytes;            /* of one host */
+	double memory_bytes;                 /* of all hosts */
+	uint32_t memory_slots, memory_empty; /* entries of host_memory_GB; those that are 0 */
+	/* Of DLIO: the dataset by summary.json, which has it without a configuration. NaN */
+	double files, samples_per_file, data_bytes;
 	bool trained;
+	bool checkpointed; /* DLIO's figures of checkpoints are there */
+	/* DLIO, where no rank left the times of its steps: rank 0 has what the stamps of its epochs
+	 * say, and is not `found`. */
+	bool stamps_alone;
+	bool dlio_2; /* in the files of DLIO 2.0 (MLPerf Storage v1.0): per_epoch_stats.json is of
+		      * rank 0, keys are record_length, AU alone leaves out the first step */
+	bool mlperf; /* of a run of MLPerf Storage's harness, by the name of its configuration */
 	struct record_series au, throughput, io; /* of training; io: MiB/s, mean and stdev only */
 	struct record_series eval_au, eval_throughput;
 	double checkpoint_gib;
-	struct record_rank *rank; /* `ranks` of them; one without files has 0 epochs */
+	double save_gib_per_s, load_gib_per_s; /* means that DLIO states; NaN */
+	struct record_rank *rank;              /* `ranks` of them; one without files has 0 epochs */
 	uint32_t ranks_found;
 	struct str_list notes;  /* sentences: files that are missing */
 	struct str_list damage; /* sentences: files that cannot be read or are damaged, and those of
@@ -223,7 +235,7 @@ struct record_visit {
  * duplicates. ERR_USAGE when a path holds none. One that cannot be read is in the list, too
  * (run_record.broken). Sizes are bounded; DLIO's NaN and Infinity are understood. Release with
  * records_release in any case. */
-#define RECORD_DEPTH_MAX 8
+#define RECORD_DEPTH_MAX 12
 struct records {
 	struct run_record *v;
 	size_t n;

@@ -102,6 +102,37 @@ static double phase_sum(const double *v, size_t n)
 	return sum;
 }
 
+/* Steps that an epoch of a rank has by the configuration; 0: not known. */
+static uint64_t planned_steps(const struct run_record *r)
+{
+	const struct workload *w = &r->workload;
+	double files, steps;
+
+	if (!r->has_workload || w->reader.batch_size < 1 || r->ranks == 0)
+		return 0;
+	files = r->files >= 0 ? r->files : (double)w->dataset.num_files_train;
+	steps = floor(files * (double)w->dataset.num_samples_per_file /
+		      (double)w->reader.batch_size / r->ranks);
+	if (w->train.total_training_steps > 0)
+		steps = fmin(steps, (double)w->train.total_training_steps);
+	return steps >= 1 && steps < 1e15 ? (uint64_t)steps : 0;
+}
+
+static double configured_step(const struct run_record *r)
+{
+	return r->has_workload ? time_dist_mean(&r->workload.train.computation_time) : NAN;
+}
+
+/* Of the stamps of an epoch, where no rank left times: what was configured to be computed. */
+static double whole_au_of_stamps(const struct run_record *r, size_t epoch)
+{
+	double compute = (double)planned_steps(r) * configured_step(r);
+
+	return epoch < r->rank[0].epochs && compute > 0 && r->rank[0].epoch[epoch].train_wall_s > 0
+		       ? 100 * compute / r->rank[0].epoch[epoch].train_wall_s
+		       : NAN;
+}
+
 static double find_whole_au(const struct run_record *r, size_t epoch)
 {
 	const struct part *of = part_at(epochs_of(r), epoch);
@@ -111,6 +142,8 @@ static double find_whole_au(const struct run_record *r, size_t epoch)
 	/* steps do not say what of them was late for want of a processor */
 	if (figure(of, F_EPOCH_LATE) > 0)
 		return figure(of, F_EPOCH_WHOLE_AU);
+	if (r->stamps_alone)
+		return whole_au_of_stamps(r, epoch);
 
 	for (uint32_t k = 0; k < r->ranks; k++) {
 		const struct record_epoch *ep;
@@ -171,7 +204,7 @@ static double share_of(const struct run_record *r, bool waiting)
 {
 	double part = 0, wall = 0;
 
-	for (uint32_t k = 0; k < r->ranks; k++)
+	for (uint32_t k = 0; k < r->ranks && !r->stamps_alone; k++)
 		for (size_t i = 0; i < r->rank[k].epochs; i++) {
 			const struct record_epoch *ep = &r->rank[k].epoch[i];
 			double load = 0, compute = 0;
@@ -202,7 +235,11 @@ static uint64_t find_steps(const struct run_record *r)
 {
 	uint64_t steps = 0;
 
-	if (r->ranks == 0 || r->rank[0].epochs == 0)
+	if (r->ranks == 0)
+		return 0;
+	if (r->stamps_alone || (!r->ours && r->ranks_found == 0))
+		return planned_steps(r);
+	if (r->rank[0].epochs == 0)
 		return 0;
 	for (size_t b = 0; b < r->rank[0].epoch[0].blocks; b++)
 		steps += r->rank[0].epoch[0].block[b].computes;
@@ -281,6 +318,12 @@ static bool epoch_rate(const struct run_record *r, size_t epoch, double *samples
 	*samples = *longest = 0;
 	if (!r->has_workload)
 		return false;
+	if (r->stamps_alone && epoch < r->rank[0].epochs) {
+		*samples =
+			(double)planned_steps(r) * (double)r->workload.reader.batch_size * r->ranks;
+		*longest = r->rank[0].epoch[epoch].train_wall_s;
+		return *samples > 0 && *longest > 0;
+	}
 	for (uint32_t k = 0; k < r->ranks; k++) {
 		const struct record_epoch *ep;
 
@@ -396,7 +439,7 @@ static void measures_find(struct record_facts *f, const struct run_record *r)
 	f->other_share = find_other_share(r);
 	f->steps = find_steps(r);
 	f->sample_bytes = find_sample_bytes(r);
-	f->step_s = r->has_workload ? time_dist_mean(&r->workload.train.computation_time) : NAN;
+	f->step_s = configured_step(r);
 	f->target =
 		r->has_workload && r->workload.metric.au > 0 ? 100 * r->workload.metric.au : NAN;
 	find_need(r, &f->need);

@@ -244,19 +244,27 @@ static int compose(struct loading *l)
 }
 
 /* MLPerf Storage v0.5 and v1.0 wrote "model: unet3d". */
-static void mend_model(struct workload *w)
+const struct node *workload_mend_model(struct node *sections)
 {
-	struct node *sections = node_get(w->composed, "workload");
 	const struct node *model = node_get(sections, "model");
+	struct node *map, *name;
 
 	if (!model || model->kind != NODE_STR)
-		return;
-	struct node *map = node_new(NODE_MAP, model->mark);
-
-	workload_warn(w, "%s: line %d: model is a section; '%s' is read as model.name",
-		      model->mark.file ? model->mark.file : "", model->mark.line, model->s);
-	node_set(map, "name", node_clone(model));
+		return NULL;
+	map = node_new(NODE_MAP, model->mark);
+	name = node_clone(model);
+	node_set(map, "name", name);
 	node_set(sections, "model", map);
+	return name;
+}
+
+static void mend_model(struct workload *w)
+{
+	const struct node *name = workload_mend_model(node_get(w->composed, "workload"));
+
+	if (name)
+		workload_warn(w, "%s: line %d: model is a section; '%s' is read as model.name",
+			      name->mark.file ? name->mark.file : "", name->mark.line, name->s);
 }
 
 static const char *bare_key(const struct override *o)

@@ -291,3 +291,6 @@ uint64_t workload_dataset_hash(const struct workload *w);
  * key "workload"): what it does not name has its default, unknown keys become warnings, and no rule
  * across keys is checked. Release with workload_release on success and failure. */
 int workload_read_back(struct workload *w, const struct node *config, struct err *e);
+/* "model: NAME", as MLPerf Storage v0.5 and v1.0 wrote it, becomes model.name. The name's node;
+ * NULL: nothing was to be mended. */
+const struct node *workload_mend_model(struct node *sections);
