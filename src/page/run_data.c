@@ -259,7 +259,9 @@ static void put_limit(json_t *o, const struct run_record *r)
 	}
 	snprintf(why, sizeof(why), "%s",
 		 r->broken     ? "Not judged: the result cannot be read in full."
-		 : !r->trained ? "Not judged: this result has no training."
+		 : !r->trained ? r->checkpointed ? "Not judged: DLIO's files of checkpoints do "
+						   "not say what limited them."
+						 : "Not judged: this result has no training."
 		 : r->ours     ? "Not known: the result does not say what limited this run."
 			       : "Not known: DLIO's files do not say what limited the run.");
 	if (r->trained && isfinite(wait)) {
@@ -512,10 +514,27 @@ static void put_need(json_t *o, const struct run_record *r)
 
 /* ---- other phases than training ---- */
 
+/* DLIO states means alone. */
+static void put_checkpoint_of_dlio(json_t *list, double gib_per_s, double gib, bool load)
+{
+	json_t *one;
+
+	if (!(gib_per_s > 0))
+		return;
+	one = json_object();
+	json_put_bool(one, "load", load);
+	json_put_real(one, "seconds", gib / gib_per_s);
+	json_put_real(one, "rate", gib_per_s * 0x1p30);
+	json_array_append_new(list, one);
+}
+
 static void put_checkpoints(json_t *o, const struct run_record *r)
 {
 	const struct part *c = record_part(r, F_RUN_CHECKPOINT);
 	json_t *list = json_array();
+
+	put_checkpoint_of_dlio(list, r->save_gib_per_s, r->checkpoint_gib, false);
+	put_checkpoint_of_dlio(list, r->load_gib_per_s, r->checkpoint_gib, true);
 
 	for (int load = 0; load < 2; load++) {
 		const struct part *s = part(c, load ? F_CHECKPOINT_LOAD : F_CHECKPOINT_SAVE);

@@ -124,7 +124,7 @@
     }
     (run.checkpoints || []).forEach(function (c) {
       t = tile(box, c.load ? "Checkpoints read back" : "Checkpoints written", P.bytes(c.rate) + "/s", "", "lead");
-      say(t, P.count(c.count, "checkpoint") + ", " + P.seconds(c.seconds) + " each");
+      say(t, (P.has(c.count) ? P.count(c.count, "checkpoint") + ", " : "") + P.seconds(c.seconds) + " each");
     });
     if (run.generation) {
       t = tile(box, "Dataset generated", P.num(run.generation.files, 0), run.generation.files === 1 ? "file" : "files", "lead");

@@ -330,7 +330,12 @@ int point_of_record(struct point *p, const struct run_record *r, struct err *e)
 			    .requests_per_sample = NAN,
 			    .opens_per_sample = NAN};
 	snprintf(p->from, sizeof(p->from), "%.159s", r->folder);
-	if (!r->trained || !r->has_workload)
+	if (r->trained && !r->has_workload)
+		return err_set(e, ERR_DATA,
+			       "the configuration of '%s' is not known (.hydra, dlio_config or "
+			       "configs): give its figures with --point",
+			       r->folder);
+	if (!r->trained)
 		return err_set(e, ERR_DATA, "'%s' has no completed training epoch to plan from",
 			       r->folder);
 	rc = duty_of_workload(&p->of, &r->workload, r->model[0] ? r->model : "the workload", e);

@@ -404,7 +404,11 @@ void audit_basis(struct run_record *r, struct basis *out)
 	struct again g = {0};
 	struct err e = {0};
 
-	if (!r->ours || figure(part_whole(r->result), F_RUN_SCHEMA) < SCHEMA_OF_MEASURES) {
+	if (!r->ours) {
+		*out = (struct basis){.why = "DLIO's files do not tell what its requests took"};
+		return;
+	}
+	if (figure(part_whole(r->result), F_RUN_SCHEMA) < SCHEMA_OF_MEASURES) {
 		json_basis_of_schema_1(r->result, out);
 		return;
 	}

@@ -98,11 +98,21 @@ static double read_from_cache(const struct part *load)
 	return asked > 0 && isfinite(fetched) ? fmax(0, 1 - fetched / asked) : NAN;
 }
 
-static void take_checkpoints(struct run_figures *f, const struct part *all)
+static void take_checkpoints(struct run_figures *f, const struct run_record *r)
 {
+	const struct part *all = record_part(r, F_RUN_CHECKPOINT);
 	const struct part *save = part(all, F_CHECKPOINT_SAVE);
 	const struct part *load = part(all, F_CHECKPOINT_LOAD);
 
+	if (!r->ours) {
+		f->checkpoint_bytes = r->checkpoint_gib * 0x1p30;
+		f->write_rate = r->save_gib_per_s * 0x1p30;
+		f->write_s = r->checkpoint_gib / r->save_gib_per_s;
+		f->read_rate = r->load_gib_per_s * 0x1p30;
+		f->read_s = r->checkpoint_gib / r->load_gib_per_s;
+		f->read_cached = NAN;
+		return;
+	}
 	f->checkpoint_bytes = figure(all, F_CHECKPOINT_TOTAL);
 	f->write_s = figure(save, F_SAVES_MEAN);
 	f->write_rate = figure(save, F_SAVES_RATE);
@@ -133,7 +143,7 @@ void figures_find(struct run_figures *f, const struct run_record *r)
 	take_training(f, training);
 	take_epochs(f, training, r->hosts ? r->hosts : 1);
 	take_verdicts(f, record_part(r, F_RUN_VERDICTS));
-	take_checkpoints(f, record_part(r, F_RUN_CHECKPOINT));
+	take_checkpoints(f, r);
 	snprintf(f->storage, sizeof(f->storage), "%s", storage ? storage : "");
 	f->emulated = strcmp(f->storage, "emulated") == 0;
 	f->cause = cause_of(figure_text(limit, F_LIMIT_CAUSE));
