@@ -1,0 +1,129 @@
+"""Published results of MLPerf Storage (tests/data/mlperf), in the files of DLIO 2.0 and of the newer DLIO: read in
+full, what is wrong with them is found, and nothing else."""
+import json
+import pathlib
+import shutil
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from util import SOURCE, stoker  # noqa: E402
+
+DATA = SOURCE / "tests/data/mlperf"
+# of each leaf, by a part of its folder: what is found beyond notes, and what notes beside those on bytes, order and
+# missing files; a text that has to be there
+FOUND = {
+    "unet3d_h100/run-1": (set(), set(), ""),
+    "resnet50_h100/run-2": ({"steady"}, set(), "AU is 92.6 %, but the configured computation takes 86.6 %"),
+    "cosmoflow-1acc": ({"cache"}, set(), "fits in the host's memory (248 GiB). DLIO itself flags 1 of 1 host"),
+    "unet3d-1acc": ({"cache"}, set(), "is 1.93 times the memory of the host"),
+    "MangoBoost": ({"steady"}, {"steps"}, "An epoch has 499 steps"),
+    "Micron": ({"steady", "throughput"}, set(), "65.9 samples/s is an AU of 74.8 %, not 90.1 %"),
+    "Nutanix": ({"steady"}, {"memory", "cache", "steps"}, "host_memory_GB is 0 for 20 of 21 hosts"),
+    "Alluxio": (set(), {"hosts"}, "One host emulates 1 accelerator"),
+    "20260724_141551": ({"steady", "config"}, {"memory"}, "host_memory_GB is 0 for 3 of 4 hosts"),
+    "20260723_140825": ({"cache"}, {"memory"}, "The checkpoint (911 GiB) is 0.23 times the memory"),
+    "YanRongTech": ({"cache"}, {"memory", "hosts"}, "8 accelerators on 2 hosts are 4 a host"),
+    "Solidigm": ({"cache"}, set(), "is 0.28 times the memory"),
+}
+NOTES = {"bytes", "order", "complete"}
+FACTS = {
+    "unet3d_h100/run-1": dict(accelerators=2, hosts=1, files=28000, au=92.35141076380695, steps=2000, whole_au=91.69,
+                              samples_per_s=39.771037104809814, read_mib_per_s=5560.359016205235),
+    "resnet50_h100/run-2": dict(accelerators=20, files=4903, files_needed_by_steps=3198, au=92.56713484052372),
+    "20260724_141551": dict(accelerators=16, hosts=4, files=148000, files_needed_by_memory=147597,
+                            files_needed_by_steps=56000, read_mib_per_s=91.4503 * 1024, au=96.9229),
+    "Alluxio": dict(files=7412, files_needed_by_memory=6770, au=97.4859, read_mib_per_s=5.7473 * 1024),
+    "20260723_140825": dict(accelerators=64, hosts=4, checkpoint_over_3x_memory=0.0754, write_gib_per_s=50.3107),
+    "YanRongTech": dict(accelerators=8, hosts=2, checkpoint_over_3x_memory=0.03466, load_gib_per_s=168.9382),
+}
+
+
+def of(results, part):
+    return [r for r in results if part in r["folder"]][0]
+
+
+def read(results):
+    assert len(results) == len(FOUND)
+    for part, (found, notes, text) in FOUND.items():
+        r = of(results, part)
+        got = r["findings"]
+        assert {f["check"] for f in got if f["level"] != "note"} == found, (part, got)
+        assert {f["check"] for f in got if f["level"] == "note"} - NOTES == notes, (part, got)
+        assert not [f for f in got if f["level"] == "fail" or not f["advice"]], (part, got)
+        assert text in " ".join(f["text"] for f in got), (part, got)
+    for part, facts in FACTS.items():
+        got = of(results, part)["facts"]
+        for key, value in facts.items():
+            assert abs(got[key] / value - 1) < 1e-3, (part, key, got[key], value)
+    for r in results:
+        # the loader of DLIO 2.0 shuffles, and reads the keys of its time
+        if "/v1/" in r["folder"]:
+            assert not [f for f in r["findings"] if f["check"] in ("order", "config", "complete")], r
+
+
+def lines():
+    text = stoker("audit", DATA).stdout
+    for part in FOUND:
+        assert [line for line in text.splitlines() if part in line and "accelerator" in line], (part, text)
+    assert "AU 92.4 % (whole run 91.7 %), 39.771 samples/s, 5560 MiB/s, notes only" in text, text
+    assert "written at 50.31 GiB/s, warning: cache" in text, text
+    stoker("audit", "--check", DATA)
+
+
+def leaf(part):
+    return [p.parent for p in DATA.rglob("summary.json") if part in str(p)][0]
+
+
+def worse(tmp):
+    """What the published ones do not show."""
+    copy = tmp / "copy"
+    shutil.copytree(leaf("unet3d_h100/run-1"), copy)
+    summary = json.loads((copy / "summary.json").read_text())
+    metric = summary["metric"]
+    for key in ("train_au_percentage", "train_throughput_samples_per_second"):
+        metric[key] = [v * 0.9 for v in metric[key]]
+    for key in list(metric):
+        if "mean" in key or "stdev" in key:
+            metric[key] *= 0.9
+    metric["train_au_meet_expectation"] = "fail"
+    summary["num_files_train"] = 2800
+    (copy / "summary.json").write_text(json.dumps(summary))
+    got = json.loads(stoker("audit", "--json", copy).stdout)["results"][0]["findings"]
+    assert {"target", "steps"} <= {f["check"] for f in got if f["level"] == "warning"}, got
+    assert "An epoch has 200 steps; MLPerf Storage asks for 500." in [f["text"] for f in got], got
+    # means that do not follow from the lists
+    metric["train_au_mean_percentage"] = 95
+    metric["train_au_meet_expectation"] = "success"
+    (copy / "summary.json").write_text(json.dumps(summary))
+    stoker("audit", "--check", copy, status=3)
+
+
+def others(tmp):
+    text = stoker("plan", leaf("unet3d_h100/run-1"), "-n", "2,8").stdout
+    assert "2 accelerators on 1 host, unet3d, 39.74 samples/s (5.43 GiB/s), AU 92.4 %" in text, text
+    assert "older version" not in text, text
+    said = stoker("plan", leaf("Alluxio"), "-n", "2", status=1).stderr
+    assert "the configuration of" in said and "--point" in said, said
+    text = stoker("plan", leaf("20260724_141551"), leaf("20260723_140825"), "--checkpoint", "912GB", "-n", "64").stdout
+    assert "50.3 GiB/s" in text, text
+    text = stoker("compare", leaf("unet3d_h100/run-1"), leaf("unet3d-1acc")).stdout
+    assert "2 ranks on 1 host | 1 rank on 1 host" in text, text
+    assert "AU, whole run (%): 91.69" in text and "AU, by DLIO's definition (%): 92.35" in text, text
+    page, table = tmp / "page.html", tmp / "table.csv"
+    text = stoker("report", DATA, "-o", page, "--csv", table).stdout
+    text = page.read_text()
+    assert "llama3-70b" in text and "DLIO's files of checkpoints do not say" in text
+    assert "Not judged: this result has no training" not in text
+
+
+def main():
+    results = json.loads(stoker("audit", "--json", DATA).stdout)["results"]
+    read(results)
+    lines()
+    with tempfile.TemporaryDirectory() as d:
+        worse(pathlib.Path(d))
+        others(pathlib.Path(d))
+
+
+main()
