@@ -407,6 +407,17 @@ static void put_lines(const struct audit *a, struct buf *out)
 	}
 }
 
+/* Its first sentences, of about EXAMPLE characters; at least one. */
+static size_t whole_sentences(const char *text)
+{
+	size_t n = 0;
+
+	for (const char *at = strstr(text, ". "); at; at = strstr(at + 1, ". "))
+		if (n == 0 || at + 1 - text <= EXAMPLE)
+			n = (size_t)(at + 1 - text);
+	return n == 0 || strlen(text) <= EXAMPLE ? strlen(text) : n;
+}
+
 static void put_summary(const struct audit *a, bool color, struct buf *out)
 {
 	size_t n;
@@ -423,8 +434,9 @@ static void put_summary(const struct audit *a, bool color, struct buf *out)
 		struct buf text = {0};
 		size_t head;
 
-		buf_say(&text, "%s: %.*s%s", a->record[f->record].folder, EXAMPLE, f->text,
-			strlen(f->text) > EXAMPLE ? " ..." : "");
+		if (!strstr(f->text, a->record[f->record].folder))
+			buf_say(&text, "%s: ", a->record[f->record].folder);
+		buf_say(&text, "%.*s", (int)whole_sentences(f->text), f->text);
 		buf_putc(out, '\n');
 		put_level(f->level, color, out);
 		buf_say(out, "%s: %zu result%s", f->check, v[k].results,

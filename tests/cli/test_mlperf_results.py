@@ -68,6 +68,7 @@ def lines():
         assert [line for line in text.splitlines() if part in line and "accelerator" in line], (part, text)
     assert "AU 92.4 % (whole run 91.7 %), 39.771 samples/s, 5560 MiB/s, notes only" in text, text
     assert "written at 50.31 GiB/s, warning: cache" in text, text
+    assert "..." not in text, text  # whole sentences
     stoker("audit", "--check", DATA)
 
 
