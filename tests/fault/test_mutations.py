@@ -329,6 +329,15 @@ class Dlio(Results):
             (hydra / "overrides.yaml").write_text("- workload=unet3d\n- ++workload.reader.batch_size=2\n")
 
 
+class Published(Results):
+    """A training with DLIO 2.0 and checkpoints with the DLIO of today, as MLPerf Storage published them."""
+
+    def make(self):
+        for i, part in enumerate(("Nutanix", "20260723_140825", "Solidigm")):
+            folder = [p.parent for p in (SOURCE / "tests/data/mlperf").rglob("summary.json") if part in str(p)][0]
+            shutil.copytree(folder, self.base / f"{i}")
+
+
 class Study(Kind):
     """A design, its ledger, the marks of its runs, its workload."""
 
@@ -569,8 +578,8 @@ def damage(form, path, before, after):
     return {parts[i] if parts else f"{path.name} at {i}" for i in range(len(before)) if before[i] != after[i]}
 
 
-KINDS = (Results, Sums, Dlio, Study, Workload, Trace, Dataset, Checkpoint, Recording)
-SHARES = {"Results": 5, "Sums": 1, "Dlio": 3, "Study": 4, "Workload": 3, "Trace": 3, "Dataset": 2, "Checkpoint": 4, "Recording": 3}
+KINDS = (Results, Sums, Dlio, Published, Study, Workload, Trace, Dataset, Checkpoint, Recording)
+SHARES = {"Results": 5, "Sums": 1, "Dlio": 3, "Published": 1, "Study": 4, "Workload": 3, "Trace": 3, "Dataset": 2, "Checkpoint": 4, "Recording": 3}
 
 
 def one(kind, n, seed, keep):
