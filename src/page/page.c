@@ -416,21 +416,36 @@ void page_put_data(json_t *data, unsigned digits, struct buf *out)
 		out_of_memory();
 }
 
-/* ---- the page of a plan ---- */
+/* ---- pages of answers without runs ---- */
 
-void plan_page_render(const json_t *plan, struct buf *out)
+static void put_answer_page(const json_t *answer, const char *title, const char *body,
+			    const char *script, struct buf *out)
 {
-	static const char *const scripts[] = {base_js, chart_js, plan_js, NULL};
-	const char *workload = json_string_value(json_object_get(plan, "workload"));
-	AUTO_FREE char *title = xasprintf("Storage for %s", workload ? workload : "accelerators");
-	json_t *copy = json_copy((json_t *)(uintptr_t)plan);
+	const char *const scripts[] = {base_js, chart_js, script, NULL};
+	json_t *copy = json_copy((json_t *)(uintptr_t)answer);
 	struct buf data = {0};
 	const struct page_parts parts = {
-		.title = title, .body = plan_html, .data = &data, .scripts = scripts};
+		.title = title, .body = body, .data = &data, .scripts = scripts};
 
 	json_put(copy, "runs", json_array());
 	json_put(copy, "groups", json_array());
 	page_put_data(copy, 7, &data);
 	page_put_frame(&parts, out);
 	buf_release(&data);
+}
+
+void plan_page_render(const json_t *plan, struct buf *out)
+{
+	const char *workload = json_string_value(json_object_get(plan, "workload"));
+	AUTO_FREE char *title = xasprintf("Storage for %s", workload ? workload : "accelerators");
+
+	put_answer_page(plan, title, plan_html, plan_js, out);
+}
+
+void survey_page_render(const json_t *survey, struct buf *out)
+{
+	const char *folder = json_string_value(json_object_get(survey, "folder"));
+	AUTO_FREE char *title = xasprintf("Survey of %s", folder ? folder : "a storage");
+
+	put_answer_page(survey, title, survey_html, survey_js, out);
 }

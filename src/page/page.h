@@ -66,3 +66,10 @@ extern const char plan_html[], plan_js[];
 
 /* Appends the whole page for a plan as JSON (docs/plan.md has the keys). */
 void plan_page_render(const json_t *plan, struct buf *out);
+
+/* ---- the page of a survey ---- */
+
+extern const char survey_html[], survey_js[];
+
+/* Appends the whole page for a survey as JSON (docs/survey.md has the keys). */
+void survey_page_render(const json_t *survey, struct buf *out);

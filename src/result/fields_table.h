@@ -1017,6 +1017,10 @@ FIGURE(PROBE_POINT, BYTE_RATE, "bytes_per_s", NUMBER, "bytes/s", true, a_second(
 FIGURE(PROBE_POINT, OPEN, "open_s", NUMBER, "s", true, x->open_s,
        "Time of all readers in opens and closes")
 FIGURE(PROBE_POINT, READ, "read_s", NUMBER, "s", true, x->read_s, "Time of all readers in requests")
+FIGURE(PROBE_POINT, META, "metadata_s", NUMBER, "s", true, x->meta_s,
+       "Of this: in requests for headers and indexes")
+FIGURE(PROBE_POINT, READERS_TIME, "reader_s", NUMBER, "s", true, x->reader_s,
+       "Time of all readers, each to its end")
 FIGURE(PROBE_POINT, LONGEST, "longest_request_s", NUMBER, "s", true, x->longest_s,
        "Longest request")
 FIGURE(PROBE_POINT, CPU, "cpu_s", NUMBER, "s", true, x->cpu_s, "Processor time")

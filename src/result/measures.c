@@ -190,7 +190,7 @@ DEFINE_SHAPE(memory_copy, V(threads), V(bytes_per_s));
 
 #define SHAPE struct probe_point
 DEFINE_SHAPE(probe_point, V(readers), V(seconds), V(samples), V(opens), V(requests), V(bytes),
-	     V(open_s), V(read_s), V(longest_s), V(cpu_s));
+	     V(open_s), V(read_s), V(meta_s), V(reader_s), V(longest_s), V(cpu_s));
 #undef SHAPE
 
 #define SHAPE struct probe

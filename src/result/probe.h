@@ -31,6 +31,8 @@ struct probe_point {
 	uint64_t opens;            /* files opened */
 	uint64_t requests, bytes;  /* metadata and data: requests for bytes, bytes returned */
 	double open_s, read_s;     /* of all readers together: in opens and closes, in requests */
+	double meta_s;             /* of read_s: in requests for what is no sample */
+	double reader_s;           /* from the common beginning to each one's end */
 	double longest_s;          /* the longest of those requests */
 	double cpu_s;              /* processor time of the processes */
 	struct probe_log reads;    /* requests for bytes */

@@ -337,6 +337,7 @@ static void add_reader(struct probe_point *p, const struct probe_reader *r)
 	p->samples += r->stat.samples;
 	p->opens += (io->kind[IO_OPEN].requests + 1) / 2;
 	p->open_s += (double)io->kind[IO_OPEN].busy_ns / 1e9;
+	p->meta_s += (double)io->kind[IO_META].busy_ns / 1e9;
 	for (int kind = IO_META; kind <= IO_DATA; kind++) {
 		for (int size = 0; size < IO_CLASSES; size++)
 			p->requests +=
@@ -413,6 +414,7 @@ static int run_point(struct sweep *s, uint32_t n, int64_t time_ns, struct probe_
 		const struct probe_reader *r = &s->reader[i];
 
 		add_reader(out, r);
+		out->reader_s += (double)(r->end_ns - begin) / 1e9;
 		end = r->end_ns > end ? r->end_ns : end;
 		if (r->err.code < 0 && rc == 0) {
 			*e = r->err;

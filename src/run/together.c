@@ -721,6 +721,8 @@ static void add_point(struct probe_point *p, const struct probe_point *q)
 	p->bytes += q->bytes;
 	p->open_s += q->open_s;
 	p->read_s += q->read_s;
+	p->meta_s += q->meta_s;
+	p->reader_s += q->reader_s;
 	p->longest_s = fmax(p->longest_s, q->longest_s);
 	p->cpu_s += q->cpu_s;
 }

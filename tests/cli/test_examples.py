@@ -29,7 +29,7 @@ def examples(text):
 def all_examples():
     """{command's words: its two}, in an order in which what one makes is there for the next."""
     listed = [line.split()[0] for line in stoker("--help").stdout.split("commands:\n")[1].split("\n\n")[0].splitlines()]
-    order = ["generate", "run", "verify", "audit", "report", "compare", "plan", "show", "study", "capacity", "calibrate", "record", "explain", "replay"]
+    order = ["generate", "run", "verify", "audit", "report", "compare", "plan", "show", "study", "capacity", "survey", "calibrate", "record", "explain", "replay"]
     assert sorted(listed) == sorted(order), listed
     found = {"": examples(stoker("--help").stdout)}
     for name in order:

@@ -1,0 +1,347 @@
+/* What a survey says. */
+#include "study/census.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/say.h"
+#include "base/str.h"
+#include "result/json_out.h"
+
+#define KIND_FIRST "H100" /* that the first line speaks of, where a workload has it */
+
+const char *const census_limit_keys[] = {
+	[CENSUS_UNKNOWN] = "unknown",   [CENSUS_BANDWIDTH] = "bandwidth",
+	[CENSUS_REQUESTS] = "requests", [CENSUS_OPENS] = "opens",
+	[CENSUS_LATENCY] = "latency",   [CENSUS_HOST] = "host"};
+const char *const census_limit_texts[] = {[CENSUS_UNKNOWN] = "not known",
+					  [CENSUS_BANDWIDTH] = "bandwidth",
+					  [CENSUS_REQUESTS] = "requests/s",
+					  [CENSUS_OPENS] = "opens",
+					  [CENSUS_LATENCY] = "latency: more readers get more",
+					  [CENSUS_HOST] = "the processors of this host"};
+
+/* Two digits below 1, tenths below 20. */
+static const char *number(double v, char out[24])
+{
+	snprintf(out, 24, v < 0.995 ? "%.2g" : v < 19.95 ? "%.1f" : "%.0f", v);
+	return out;
+}
+
+static void put_fed(const struct census_row *r, struct buf *out)
+{
+	char fed[24];
+
+	if (!isfinite(r->fed))
+		buf_puts(out, "not measured");
+	else
+		buf_say(out, "%s%s", r->at_least ? "at least " : "",
+			number(r->at_least ? r->low : r->fed, fed));
+}
+
+static void put_range(const struct census_row *r, struct buf *out)
+{
+	char low[24], high[24];
+
+	put_fed(r, out);
+	if (isfinite(r->fed) && !r->at_least)
+		buf_say(out, " (%s to %s)", number(r->low, low), number(r->high, high));
+}
+
+static bool has_kind(const struct census *s, const char *model, const char *kind)
+{
+	for (size_t i = 0; i < s->rows; i++)
+		if (strcmp(s->row[i].model, model) == 0 && strcmp(s->row[i].kind, kind) == 0)
+			return true;
+	return false;
+}
+
+static bool is_first_of(const struct census *s, size_t row)
+{
+	for (size_t i = 0; i < row; i++)
+		if (strcmp(s->row[i].model, s->row[row].model) == 0)
+			return false;
+	return true;
+}
+
+/* "3D-UNet 0.15, ResNet-50 2.1 H100; RetinaNet 6.5 B200". */
+static void put_answer(const struct census *s, struct buf *out)
+{
+	size_t before = out->len;
+	char bytes[32];
+
+	for (size_t i = 0; i < s->rows; i++) {
+		const struct census_row *r = &s->row[i];
+
+		if (strcmp(r->kind, KIND_FIRST) != 0)
+			continue;
+		buf_say(out, "%s%s ", out->len > before ? ", " : "", r->model);
+		put_fed(r, out);
+	}
+	if (out->len > before)
+		buf_puts(out, " " KIND_FIRST);
+	for (size_t i = 0; i < s->rows; i++) {
+		const struct census_row *r = &s->row[i];
+
+		if (has_kind(s, r->model, KIND_FIRST) || !is_first_of(s, i))
+			continue;
+		buf_say(out, "%s%s ", out->len > before ? "; " : "", r->model);
+		put_fed(r, out);
+		if (r->kind[0])
+			buf_say(out, " %s", r->kind);
+	}
+	if (s->saves)
+		buf_say(out, "; a checkpoint of %s in %s", s->save[0].name,
+			str_seconds(s->save[0].seconds, bytes, sizeof(bytes)));
+}
+
+static double worst_cached(const struct census *s, bool *cold)
+{
+	double worst = NAN;
+
+	*cold = true;
+	for (size_t i = 0; i < s->patterns; i++) {
+		worst = fmax(worst, s->pattern[i].cached);
+		*cold = *cold && (s->pattern[i].runs == 0 || s->pattern[i].cold);
+	}
+	return worst;
+}
+
+static size_t runs_of(const struct census *s)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < s->patterns; i++)
+		most = s->pattern[i].runs > most ? s->pattern[i].runs : most;
+	return most;
+}
+
+static void put_how(const struct census *s, struct buf *out)
+{
+	char took[32], written[32], most[32], each[32];
+	bool cold;
+	double cached = worst_cached(s, &cold);
+
+	buf_say(out, "  storage       %s%s%s\n", s->o->folder, s->file_system[0] ? ", " : "",
+		s->file_system);
+	buf_say(out,
+		"  measured      in %s with %s, %s at a time, made and removed; 1 to 64 readers, "
+		"%zu time%s\n",
+		str_seconds(s->seconds, took, sizeof(took)),
+		str_bytes(s->written, written, sizeof(written)),
+		str_bytes(s->most, most, sizeof(most)), runs_of(s), runs_of(s) == 1 ? "" : "s");
+	if (s->emulated)
+		buf_puts(out, "  emulated      the storage is a store of this program\n");
+	else if (!cold || cached > 0.05)
+		buf_say(out,
+			"  NOT COLD      the page cache of this host served up to %.0f %% of the "
+			"bytes: the storage gives less\n",
+			isfinite(cached) ? 100 * cached : 100.0);
+	else
+		buf_say(out,
+			"  cold          %s%.0f %% of the bytes came from the page cache of this "
+			"host; a cache in the storage of more than %s would not be seen\n",
+			isfinite(cached) ? "" : "evicted before each run; at most ",
+			isfinite(cached) ? 100 * cached : 0.0,
+			str_bytes((double)s->pattern[0].bytes, each, sizeof(each)));
+}
+
+static void put_rows(const struct census *s, struct buf *out)
+{
+	buf_say(out, "\n  %-12s %-6s %-26s %10s  %s\n", "workload", "", "feeds (95 %)", "one needs",
+		"what limits it");
+	for (size_t i = 0; i < s->rows; i++) {
+		const struct census_row *r = &s->row[i];
+		const struct census_pattern *p = &s->pattern[r->pattern];
+		struct buf range = {0};
+		char need[40], supply[40];
+
+		put_range(r, &range);
+		buf_say(out, "  %-12s %-6s %-26s %10s  ", r->model, r->kind[0] ? r->kind : "-",
+			range.data, need_rate_text(r->need.bytes * r->target, need, sizeof(need)));
+		if (isfinite(r->fed))
+			buf_say(out, "%s; %.0f readers get %s\n", census_limit_texts[r->limit],
+				r->at_readers,
+				need_rate_text(r->supply_bytes, supply, sizeof(supply)));
+		else
+			buf_say(out, "%s\n", p->why);
+		buf_release(&range);
+	}
+}
+
+static void put_checks(const struct census *s, struct buf *out)
+{
+	for (size_t i = 0; i < s->patterns; i++) {
+		const struct census_pattern *p = &s->pattern[i];
+		double off = fabs(log(p->agrees));
+
+		if (!isfinite(p->agrees) || off < 0.1)
+			continue;
+		if (p->busy < 1)
+			buf_say(out,
+				"  note          %s: the loader keeps %.0f %% of its readers busy, "
+				"as "
+				"a run shows: counted\n",
+				p->workload, 100 * p->busy);
+		else if (off > fmax(0.03, p->spread))
+			buf_say(out,
+				"  note          %s: a run got %.0f %% of what readers alone get: "
+				"the interval includes it\n",
+				p->workload, 100 * p->agrees);
+	}
+}
+
+static void put_saves(const struct census *s, struct buf *out)
+{
+	char rate[40], bytes[32], took[32];
+
+	if (!s->saves)
+		return;
+	buf_say(out, "\n  checkpoints   %s at most, synced, with %u writer%s of this host:",
+		need_rate_text(s->save_rate, rate, sizeof(rate)), s->writers,
+		s->writers == 1 ? "" : "s");
+	for (size_t i = 0; i < s->saves; i++)
+		buf_say(out, "%s %s (%s) %s", i ? "," : "", s->save[i].name,
+			str_bytes(s->save[i].bytes, bytes, sizeof(bytes)),
+			str_seconds(s->save[i].seconds, took, sizeof(took)));
+	buf_putc(out, '\n');
+}
+
+void census_text(const struct census *s, struct buf *out)
+{
+	put_answer(s, out);
+	buf_putc(out, '\n');
+	put_how(s, out);
+	put_rows(s, out);
+	put_saves(s, out);
+	put_checks(s, out);
+}
+
+/* ---- JSON ---- */
+
+static json_t *points_json(const struct census_curve *c)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < c->n; i++) {
+		const struct census_point *p = &c->point[i];
+		json_t *one = json_object();
+
+		json_put_real(one, "readers", p->readers);
+		json_put_real(one, "samples_per_s", p->rate);
+		json_put_real(one, "measured_samples_per_s", p->made_rate);
+		json_put_real(one, "bytes_per_s", p->bytes);
+		json_put_real(one, "requests_per_s", p->requests);
+		json_put_real(one, "opens_per_s", p->opens);
+		json_put_real(one, "open_percent", 100 * p->open_share);
+		json_put_real(one, "processors_percent", 100 * p->cpu);
+		json_array_append_new(list, one);
+	}
+	return list;
+}
+
+static json_t *pattern_json(const struct census_pattern *p)
+{
+	json_t *one = json_object(), *runs = json_array();
+
+	json_put_text(one, "workload", p->workload);
+	json_put_text(one, "why", p->why[0] ? p->why : NULL);
+	json_put_real(one, "sample_bytes", p->sample_bytes);
+	json_put_real(one, "measured_sample_bytes", p->made_bytes);
+	json_put_int(one, "files", p->files);
+	json_put_int(one, "samples_per_file", p->made_per_file);
+	json_put_int(one, "bytes", p->bytes);
+	json_put_bool(one, "cold", p->cold);
+	json_put_real(one, "page_cache_percent", 100 * p->cached);
+	json_put_real(one, "half_interval_percent", 100 * p->spread);
+	json_put_int(one, "run_accelerators", p->ranks);
+	json_put_real(one, "run_readers", p->readers);
+	json_put_real(one, "run_by_curve", p->agrees);
+	json_put_real(one, "busy_readers_percent", 100 * p->busy);
+	json_put(one, "points", points_json(&p->curve));
+	for (size_t i = 0; i < p->runs; i++) {
+		json_t *run = json_object();
+
+		json_put_real(run, "loader_samples_per_s", p->checked[i]);
+		json_put(run, "points", points_json(&p->run[i]));
+		json_array_append_new(runs, run);
+	}
+	json_put(one, "runs", runs);
+	return one;
+}
+
+static json_t *row_json(const struct census *s, const struct census_row *r)
+{
+	json_t *one = json_object();
+
+	json_put_text(one, "workload", r->name);
+	json_put_text(one, "model", r->model);
+	json_put_text(one, "accelerator", r->kind[0] ? r->kind : NULL);
+	json_put_text(one, "measured_as", s->pattern[r->pattern].workload);
+	json_put_int(one, "pattern", r->pattern);
+	json_put_real(one, "accelerators", r->fed);
+	json_put_real(one, "low_95", r->low);
+	json_put_real(one, "high_95", r->high);
+	json_put_bool(one, "at_least", r->at_least);
+	json_put_text(one, "limit", census_limit_keys[r->limit]);
+	json_put_text(one, "limit_text", census_limit_texts[r->limit]);
+	json_put_real(one, "target_percent", 100 * r->target);
+	json_put_real(one, "need_samples_per_s", r->need.samples * r->target);
+	json_put_real(one, "need_bytes_per_s", r->need.bytes * r->target);
+	json_put_real(one, "readers_of_one", r->readers);
+	json_put_real(one, "readers", r->at_readers);
+	json_put_real(one, "supply_bytes_per_s", r->supply_bytes);
+	return one;
+}
+
+static json_t *saves_json(const struct census *s)
+{
+	json_t *o = json_object(), *list = json_array(), *each = json_array();
+
+	json_put_real(o, "write_bytes_per_s", s->save_rate);
+	json_put_int(o, "writers", s->writers);
+	for (size_t i = 0; i < s->saves_made; i++)
+		json_array_append_new(each, json_number(s->save_each[i]));
+	json_put(o, "measured_bytes_per_s", each);
+	for (size_t i = 0; i < s->saves; i++) {
+		json_t *one = json_object();
+
+		json_put_text(one, "parameters", s->save[i].name);
+		json_put_real(one, "bytes", s->save[i].bytes);
+		json_put_real(one, "seconds", s->save[i].seconds);
+		json_array_append_new(list, one);
+	}
+	json_put(o, "sizes", list);
+	return o;
+}
+
+json_t *census_json(const struct census *s)
+{
+	json_t *root = json_object(), *rows = json_array(), *patterns = json_array();
+	struct buf text = {0};
+	bool cold;
+	double cached = worst_cached(s, &cold);
+
+	json_put_mark(root);
+	put_answer(s, &text);
+	json_put_text(root, "answer", text.data);
+	buf_release(&text);
+	json_put_text(root, "folder", s->o->folder);
+	json_put_text(root, "file_system", s->file_system);
+	json_put_bool(root, "emulated", s->emulated);
+	json_put_real(root, "seconds", s->seconds);
+	json_put_real(root, "written_bytes", s->written);
+	json_put_real(root, "most_bytes", s->most);
+	json_put_bool(root, "cold", cold);
+	json_put_real(root, "page_cache_percent", 100 * cached);
+	for (size_t i = 0; i < s->rows; i++)
+		json_array_append_new(rows, row_json(s, &s->row[i]));
+	json_put(root, "workloads", rows);
+	for (size_t i = 0; i < s->patterns; i++)
+		json_array_append_new(patterns, pattern_json(&s->pattern[i]));
+	json_put(root, "patterns", patterns);
+	if (s->saves)
+		json_put(root, "checkpoints", saves_json(s));
+	return root;
+}

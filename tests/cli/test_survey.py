@@ -1,0 +1,126 @@
+"""stoker survey: what the arithmetic says of stores of known law, a page, what is refused, and that nothing is left."""
+# tier: long
+# takes 60 s
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from util import STOKER, attempts, left_out, stoker, wait_for  # noqa: E402
+
+NEED = {"cosmoflow_h100": 0.7 / 0.0035, "retinanet_b200": 0.85 * 24 / 0.04755}  # samples/s at the target
+
+
+def memory(**keys):
+    return ["storage.store=throttle+memory", *[f"storage.throttle.{k}={v}" for k, v in keys.items()]]
+
+
+def survey(folder, *words, **kw):
+    return stoker("survey", folder, "-q", *words, timeout=170, **kw)
+
+
+def known(tmp, name, only, truth, limit, *keys):
+    """`truth`: accelerators, from the pattern's own requests for a sample."""
+    def once(n):
+        said = json.loads(survey(tmp, "--only", only, "--json", "--time", 8 * (1 + n), *keys).stdout)
+        row = next(r for r in said["workloads"] if r["workload"] == only)
+        want = truth(said["patterns"][row["pattern"]])
+        high = row.get("high_95", float("inf"))
+        right = row["low_95"] <= want <= high or abs(row["accelerators"] / want - 1) < 0.1
+        return right and row["limit"] in limit, (want, row)
+
+    ok, (want, row) = attempts(name, once)
+    assert ok, (name, want, row)
+    print(f"   {name}: {row['accelerators']:.3g} ({row['low_95']:.3g} to {row.get('high_95')}), the arithmetic says {want:.3g}")
+
+
+def laws(tmp):
+    known(tmp, "bandwidth", "cosmoflow_h100", lambda p: 400e6 / p["sample_bytes"] / NEED["cosmoflow_h100"], ["bandwidth"],
+          *memory(bandwidth=400e6))
+    known(tmp, "requests", "retinanet_b200", lambda p: 4000 / each(p) / NEED["retinanet_b200"], ["requests"], *memory(iops=4000))
+    known(tmp, "opens", "retinanet_b200", lambda p: 8 / 0.01 / NEED["retinanet_b200"], ["opens"],
+          *memory(open_latency=0.01, open_concurrency=8))
+
+
+def each(p):
+    return p["points"][0]["requests_per_s"] / p["points"][0]["measured_samples_per_s"]
+
+
+def refused(tmp):
+    (tmp / "file").write_text("x")
+    cases = [([], "which storage"), ([tmp / "none"], "is not there"), ([tmp / "file"], "is no folder"), ([tmp, tmp], "one folder at a time"),
+             ([tmp, "--only", "nobody"], "has 'nobody' in its name"), ([tmp, "reader.read_threads=none"], "read_threads"),
+             ([tmp, "--only", "datagen"], "has 'datagen' in its name")]
+    if os.path.ismount("/dev/shm"):
+        cases.append((["/dev/shm"], "which is memory"))
+    else:
+        left_out("there is no file system in memory")
+    for words, why in cases:
+        done = stoker("survey", *words, status=2)
+        assert why in done.stderr and not done.stdout, (words, done.stderr)
+    other = tmp / "theirs" / "stoker_survey"
+    other.mkdir(parents=True)
+    (other / "thesis.txt").write_text("x")
+    done = stoker("survey", other.parent, status=2)
+    assert "files that no survey made" in done.stderr and (other / "thesis.txt").exists(), done.stderr
+
+
+def begun(folder):
+    process = subprocess.Popen([STOKER, "survey", folder, "-q", "--only", "resnet50", "--time", "60"], stderr=subprocess.PIPE, text=True)
+    own = folder / "stoker_survey"
+    assert wait_for(lambda: any(own.glob("0/train/*")), 60), process.poll()
+    return process
+
+
+def left(tmp):
+    """An interrupted survey leaves nothing; what a killed one leaves is removed by the next; one at a time."""
+    for sig in (signal.SIGINT, signal.SIGTERM):
+        process = begun(tmp)
+        done = stoker("survey", tmp, "--only", "resnet50", status=2)
+        assert "another survey" in done.stderr, done.stderr
+        process.send_signal(sig)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 1 and "interrupted; nothing of it is left" in said, (process.returncode, said)
+        assert not list(tmp.iterdir()), list(tmp.iterdir())
+    process = begun(tmp)
+    process.kill()
+    process.communicate()
+    assert (tmp / "stoker_survey/stoker_survey.json").exists()
+    time.sleep(1)  # its run ends with it
+    survey(tmp, "--only", "resnet50_h100", "--time", 5)
+    assert not list(tmp.iterdir()), list(tmp.iterdir())
+
+
+def page(tmp):
+    out = tmp / "page.html"
+    folder = tmp / "s"
+    folder.mkdir()
+    done = survey(folder, "--only", "resnet50", "--time", 6, "--checkpoint", "-o", out)
+    first = done.stdout.splitlines()[0]
+    assert re.match(r"ResNet-50 (at least )?[\d.]+ H100; a checkpoint of 8B in \d", first), done.stdout
+    assert re.search(r"^  ResNet-50 +H100 .* MiB/s  ", done.stdout, re.M), done.stdout
+    assert re.search(r"^  (cold|NOT COLD) ", done.stdout, re.M) and " 405B (5.17 TiB) " in done.stdout, done.stdout
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', out.read_text(), re.S).group(1))
+    assert data["answer"] == first and len(data["patterns"][0]["runs"]) >= 1, data["answer"]
+    assert {r["accelerator"] for r in data["workloads"]} == {"A100", "H100", "V100"}, data["workloads"]
+    assert 0 < data["written_bytes"] < 2e9 and data["most_bytes"] <= data["written_bytes"], data
+    assert all(r["low_95"] <= r["accelerators"] for r in data["workloads"])
+    assert not list(folder.iterdir())
+
+
+def main():
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as tmp:
+        for case in (refused, left, page, laws):
+            folder = pathlib.Path(tmp, case.__name__)
+            folder.mkdir()
+            case(folder)
+
+
+if __name__ == "__main__":
+    main()
