@@ -110,6 +110,8 @@ def text():
         for verbose in ([], ["-v"]):
             lines = stoker("explain", log, *verbose).stdout.splitlines()
             assert lines[0].startswith("The job "), lines[0]
+            if "A training was not seen: " in " ".join(lines[:6]):
+                continue
             head = next(x for x in lines if x.startswith("  what "))
             known, value = head.index("how it is known"), head.index("value")
             for x in lines[lines.index(head) + 1:lines.index("", lines.index(head))]:

@@ -47,6 +47,7 @@ static void make_inline(struct job *job, size_t files, size_t epochs, size_t bat
 	job->sees = JOB_SEES_REQUESTS | JOB_SEES_TIMES | JOB_SEES_OFFSETS;
 	job_process(job, 1, "", JOB_NONE);
 	job->process[0].complete = true;
+	job->process[0].command = "torchrun";
 	thread = job_add_thread(job, 0, 1);
 	for (size_t i = 0; i < files; i++) {
 		snprintf(name, sizeof(name), "/data/train/s%07zu.npz", i);
@@ -121,6 +122,13 @@ static void test_counters(void **state)
 	assert_int_equal(a.value[PROFILE_COMPUTE].how, HOW_UNKNOWN);
 	assert_int_equal(a.value[PROFILE_ORDER].how, HOW_UNKNOWN);
 	assert_int_equal(a.value[PROFILE_WORKERS].how, HOW_UNKNOWN);
+	profile_release(&a);
+	/* of a program that is no framework, they are files that are opened three times */
+	job.process[0].command = "./simulation";
+	profile_make(&a, &job);
+	assert_false(a.trains);
+	for (int f = 0; f < PROFILE_VALUES; f++)
+		assert_false(profile_has(&a, f));
 	profile_release(&a);
 	job_release(&job);
 }
@@ -252,6 +260,7 @@ static void begin_job(struct job *job, uint32_t processes)
 	for (uint32_t i = 0; i < processes; i++) {
 		job_process(job, 1 + i, "", JOB_NONE);
 		job->process[i].complete = true;
+		job->process[i].command = "torchrun";
 		job_add_thread(job, i, 1 + i);
 	}
 }

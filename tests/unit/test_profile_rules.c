@@ -31,6 +31,7 @@ static void begin(struct made *m, unsigned sees, uint32_t processes)
 	for (uint32_t i = 0; i < processes; i++) {
 		job_process(&m->job, 1 + i, "", JOB_NONE);
 		m->job.process[i].complete = true;
+		m->job.process[i].command = "torchrun"; /* one of what speaks for a training */
 		job_add_thread(&m->job, i, 1 + i);
 	}
 }
@@ -189,8 +190,44 @@ static void test_order(void **state)
 	}
 	/* too few follow each other */
 	trained(&m, "/d/train/#.npz", 4, 2, anew);
-	expect_unknown(&m, PROFILE_ORDER);
+	assert_false(profile_has(&m.a, PROFILE_ORDER));
 	release(&m);
+}
+
+/* What reads files and does not train: of each, the same reading by a job that does. */
+static void test_no_training(void **state)
+{
+	static const struct {
+		const char *command;
+		size_t epochs;
+		draw *drawn;
+		bool saves, trains;
+	} cases[] = {
+		{"torchrun", 1, by_name, false, false}, /* an inference */
+		{"torchrun", 1, by_name, true, false},  /* which keeps what it found */
+		{"torchrun", 1, anew, false, true},     {"viewer", 1, anew, false, false},
+		{"viewer", 2, by_name, false, false},   {"python3", 1, anew, true, true},
+		{"python3", 2, anew, false, true},
+	};
+	struct made m;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin(&m, 0, 1);
+		m.job.process[0].command = cases[i].command;
+		train(&m, "/d/train/#.npz", 60, cases[i].epochs, cases[i].drawn);
+		if (cases[i].saves)
+			add(&m, JOB_WRITE, 0, file(&m, "/out/a.pt"), m.now, 1 << 21);
+		finish(&m);
+		if (m.a.trains != cases[i].trains)
+			fail_msg("case %zu %s", i, m.a.trains ? "trains" : "does not train");
+		assert_int_equal(profile_has(&m.a, PROFILE_EPOCHS), cases[i].trains);
+		assert_int_equal(profile_has(&m.a, PROFILE_CHECKPOINTS),
+				 cases[i].trains && cases[i].saves);
+		if (!m.a.trains)
+			assert_string_equal(profile_role_name(&m.a, FILE_DATASET), "input");
+		release(&m);
+	}
 }
 
 static void test_epochs(void **state)
@@ -337,7 +374,8 @@ static void test_roles(void **state)
 	finish(&m);
 	for (size_t i = 0; i < N; i++)
 		if (m.a.role[number[i]] != files[i].role)
-			fail_msg("%s is %s", files[i].name, file_role_names[m.a.role[number[i]]]);
+			fail_msg("%s is %s", files[i].name,
+				 profile_role_name(&m.a, m.a.role[number[i]]));
 	assert_int_equal(m.a.role[cache], FILE_CACHE);
 	assert_int_equal(m.a.role[file(&m, "/d/train/00003.npz")], FILE_DATASET);
 	expect(&m, PROFILE_FILES, 40);
@@ -617,13 +655,13 @@ static void test_limit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),   cmocka_unit_test(test_epochs),
-		cmocka_unit_test(test_gaps),    cmocka_unit_test(test_evaluation),
-		cmocka_unit_test(test_marks),   cmocka_unit_test(test_roles),
-		cmocka_unit_test(test_dataset), cmocka_unit_test(test_kept_open),
-		cmocka_unit_test(test_visits),  cmocka_unit_test(test_saves),
-		cmocka_unit_test(test_crew),    cmocka_unit_test(test_pipes),
-		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_order),       cmocka_unit_test(test_epochs),
+		cmocka_unit_test(test_no_training), cmocka_unit_test(test_gaps),
+		cmocka_unit_test(test_evaluation),  cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_roles),       cmocka_unit_test(test_dataset),
+		cmocka_unit_test(test_kept_open),   cmocka_unit_test(test_visits),
+		cmocka_unit_test(test_saves),       cmocka_unit_test(test_crew),
+		cmocka_unit_test(test_pipes),       cmocka_unit_test(test_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

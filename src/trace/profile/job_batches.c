@@ -92,16 +92,55 @@ static bool pauses(const struct profile *a)
 	return all > 0 && read < 0.5 * all;
 }
 
-/* Two passes over the same files may be anything, too: one that copies them and one that checks
- * them. Those of a training are more, or are made by workers, in another order each time, or with
- * pauses. */
-static bool passes_of_training(const struct profile *a)
+#define BATCHES_ALIKE 0.9 /* of the runs between pauses, where nothing else names a training */
+
+/* Whether files with names of checkpoints were written. */
+static bool saved(const struct profile *a)
 {
-	if (!profile_has(a, PROFILE_EPOCHS) || a->value[PROFILE_EPOCHS].number < 2)
+	for (size_t g = 0; g < a->groups; g++)
+		if (a->group[g].role == FILE_CHECKPOINT && a->group[g].bytes_written > 0 &&
+		    profile_is_checkpoint_name(a->group[g].extension))
+			return true;
+	return false;
+}
+
+/* What shows a training. Most of what reads files reads them once and in their order: an inference,
+ * an extraction of features, a copy. A training draws its samples at random, or passes over them
+ * several times, takes them in batches, and more than one thing speaks for it: a loader's messages,
+ * batches of one size, a framework, checkpoints. */
+static bool shows_training(const struct profile *a)
+{
+	const struct profile_value *batch = &a->value[PROFILE_BATCH];
+	bool random = profile_has(a, PROFILE_ORDER) && a->order > JOB_ORDER_NEARLY_SAME;
+	bool anew = random && a->order != JOB_ORDER_RANDOM_SAME;
+	bool passes = profile_has(a, PROFILE_EPOCHS) && a->value[PROFILE_EPOCHS].number >= 2;
+	bool loader = a->steps > 0;
+	bool batches = profile_has(a, PROFILE_BATCH) && batch->number > 1;
+	bool alike = batches && (double)batch->agree >= BATCHES_ALIKE * (double)batch->of;
+	bool named = profile_has(a, PROFILE_FRAMEWORK) || saved(a);
+
+	if (a->pooled)
 		return false;
-	if (has_workers(a) || (a->stream && pauses(a)) || a->value[PROFILE_EPOCHS].number > 2)
-		return true;
-	return profile_has(a, PROFILE_ORDER) && a->order > JOB_ORDER_RANDOM_SAME;
+	if (loader)
+		return random || passes || (!profile_has(a, PROFILE_ORDER) && saved(a));
+	if (a->stream)
+		return passes && (named || a->processes) && (random || pauses(a));
+	/* threads take what comes next in any order */
+	if (passes && anew)
+		return named || batches || a->processes;
+	if (passes && batches)
+		return named || (alike && a->processes);
+	return random && alike && named;
+}
+
+/* Why none is seen. */
+static struct fact no_training(const struct profile *a)
+{
+	bool passes = profile_has(a, PROFILE_EPOCHS) && a->value[PROFILE_EPOCHS].number >= 2;
+
+	if (profile_has(a, PROFILE_ORDER) && a->order <= JOB_ORDER_NUMBERS)
+		return passes ? FACT(JOB_PASSES_IN_ORDER) : FACT(JOB_ONE_PASS_IN_ORDER);
+	return passes ? FACT(JOB_PASSES_ALONE) : FACT(JOB_NOTHING_TRAINED);
 }
 
 /* A file that is read as a whole is a sample where a batch reads several, or where its format holds
@@ -160,7 +199,6 @@ static void doubt_kept(struct profile *a)
 void profile_batches(struct profile *a)
 {
 	struct batches b = {.a = a};
-	bool passes;
 
 	if (a->readers == 0)
 		return;
@@ -176,12 +214,12 @@ void profile_batches(struct profile *a)
 	}
 	if (b.index_pipe)
 		batches_starts(&b);
-	passes = passes_of_training(a);
+	a->trains = shows_training(a);
+	a->no_training = no_training(a);
 	if (!b.unread)
 		doubt_kept(a);
 	admit_whole_files(a);
 	say_persistent(a);
-	a->trains = passes || a->steps > 0 || profile_has(a, PROFILE_BATCH);
 	messages_release(&b.messages);
 	free(b.index_pipe);
 	free(b.worker_of);
@@ -290,6 +328,7 @@ void profile_marks(struct profile *a)
 			values_add(&s, (double)(v->end_ns - v->begin_ns) / 1e9);
 	}
 	if (s.n && a->job->sees & JOB_SEES_COMPUTE) {
+		a->trains = true;
 		all = (double)s.n;
 		f = profile_seen(a, PROFILE_COMPUTE, values_middle(&s));
 		/* of all there are, not of a sample */

@@ -554,6 +554,8 @@ void profile_crew(struct profile *a)
 	}
 	for (size_t i = 0; a->apart_until_ns && i < job->threads; i++)
 		life[job->thread[i].process].threads |= a->apart_until_ns[i] != INT64_MIN;
+	for (size_t i = 0; i < job->processes; i++)
+		a->pooled |= life[i].pooled && life[i].reads;
 	find_trainers(a, life);
 	sort_trainers(a, life);
 	make_readers(a, life);

@@ -129,8 +129,6 @@ void profile_limit(struct profile *a)
 	if (a->visits == 0 || !(a->job->sees & JOB_SEES_TIMES))
 		return;
 	say_cache(a);
-	if (!a->trains)
-		return;
 	decode = say_decode(a);
 	waits = waiting(a);
 	for (size_t i = 0; i < a->visits; i++) {

@@ -214,8 +214,7 @@ static void say_cadence(struct profile *a, const int64_t *begin, uint32_t n)
 				 FACT(JOB_SAVES_BETWEEN_EPOCHS), whole, n)
 			->text = epochs == 1 ? "after each epoch" : NULL;
 	} else {
-		profile_unknown(a, PROFILE_CHECKPOINT_STEPS,
-				a->trains ? FACT(JOB_SAVE_STEP_NOT_SHOWN) : FACT(JOB_NO_TRAINING));
+		profile_unknown(a, PROFILE_CHECKPOINT_STEPS, FACT(JOB_SAVE_STEP_NOT_SHOWN));
 	}
 	free(seconds.v);
 	free(steps.v);
@@ -358,29 +357,11 @@ static void drop_grown_files(struct profile *a)
 			a->group[i].role = FILE_LOG;
 }
 
-/* Where nothing shows a training, a large file that is written may be anything; a checkpoint is one
- * by its name. */
-static void drop_other_files(struct profile *a)
-{
-	bool any = false;
-
-	for (size_t g = 0; g < a->groups; g++)
-		if (a->group[g].role == FILE_CHECKPOINT &&
-		    !profile_is_checkpoint_name(a->group[g].extension)) {
-			a->group[g].role = FILE_OTHER;
-			any = true;
-		}
-	if (any)
-		profile_sort_groups(a);
-}
-
 void profile_saves(struct profile *a)
 {
 	struct saves s = {0};
 
-	if (!a->trains)
-		drop_other_files(a);
-	else if (a->visits > 0 && a->job->sees & JOB_SEES_TIMES)
+	if (a->visits > 0 && a->job->sees & JOB_SEES_TIMES)
 		drop_grown_files(a);
 	collect(a, &s);
 	if (s.n > 0)

@@ -76,8 +76,17 @@ const struct profile_row profile_rows[PROFILE_VALUES] = {
 
 const char *const profile_how_names[] = {"absent", "seen", "inferred", "assumed", "unknown"};
 
-const char *const file_role_names[FILE_ROLES] = {"other", "dataset", "evaluation", "checkpoint",
-						 "code",  "log",     "cache"};
+const char *profile_role_name(const struct profile *a, enum file_role role)
+{
+	static const char *const names[FILE_ROLES] = {
+		"other", "dataset", "evaluation", "checkpoint", "code", "log", "cache"};
+
+	if (a->trains)
+		return names[role];
+	return role == FILE_DATASET || role == FILE_EVALUATION ? "input"
+	       : role == FILE_CHECKPOINT                       ? "output"
+							       : names[role];
+}
 
 const char *profile_text(struct profile *a, const char *fmt, ...)
 {
@@ -220,18 +229,25 @@ static void admit_gaps(struct profile *a)
 		}
 }
 
-/* Files that were read once, or again in the same order, by processes without workers, and without
- * pauses: that may be anything. */
+/* Of a job that shows no training, only what it read and wrote is told: there are no samples,
+ * batches or epochs, and what was written is no checkpoint. */
 static void doubt_training(struct profile *a)
 {
-	static const enum profile_key of_training[] = {
-		PROFILE_RANKS,        PROFILE_EPOCHS,      PROFILE_WORKERS,
-		PROFILE_SHARDING,     PROFILE_EVALUATIONS, PROFILE_EVAL_FILES,
-		PROFILE_EVAL_SAMPLES, PROFILE_SAMPLES,     PROFILE_SAMPLES_PER_FILE};
+	static const enum profile_key of_training[] = {PROFILE_RANKS,   PROFILE_EPOCHS,
+						       PROFILE_SAMPLES, PROFILE_BATCH,
+						       PROFILE_WORKERS, PROFILE_CHECKPOINTS};
 
+	if (!a->no_training.reason)
+		a->no_training = a->job->sees & JOB_SEES_REQUESTS ? FACT(JOB_NOTHING_TRAINED)
+								  : FACT(JOB_COUNTERS_ONCE);
+	for (int f = 0; f < PROFILE_VALUES; f++)
+		if (f != PROFILE_FRAMEWORK)
+			a->value[f] = (struct profile_value){0};
 	for (size_t i = 0; i < sizeof(of_training) / sizeof(of_training[0]); i++)
-		if (profile_has(a, of_training[i]))
-			profile_unknown(a, of_training[i], FACT(JOB_NOTHING_TRAINED));
+		profile_unknown(a, of_training[i], a->no_training);
+	free(a->step);
+	a->step = NULL;
+	a->steps = a->step_room = 0;
 }
 
 /* Processes that Python started anew, where the log shows no pipes: each may be a worker, or a rank
@@ -307,8 +323,10 @@ void profile_make(struct profile *a, const struct job *job)
 	profile_order(a);
 	profile_batches(a);
 	profile_marks(a);
-	if (a->visits > 0 && !a->trains)
+	if (!a->trains) {
 		doubt_training(a);
+		return;
+	}
 	profile_saves(a);
 	profile_limit(a);
 	doubt_spawned(a);
@@ -345,6 +363,7 @@ static const struct signs table[] = {
 	{"DALI", {"/nvidia/dali/", "/libdali.so"}, NULL, {"DALI"}, {NULL}},
 	{"MXNet", {"/libmxnet.so"}, NULL, {NULL}, {NULL}},
 	{"Stoker", {NULL}, NULL, {NULL}, {"stoker run", "/stoker run"}},
+	{"DLIO", {NULL}, NULL, {NULL}, {"dlio_benchmark"}},
 };
 
 #define FRAMEWORKS (sizeof(table) / sizeof(table[0]))

@@ -124,8 +124,6 @@ enum file_role {
 	FILE_ROLES
 };
 
-extern const char *const file_role_names[FILE_ROLES];
-
 /* Files of one role in one folder (or in sibling folders) with one extension. */
 struct file_group {
 	enum file_role role;
@@ -217,12 +215,14 @@ struct profile {
 	uint32_t companions;              /* files of a sample, each read after the other; 0: one */
 	size_t trainings;                 /* that follow each other; 0: one */
 	bool container;                   /* files hold many samples, told apart by their places */
-	bool stream;      /* files are streams of samples that the log cannot tell apart */
-	bool trains;      /* more than a single pass of one process over files */
-	bool replacement; /* samples are drawn with replacement */
-	bool processes;   /* the workers are processes, not threads */
-	bool tensorflow;  /* it is the only framework that the log shows, or beside others than
-			     PyTorch */
+	bool stream;             /* files are streams of samples that the log cannot tell apart */
+	bool trains;             /* the log shows a training: else no value tells of one */
+	struct fact no_training; /* why it shows none */
+	bool replacement;        /* samples are drawn with replacement */
+	bool processes;          /* the workers are processes, not threads */
+	bool pooled; /* any of them shares the pipe of its tasks with others: no loader's does */
+	bool tensorflow; /* it is the only framework that the log shows, or beside others than
+			    PyTorch */
 	enum job_order order;
 	size_t visit_room, step_room;
 };
@@ -240,6 +240,9 @@ struct profile_value *profile_seen(struct profile *a, enum profile_key f, double
 struct profile_value *profile_inferred(struct profile *a, enum profile_key f, double number,
 				       struct fact rule, uint64_t agree, uint64_t of);
 struct profile_value *profile_unknown(struct profile *a, enum profile_key f, struct fact reason);
+/* The name of a role in this job: nothing is called a dataset or a checkpoint of a job that does
+ * not train. */
+const char *profile_role_name(const struct profile *a, enum file_role role);
 /* Whether it has a value. */
 bool profile_has(const struct profile *a, enum profile_key f);
 /* The files that were trained from; NULL. */

@@ -159,32 +159,117 @@ static void put_checkpoints(const struct profile *a, struct buf *out)
 	buf_puts(out, ".");
 }
 
+/* ---- of a job that shows no training ---- */
+
+/* Requests of one kind to the files of the job, without those of programs. */
+struct activity {
+	uint64_t files;
+	double requests, bytes, in_sequence, of; /* `of`: the requests of which that is known */
+	double by_size[JOB_SIZES];
+	double most; /* bytes of `group` */
+	const struct file_group *group;
+};
+
+static void count_activity(const struct profile *a, bool writes, struct activity *x)
+{
+	*x = (struct activity){0};
+	for (size_t i = 0; i < a->job->files; i++) {
+		const struct job_counts *c = &a->job->file[i].counts;
+		int64_t requests = writes ? c->writes : c->reads;
+
+		if (a->job->file[i].kind != JOB_FILE_REGULAR || a->role[i] == FILE_CODE ||
+		    requests <= 0)
+			continue;
+		x->files++;
+		x->requests += (double)requests;
+		x->bytes += (double)(writes ? c->bytes_written : c->bytes_read);
+		for (int k = 0; k < JOB_SIZES; k++)
+			x->by_size[k] += (double)(writes ? c->write_size[k] : c->read_size[k]);
+		if (!writes && c->sequential_reads >= 0) {
+			x->in_sequence += (double)c->sequential_reads;
+			/* the first of a file follows none */
+			x->of += (double)(requests - 1);
+		}
+	}
+	for (size_t g = 0; g < a->groups; g++) {
+		const struct file_group *v = &a->group[g];
+		double bytes = (double)(writes ? v->bytes_written : v->bytes_read);
+
+		if (v->regular && v->role != FILE_CODE && bytes > x->most) {
+			x->most = bytes;
+			x->group = v;
+		}
+	}
+}
+
+/* "1,024 requests, most of 64 KiB to 1 MiB". */
+static void put_requests(const struct activity *x, struct buf *out)
+{
+	static const char *const sizes[JOB_SIZES] = {
+		"up to 100 B",      "100 B to 1 KiB", "1 to 10 KiB", "10 to 100 KiB",
+		"100 KiB to 1 MiB", "1 to 4 MiB",     "4 to 10 MiB", "10 to 100 MiB",
+		"100 MiB to 1 GiB", "more than 1 GiB"};
+	int most = 0;
+
+	buf_printf(out, "%.0f request%s", x->requests, x->requests > 1 ? "s" : "");
+	for (int k = 1; k < JOB_SIZES; k++)
+		if (x->by_size[k] > x->by_size[most])
+			most = k;
+	if (x->by_size[most] > 0)
+		buf_printf(out, ", %s of %s", x->by_size[most] < x->requests ? "most" : "all",
+			   sizes[most]);
+}
+
+static void put_activity(const struct profile *a, bool writes, struct buf *out)
+{
+	struct activity x;
+	char text[64];
+
+	count_activity(a, writes, &x);
+	if (x.requests <= 0) {
+		buf_puts(out, writes ? " and wrote nothing" : "The job read no data");
+		return;
+	}
+	buf_printf(out, "%s %s %s %llu file%s in ", writes ? " and wrote" : "The job read",
+		   str_bytes(x.bytes, text, sizeof(text)), writes ? "to" : "from",
+		   (unsigned long long)x.files, x.files > 1 ? "s" : "");
+	put_requests(&x, out);
+	if (x.of > 0)
+		buf_printf(out, ", %.0f %% behind the one before", 100 * x.in_sequence / x.of);
+	if (x.group && x.group->folder[0])
+		buf_say(out, " (%s in %s)", x.files > 1 ? "most" : "it is", x.group->folder);
+}
+
+static void put_no_training(const struct profile *a, struct buf *out)
+{
+	struct buf why = {0};
+
+	put_activity(a, false, out);
+	put_activity(a, true, out);
+	words_put(&why, &a->no_training, WORDS_SHORT);
+	buf_say(out, ". A training was not seen: %s.", why.data);
+	buf_release(&why);
+}
+
 /* What the job did, in a paragraph. */
 static void profile_answer(const struct profile *a, struct buf *out)
 {
 	const struct file_group *main = profile_main_group(a);
-	char text[64];
 
-	if (!main) {
-		buf_puts(out, "The log shows no dataset that the job read.");
+	if (!a->trains) {
+		put_no_training(a, out);
 		return;
 	}
-	if (a->trains) {
+	if (main)
 		put_training(a, main, out);
-		put_loader(a, out);
-		put_compute(a, out);
-		if (profile_has(a, PROFILE_LIMIT))
-			buf_say(out, " It was limited by %s.", a->value[PROFILE_LIMIT].text);
-		put_evaluations(a, out);
-		put_checkpoints(a, out);
-		return;
-	}
-	buf_puts(out, "The job read ");
-	put_dataset(a, main, out);
-	if (main->bytes_read >= 0)
-		buf_printf(out, ": %s were read in all",
-			   str_bytes((double)main->bytes_read, text, sizeof(text)));
-	buf_puts(out, ". The log does not show that it trained.");
+	else
+		buf_puts(out, "The job trained; the log shows no dataset that it read.");
+	put_loader(a, out);
+	put_compute(a, out);
+	if (profile_has(a, PROFILE_LIMIT))
+		buf_say(out, " It was limited by %s.", a->value[PROFILE_LIMIT].text);
+	put_evaluations(a, out);
+	put_checkpoints(a, out);
 }
 
 /* ---- as text ---- */
@@ -304,7 +389,7 @@ static void put_groups(const struct profile *a, bool verbose, struct buf *out)
 		if (!verbose && is_detail(v))
 			continue;
 		shown++;
-		buf_printf(out, "%5zu      %-10s ", v->files, file_role_names[v->role]);
+		buf_printf(out, "%5zu      %-10s ", v->files, profile_role_name(a, v->role));
 		if (v->reads < 0 && v->writes < 0)
 			buf_printf(out, "%9s", "-");
 		else
@@ -465,11 +550,11 @@ static void put_signed(json_t *o, const char *key, int64_t v)
 		json_put(o, key, json_integer(v));
 }
 
-static json_t *group_json(const struct file_group *g)
+static json_t *group_json(const struct profile *a, const struct file_group *g)
 {
 	json_t *o = json_object();
 
-	json_put_text(o, "role", file_role_names[g->role]);
+	json_put_text(o, "role", profile_role_name(a, g->role));
 	json_put_text(o, "folder", g->folder);
 	json_put_text(o, "extension", g->extension);
 	json_put_int(o, "files", g->files);
@@ -512,6 +597,7 @@ void profile_json(const struct profile *a, struct buf *out)
 	json_put_text(root, "source", job->source);
 	profile_answer(a, &answer);
 	json_put_text(root, "answer", answer.data);
+	json_put_bool(root, "trains", a->trains);
 	buf_release(&answer);
 	if (job->wall_ns != JOB_UNKNOWN)
 		json_put_real(root, "wall_s", (double)job->wall_ns / 1e9);
@@ -522,7 +608,7 @@ void profile_json(const struct profile *a, struct buf *out)
 	json_put(root, "processes", list);
 	list = json_array();
 	for (size_t i = 0; i < a->groups; i++)
-		json_array_append_new(list, group_json(&a->group[i]));
+		json_array_append_new(list, group_json(a, &a->group[i]));
 	json_put(root, "files", list);
 	for (int f = 0; f < PROFILE_VALUES; f++)
 		if (a->value[f].how != HOW_ABSENT)

@@ -528,14 +528,19 @@ int workload_of_write(const struct profile *a, const char *path, struct buf *ask
 	const char *base = strrchr(path, '/');
 	int rc = 0;
 
+	char why[256];
+
+	if (!a->trains)
+		return err_set(e, ERR_DATA,
+			       "a training was not seen (%s), so there is no workload to write%s",
+			       words_of(&a->no_training, WORDS_SHORT, why, sizeof(why)),
+			       a->job->sees & JOB_SEES_REQUESTS
+				       ? ": 'stoker replay' repeats the requests of any job"
+				       : "");
 	if (!counted(a, PROFILE_FILES))
 		return err_set(e, ERR_DATA,
 			       "the log shows no dataset that the job read: there is nothing to "
 			       "make a workload of");
-	if (!a->trains && a->job->sees & JOB_SEES_REQUESTS)
-		return err_set(e, ERR_DATA,
-			       "nothing in the log shows that the job trained: a workload of a "
-			       "training would be invented. 'stoker replay' repeats any job");
 	look(a, &has);
 	recorded = (has.sizes && !a->container && (!a->stream || has.requests)) || has.order ||
 		   has.requests;
