@@ -46,10 +46,13 @@ struct census_curve {
 double census_supply(const struct census_curve *c, double readers, bool made);
 /* By how many percent the rate grows there for each percent of readers. */
 double census_slope(const struct census_curve *c, double readers);
-/* The mean of the runs' curves, whose points are of the same numbers of readers; *spread gets half
- * of the 95 % interval of its rates, relative, NaN with one run. */
+/* The mean of the runs' curves, or the typical one of rates that differ much, whose points are of
+ * the same numbers of readers; *spread gets half of the 95 % interval of its rates, relative, NaN
+ * with one run. */
 void census_mean(const struct census_curve *run, size_t runs, struct census_curve *out,
 		 double *spread);
+/* Whether more readers get much less than fewer ones: that was a stall, or is so with each run. */
+bool census_doubtful(const struct census_curve *c);
 /* The largest number of accelerators, each with `readers` and in need of `need` samples/s, that the
  * curve feeds; below 1 the part of one. *beyond: more than the curve has readers for. */
 double census_feeds(const struct census_curve *c, double readers, double need, bool *beyond);
@@ -85,8 +88,9 @@ struct census_pattern {
 	/* requests of another size, with the most readers: bytes and requests a second, at most */
 	double other_bytes, other_requests;
 	double checked[CENSUS_RUNS]; /* samples/s that the loaders got, of the made size; NaN */
-	double agrees;               /* that by what the curve says; NaN */
-	double busy;                 /* part of a loader's readers that read at a time */
+	double client_rate; /* where this machine was the limit of all such runs; 0: of none */
+	double agrees;      /* that by what the curve says; NaN */
+	double busy;        /* part of a loader's readers that read at a time */
 	bool cold;
 	double cached; /* of the bytes of its runs, from the page cache, at most; NaN */
 	char why[512]; /* why it has no curve; "" */

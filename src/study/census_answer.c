@@ -176,6 +176,13 @@ static void put_checks(const struct census *s, struct buf *out)
 		const struct census_pattern *p = &s->pattern[i];
 		double off = fabs(log(p->agrees));
 
+		if (p->runs && !isfinite(p->agrees) && p->client_rate > 0)
+			buf_say(out,
+				"  note          %s: the processors of this host, not the storage, "
+				"limited its loader to %.3g samples/s of the files made: "
+				"'capacity' "
+				"would find fewer here\n",
+				p->workload, p->client_rate);
 		if (!isfinite(p->agrees) || off < 0.1)
 			continue;
 		if (p->busy < 1)
@@ -258,6 +265,7 @@ static json_t *pattern_json(const struct census_pattern *p)
 	json_put_int(one, "run_accelerators", p->ranks);
 	json_put_real(one, "run_readers", p->readers);
 	json_put_real(one, "run_by_curve", p->agrees);
+	json_put_real(one, "host_limited_samples_per_s", p->client_rate > 0 ? p->client_rate : NAN);
 	json_put_real(one, "busy_readers_percent", 100 * p->busy);
 	json_put(one, "points", points_json(&p->curve));
 	for (size_t i = 0; i < p->runs; i++) {

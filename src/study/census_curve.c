@@ -5,6 +5,8 @@
 
 #include "base/stats.h"
 
+static const double STALLED = 1.5; /* times a rate that another one is */
+
 static double rate_of(const struct census_point *p, bool made)
 {
 	return made ? p->made_rate : p->rate;
@@ -59,10 +61,26 @@ static void sort_points(struct census_curve *c)
 		}
 }
 
+/* The run whose rate stands for all: a stall of the machine or of another program only lowers it.
+ * `runs`: they agree. */
+static size_t typical(const struct census_curve *run, size_t runs, size_t i)
+{
+	size_t best = 0, worst = 0;
+
+	for (size_t k = 1; k < runs; k++) {
+		best = run[k].point[i].rate > run[best].point[i].rate ? k : best;
+		worst = run[k].point[i].rate < run[worst].point[i].rate ? k : worst;
+	}
+	if (run[best].point[i].rate < STALLED * run[worst].point[i].rate)
+		return runs;
+	return runs == 3 ? 3 - best - worst : best;
+}
+
 static void mean_point(const struct census_curve *run, size_t runs, size_t i,
 		       struct census_point *out, double *squares)
 {
 	double log_rate = 0, log_made = 0, part = 1.0 / (double)runs;
+	size_t one = typical(run, runs, i);
 
 	*out = (struct census_point){0};
 	for (size_t k = 0; k < runs; k++) {
@@ -77,10 +95,24 @@ static void mean_point(const struct census_curve *run, size_t runs, size_t i,
 		out->open_share += part * p->open_share;
 		out->cpu += part * p->cpu;
 	}
-	for (size_t k = 0; k < runs; k++)
-		*squares += pow(log(run[k].point[i].rate) - log_rate, 2);
 	out->rate = exp(log_rate);
 	out->made_rate = exp(log_made);
+	if (one < runs)
+		*out = run[one].point[i];
+	for (size_t k = 0; k < runs; k++)
+		*squares += pow(log(run[k].point[i].rate / out->rate), 2);
+}
+
+bool census_doubtful(const struct census_curve *c)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < c->n; i++) {
+		if (STALLED * c->point[i].rate < most)
+			return true;
+		most = fmax(most, c->point[i].rate);
+	}
+	return false;
 }
 
 void census_mean(const struct census_curve *run, size_t runs, struct census_curve *out,

@@ -41,7 +41,8 @@ def known(tmp, name, only, truth, limit, *keys):
 
 
 def laws(tmp):
-    known(tmp, "bandwidth", "cosmoflow_h100", lambda p: 400e6 / p["sample_bytes"] / NEED["cosmoflow_h100"], ["bandwidth"],
+    # the throttle counts bytes that are asked for: eleven buffers, and one more to find the end of the file
+    known(tmp, "bandwidth", "cosmoflow_h100", lambda _: 400e6 / (12 * 262144) / NEED["cosmoflow_h100"], ["bandwidth"],
           *memory(bandwidth=400e6))
     known(tmp, "requests", "retinanet_b200", lambda p: 4000 / each(p) / NEED["retinanet_b200"], ["requests"], *memory(iops=4000))
     known(tmp, "opens", "retinanet_b200", lambda p: 8 / 0.01 / NEED["retinanet_b200"], ["opens"],
@@ -55,8 +56,7 @@ def each(p):
 def refused(tmp):
     (tmp / "file").write_text("x")
     cases = [([], "which storage"), ([tmp / "none"], "is not there"), ([tmp / "file"], "is no folder"), ([tmp, tmp], "one folder at a time"),
-             ([tmp, "--only", "nobody"], "has 'nobody' in its name"), ([tmp, "reader.read_threads=none"], "read_threads"),
-             ([tmp, "--only", "datagen"], "has 'datagen' in its name")]
+             ([tmp, "--only", "nobody"], "has 'nobody' in its name"), ([tmp, "reader.read_threads=none"], "read_threads")]
     if os.path.ismount("/dev/shm"):
         cases.append((["/dev/shm"], "which is memory"))
     else:
@@ -109,7 +109,7 @@ def page(tmp):
     data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', out.read_text(), re.S).group(1))
     assert data["answer"] == first and len(data["patterns"][0]["runs"]) >= 1, data["answer"]
     assert {r["accelerator"] for r in data["workloads"]} == {"A100", "H100", "V100"}, data["workloads"]
-    assert 0 < data["written_bytes"] < 2e9 and data["most_bytes"] <= data["written_bytes"], data
+    assert 0 < data["written_bytes"] < 2e9 and 0 < data["most_bytes"] <= data["written_bytes"], data
     assert all(r["low_95"] <= r["accelerators"] for r in data["workloads"])
     assert not list(folder.iterdir())
 

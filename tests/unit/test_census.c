@@ -84,6 +84,23 @@ static void test_mean(void **state)
 	assert_float_equal(spread, 3.182F * logf(1.21F) / 2, 0.001F);
 }
 
+static void test_stall(void **state)
+{
+	struct census_curve run[3] = {curve_of(10, 80), curve_of(10, 80), curve_of(10, 80)}, mean;
+	double spread;
+
+	(void)state;
+	assert_false(census_doubtful(&run[0]));
+	run[0].point[5].rate = 1;
+	assert_true(census_doubtful(&run[0]));
+	census_mean(run, 2, &mean, &spread);
+	assert_float_equal(mean.point[5].rate, 80, 1e-9);
+	assert_true(spread > 0.5);
+	run[1].point[5].rate = 20;
+	census_mean(run, 3, &mean, &spread);
+	assert_float_equal(mean.point[5].rate, 20, 1e-9);
+}
+
 static void test_shape(void **state)
 {
 	struct census_pattern volume = {
@@ -145,8 +162,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_supply), cmocka_unit_test(test_feeds),
-		cmocka_unit_test(test_mean), cmocka_unit_test(test_shape),
-		cmocka_unit_test(test_list)};
+		cmocka_unit_test(test_mean),   cmocka_unit_test(test_stall),
+		cmocka_unit_test(test_shape),  cmocka_unit_test(test_list)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
