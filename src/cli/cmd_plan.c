@@ -99,6 +99,7 @@ static int check_sources(const struct plan_args *a, size_t results, struct err *
 struct known_result {
 	char *folder; /* as it was given */
 	struct run_name name;
+	char system[128]; /* of one that was published; "" */
 	struct point point;
 	struct err why; /* code 0: it is a point */
 	/* Bytes/s of its checkpoints, each the mean of the run; NAN: it wrote, or read, none. */
@@ -137,6 +138,7 @@ static void look_at_result(void *arg, size_t i, struct run_record *r)
 
 	x->write = x->read = NAN;
 	x->folder = xstrdup(r->folder);
+	snprintf(x->system, sizeof(x->system), "%s", r->system);
 	run_name_of(&x->name, r);
 	if (r->broken) {
 		err_set(&x->why, ERR_DATA, "%s", r->broken);
@@ -230,6 +232,12 @@ static int take_results(const struct plan_args *a, struct known *k, struct err *
 		if (k->points == POINTS_MAX)
 			return err_set(e, ERR_USAGE, "more than %d results and points", POINTS_MAX);
 		rc = k->points ? refuse_mixed(&k->point[0], &x->point, e) : 0;
+		if (rc == 0 && strcmp(k->result[0].system, x->system) != 0)
+			rc = err_set(e, ERR_USAGE,
+				     "results of different storage: '%.200s' is of '%s', '%.200s' "
+				     "of '%s'; plan from one",
+				     k->result[0].folder, k->result[0].system, x->folder,
+				     x->system);
 		if (rc == 0)
 			rc = point_check(&x->point, e);
 		k->point[k->points++] = x->point;

@@ -404,14 +404,18 @@ static void read_config(struct run_record *r)
 	node_free(overrides);
 }
 
-/* ".../results/SYSTEM/training/unet3d/run/TIME": where the harness of MLPerf Storage since v2.0
- * puts results, also those that are published without their configuration. */
+/* ".../ORGANISATION/results/SYSTEM/training/unet3d/run/TIME": where the harness of MLPerf Storage
+ * since v2.0 puts results, also those that are published without their configuration. Those of v1.0
+ * have any folders below that of the system. */
 static void look_at_tree(struct run_record *r)
 {
+	static const char results[] = "/results/";
 	static const char *const kinds[] = {"/training/", "/checkpointing/"};
 	AUTO_FREE char *absolute = path_absolute(r->folder);
-	const char *below = strstr(absolute, "/results/");
+	const char *below = NULL, *from;
 
+	for (from = absolute; (from = strstr(from, results)); from++)
+		below = from;
 	for (size_t i = 0; below && !r->ours && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		const char *at = strstr(below, kinds[i]);
 
@@ -422,6 +426,15 @@ static void look_at_tree(struct run_record *r)
 		if (!r->config)
 			snprintf(r->model, sizeof(r->model), "%.*s", (int)strcspn(at, "/"), at);
 	}
+	if (!below || r->ours || !r->mlperf)
+		return;
+	for (from = below; from > absolute && from[-1] != '/';)
+		from--;
+	/* runs on different systems are no repetitions */
+	below += strlen(results);
+	snprintf(r->system, sizeof(r->system), "%.*s/%.*s", (int)strcspn(from, "/"), from,
+		 (int)strcspn(below, "/"), below);
+	str_list_add(&r->factors, xasprintf("system=%s", r->system));
 }
 
 /* "unet3d, 4_batch_size_14": the workload and the folder that people named. */

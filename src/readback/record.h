@@ -172,6 +172,7 @@ struct run_record {
 	bool has_workload;
 	struct str_list overrides; /* .hydra/overrides.yaml */
 	char model[128];           /* name of the workload */
+	char system[128]; /* of a result in a tree of MLPerf Storage: "HPE/e2000"; "": none */
 	struct str_list
 		factors; /* what sets it apart: "reader.batch_size=14"; from the design of
 			  * the study, else the overrides without what says where files lie */

@@ -108,11 +108,14 @@ def others(tmp):
     assert "the configuration of" in said and "--point" in said, said
     text = stoker("plan", leaf("20260724_141551"), leaf("20260723_140825"), "--checkpoint", "912GB", "-n", "64").stdout
     assert "50.3 GiB/s" in text, text
+    said = stoker("plan", leaf("unet3d_h100/run-1"), leaf("unet3d-1acc"), "-n", "2", status=2).stderr
+    assert "results of different storage" in said and "'Juicedata/JuiceFS-cloud-nvme-distributed-cache'" in said, said
     text = stoker("compare", leaf("unet3d_h100/run-1"), leaf("unet3d-1acc")).stdout
     assert "2 ranks on 1 host | 1 rank on 1 host" in text, text
     assert "AU, whole run (%): 91.69" in text and "AU, by DLIO's definition (%): 92.35" in text, text
     page, table = tmp / "page.html", tmp / "table.csv"
     text = stoker("report", DATA, "-o", page, "--csv", table).stdout
+    assert "system=HPE/Cray_C500_4xHDR200_1host" in table.read_text()
     text = page.read_text()
     assert "llama3-70b" in text and "DLIO's files of checkpoints do not say" in text
     assert "Not judged: this result has no training" not in text
