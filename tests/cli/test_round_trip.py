@@ -3,6 +3,7 @@ the job, file by file and size by size. Steps do not compute here: only requests
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,8 @@ def main():
             tmp = pathlib.Path(tmp)
             call(STOKER, "explain", log, "-o", tmp / "job.yaml")
             text = (tmp / "job.yaml").read_text()
+            had, made, share = re.search(r"# Fidelity: the log has (\d+) reads of .*? The workload makes (\d+) of .*?\n# \(([\d.]+) % of", text).groups()
+            assert had == made and share == "100.0", (name, had, made, share)
             for w in words:
                 assert w in text, (name, w, text)
             keys = (f"dataset.data_folder={tmp}/data", "dataset.verify_samples=0", "storage.page_cache_files=0",

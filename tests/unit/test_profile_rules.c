@@ -194,6 +194,30 @@ static void test_order(void **state)
 	release(&m);
 }
 
+/* Mapped data beside a small file of a known format: what is mapped is the dataset. */
+static void test_mapped(void **state)
+{
+	struct made m;
+	uint32_t tokens;
+
+	(void)state;
+	begin(&m, JOB_SEES_MAPPINGS | JOB_SEES_SIZES, 1);
+	tokens = file(&m, "/d/text.bin");
+	m.job.file[tokens].size = 50 << 20;
+	add(&m, JOB_READ, 0, file(&m, "/d/text.idx"), m.now, 30000);
+	add(&m, JOB_READ, 0, file(&m, "/d/vocab.json"), m.now + MS, 900);
+	add(&m, JOB_MAP, 0, tokens, m.now + 2 * MS, 50 << 20);
+	for (size_t i = 0; i < 3; i++)
+		add(&m, JOB_WRITE, 0, file(&m, numbered("/out/@.pt", i)), m.now + (9 + i) * MS,
+		    1 << 21);
+	finish(&m);
+	assert_true(m.a.trains);
+	assert_string_equal(profile_main_group(&m.a)->extension, "bin");
+	expect(&m, PROFILE_CHECKPOINTS, 3);
+	expect_unknown(&m, PROFILE_BATCH);
+	release(&m);
+}
+
 /* What reads files and does not train: of each, the same reading by a job that does. */
 static void test_no_training(void **state)
 {
@@ -235,6 +259,29 @@ static void test_epochs(void **state)
 	struct made m;
 
 	(void)state;
+	/* a pass in order that checks the files before the training is no epoch */
+	begin(&m, 0, 1);
+	for (size_t i = 0; i < 60; i++)
+		visit(&m, 0, "/d/train/#.npz", i);
+	train(&m, "/d/train/#.npz", 60, 2, anew);
+	finish(&m);
+	expect(&m, PROFILE_EPOCHS, 2);
+	expect(&m, PROFILE_STEPS, 30);
+	release(&m);
+	/* an evaluation in the middle of an epoch does not end it */
+	begin(&m, 0, 1);
+	for (size_t epoch = 0; epoch < 3; epoch++)
+		for (size_t i = 0; i < 60; i++) {
+			visit(&m, 0, "/d/train/#.npz", anew(i, epoch, 60));
+			m.now += i % 4 == 3 ? 25 * MS : 0;
+			for (size_t k = 0; k < 8 && i % 20 == 19; k++)
+				visit(&m, 0, "/d/val/#.npz", k);
+		}
+	finish(&m);
+	expect(&m, PROFILE_EPOCHS, 3);
+	expect(&m, PROFILE_SAMPLES, 60);
+	expect(&m, PROFILE_EVALUATIONS, 9);
+	release(&m);
 	trained(&m, "/d/train/#.npz", 40, 3, anew);
 	expect(&m, PROFILE_EPOCHS, 3);
 	expect(&m, PROFILE_SAMPLES, 40);
@@ -655,13 +702,14 @@ static void test_limit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),       cmocka_unit_test(test_epochs),
-		cmocka_unit_test(test_no_training), cmocka_unit_test(test_gaps),
-		cmocka_unit_test(test_evaluation),  cmocka_unit_test(test_marks),
-		cmocka_unit_test(test_roles),       cmocka_unit_test(test_dataset),
-		cmocka_unit_test(test_kept_open),   cmocka_unit_test(test_visits),
-		cmocka_unit_test(test_saves),       cmocka_unit_test(test_crew),
-		cmocka_unit_test(test_pipes),       cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_order),   cmocka_unit_test(test_epochs),
+		cmocka_unit_test(test_mapped),  cmocka_unit_test(test_no_training),
+		cmocka_unit_test(test_gaps),    cmocka_unit_test(test_evaluation),
+		cmocka_unit_test(test_marks),   cmocka_unit_test(test_roles),
+		cmocka_unit_test(test_dataset), cmocka_unit_test(test_kept_open),
+		cmocka_unit_test(test_visits),  cmocka_unit_test(test_saves),
+		cmocka_unit_test(test_crew),    cmocka_unit_test(test_pipes),
+		cmocka_unit_test(test_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

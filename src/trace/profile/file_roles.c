@@ -23,6 +23,7 @@
 #define MAPPED_BYTES (1 << 20)     /* a mapped file, of which reads are not seen */
 #define MADE_OTHERS 10 /* times the bytes of others are read of a dataset made by the job */
 #define MAIN_SHARE 0.5 /* of the bytes read, for a group of few files */
+#define BESIDE_MAPPED 0.05
 
 static const char *const system_folders[] = {"/usr/",  "/lib/", "/lib64/", "/etc/",
 					     "/proc/", "/sys/", "/dev/",   "/bin/",
@@ -323,23 +324,39 @@ static void choose_made(struct profile *a)
 	best->role = FILE_DATASET;
 }
 
+/* What was read of a group, or may have been: of mapped files that is in no log. */
+static int64_t explained(const struct file_group *v)
+{
+	return v->maps > 0 && v->bytes > v->bytes_read ? v->bytes : v->bytes_read;
+}
+
 static void choose_datasets(struct profile *a)
 {
+	const struct file_group *most = NULL;
 	int64_t all = 0;
 
-	for (size_t g = 0; g < a->groups; g++)
-		if (a->group[g].role == FILE_DATASET)
-			add(&all, a->group[g].bytes_read);
 	for (size_t g = 0; g < a->groups; g++) {
-		struct file_group *v = &a->group[g];
-		double share =
-			all > 0 && v->bytes_read > 0 ? (double)v->bytes_read / (double)all : 0;
+		const struct file_group *v = &a->group[g];
 
 		if (v->role != FILE_DATASET)
 			continue;
-		if (profile_format_of(v->extension) && !among(v->extension, log_extensions))
+		add(&all, explained(v));
+		if (!most || explained(v) > explained(most))
+			most = v;
+	}
+	for (size_t g = 0; g < a->groups; g++) {
+		struct file_group *v = &a->group[g];
+		double share = all > 0 ? (double)explained(v) / (double)all : 0;
+		/* beside mapped data: its index, a vocabulary, a description */
+		bool beside = most && most->maps > 0 && explained(most) > most->bytes_read &&
+			      share < BESIDE_MAPPED;
+
+		if (v->role != FILE_DATASET)
 			continue;
-		if (v->files < DATASET_FILES && share < MAIN_SHARE)
+		if (profile_format_of(v->extension) && !among(v->extension, log_extensions) &&
+		    !beside)
+			continue;
+		if (beside || (v->files < DATASET_FILES && share < MAIN_SHARE))
 			v->role = FILE_OTHER;
 		else if (share < 0.01 && all > 0)
 			v->role = FILE_OTHER;

@@ -126,8 +126,10 @@ static bool shows_training(const struct profile *a)
 	if (a->stream)
 		return passes && (named || a->processes) && (random || pauses(a));
 	/* threads take what comes next in any order */
-	if (passes && anew)
-		return named || batches || a->processes;
+	if (passes && random)
+		return anew ? named || batches || a->processes ||
+				       profile_has(a, PROFILE_EVALUATIONS)
+			    : alike;
 	if (passes && batches)
 		return named || (alike && a->processes);
 	return random && alike && named;

@@ -24,6 +24,9 @@ static void tell_thread_kinds(struct profile *a);
 #define BESIDE_SHARE 0.1 /* in such a part of their life, are of one generation */
 #define PEEK_SHARE 0.05  /* of the visits: a trainer with workers that reads so little itself */
 
+/* What the thread reads before that time is no part of the training. */
+static void leave_out(struct profile *a, struct job_reader *r, int64_t until_ns);
+
 struct life {
 	bool reads, executed, takes_messages, forked, marks;
 	bool threads;              /* several of its threads read */
@@ -396,11 +399,14 @@ static void find_rounds(struct profile *a)
 
 	for (size_t i = 0; i < a->readers; i++) {
 		order[i] = (uint32_t)i;
-		/* of one whose reads are not seen, its end */
-		first[i] = a->visits > 0 ? INT64_MAX : a->reader[i].end_ns;
+		first[i] = INT64_MAX;
 	}
 	for (size_t i = a->visits; i-- > 0;)
 		first[a->visit[i].reader] = a->visit[i].begin_ns;
+	/* of one whose reads are not seen, its end */
+	for (size_t i = 0; i < a->readers; i++)
+		if (first[i] == INT64_MAX)
+			first[i] = a->reader[i].end_ns;
 	qsort_r(order, a->readers, sizeof(*order), by_begin_of_reader, a->reader);
 	for (size_t i = 0; i < a->readers; i++) {
 		struct job_reader *r = &a->reader[order[i]];
@@ -437,10 +443,13 @@ static void say_workers(struct profile *a)
 {
 	AUTO_FREE size_t *first = profile_rounds(a);
 	size_t rounds = first[a->trainers];
-	/* of each crew its size, and of each size how many crews have it */
+	/* of each crew its size, and of each size how many crews have it and what they read */
 	AUTO_FREE uint32_t *size = xcalloc(rounds + 1, sizeof(*size)),
 			   *count = xcalloc(a->readers + 1, sizeof(*count));
-	uint64_t crews = 0, agree = 0;
+	AUTO_FREE size_t *visits = xcalloc(rounds + 1, sizeof(*visits)),
+			 *read = xcalloc(a->readers + 1, sizeof(*read));
+	uint64_t crews = 0;
+	size_t most = 0;
 	uint32_t mode = 0;
 	bool processes = false;
 
@@ -455,22 +464,26 @@ static void say_workers(struct profile *a)
 			continue;
 		processes |= r->thread == JOB_NONE;
 		/* of crews of threads, the one that reads most */
-		if (r->thread == JOB_NONE || r->round == 0)
+		if (r->thread == JOB_NONE || r->round == 0) {
 			size[first[r->rank] + r->round]++;
+			visits[first[r->rank] + r->round] += r->visits;
+		}
 	}
 	for (size_t i = 0; i < rounds; i++) {
 		crews += size[i] > 0;
 		count[size[i]]++;
+		/* one that read nothing counts a little */
+		read[size[i]] += 1 + visits[i] * (rounds + 1);
 	}
-	/* of equals the largest */
+	/* of equals the largest; crews that evaluate are more often than they read */
 	for (uint32_t i = (uint32_t)a->readers; i > 0; i--)
-		if (count[i] > agree) {
-			agree = count[i];
+		if (read[i] > most) {
+			most = read[i];
 			mode = i;
 		}
 	profile_inferred(a, PROFILE_WORKERS, mode,
-			 processes ? FACT(JOB_WORKER_PROCESSES) : FACT(JOB_WORKER_THREADS), agree,
-			 crews)
+			 processes ? FACT(JOB_WORKER_PROCESSES) : FACT(JOB_WORKER_THREADS),
+			 count[mode], crews)
 		->text = processes ? "processes" : "threads";
 	a->processes = processes;
 }
@@ -539,6 +552,73 @@ static void say_ranks(struct profile *a)
 	}
 }
 
+/* ---- passes before the training ---- */
+
+#define SCAN_LEAST 0.5     /* of the samples */
+#define SCAN_ASCENDS 0.97  /* of its neighbours */
+#define LATER_ASCENDS 0.93 /* at most, of those behind it */
+
+/* Where the training of a rank without workers begins: behind a pass over the samples in order,
+ * which the passes after it are not: it looked at the files, or checked them. INT64_MIN: no such
+ * pass. */
+static int64_t scan_end(const struct profile *a, uint32_t rank)
+{
+	AUTO_FREE bool *seen = xcalloc(a->samples + 1, sizeof(*seen));
+	uint64_t pairs[2] = {0}, ascending[2] = {0};
+	uint32_t last = JOB_NONE;
+	int64_t begin = INT64_MIN;
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->visits; i++) {
+		const struct visit *v = &a->visit[i];
+		int later;
+
+		if (a->reader[v->reader].rank != rank)
+			continue;
+		if (seen[v->sample] && begin == INT64_MIN)
+			begin = v->begin_ns;
+		later = begin != INT64_MIN;
+		n += !later;
+		seen[v->sample] = true;
+		if (last != JOB_NONE && !(later && pairs[1] == 0 && last == JOB_NONE)) {
+			pairs[later]++;
+			ascending[later] += v->sample > last;
+		}
+		last = v->sample;
+	}
+	return (double)n >= SCAN_LEAST * (double)a->samples && pairs[0] >= 8 && pairs[1] >= 8 &&
+			       (double)ascending[0] >= SCAN_ASCENDS * (double)pairs[0] &&
+			       (double)ascending[1] < LATER_ASCENDS * (double)pairs[1]
+		       ? begin
+		       : INT64_MIN;
+}
+
+/* What a trainer reads itself before its worker processes read, and a pass in order before one
+ * without workers draws its samples: neither is an epoch. */
+static void leave_out_scans(struct profile *a)
+{
+	AUTO_FREE int64_t *until = xcalloc(a->trainers + 1, sizeof(*until));
+
+	for (uint32_t t = 0; t < a->trainers; t++)
+		until[t] = INT64_MAX;
+	for (size_t i = a->visits; i-- > 0;) {
+		const struct job_reader *r = &a->reader[a->visit[i].reader];
+
+		if (r->worker && r->thread == JOB_NONE)
+			until[r->rank] = a->visit[i].begin_ns;
+	}
+	for (uint32_t t = 0; t < a->trainers; t++)
+		if (until[t] == INT64_MAX)
+			until[t] = a->trainer[t].rounds ? INT64_MIN : scan_end(a, t);
+	for (size_t i = 0; i < a->readers; i++) {
+		struct job_reader *r = &a->reader[i];
+
+		if (!r->worker && !r->left_out && r->thread != JOB_NONE &&
+		    until[r->rank] != INT64_MIN && r->begin_ns < until[r->rank])
+			leave_out(a, r, until[r->rank]);
+	}
+}
+
 void profile_crew(struct profile *a)
 {
 	const struct job *job = a->job;
@@ -562,6 +642,8 @@ void profile_crew(struct profile *a)
 	tell_threads(a);
 	drop_left_out(a);
 	find_rounds(a);
+	if (!a->apart_until_ns && a->job->sees & JOB_SEES_TIMES)
+		leave_out_scans(a);
 	if (a->readers == 0)
 		return;
 	say_ranks(a);

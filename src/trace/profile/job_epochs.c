@@ -88,37 +88,77 @@ static bool parts_in_turn(const struct profile *a, const struct passes *p, const
 	return switches > 0 && (double)switches < FEW_SWITCHES * (double)a->visits;
 }
 
-/* `revisits`: a second visit ends a pass. */
-static void find_passes(const struct profile *a, struct passes *p, bool revisits)
+#define WHOLE_PASS 0.95 /* of the samples of a part, in each pass over it but the last */
+
+/* Whether passes that go on behind those of other parts cover their parts: an evaluation in the
+ * middle of an epoch does not end it. Else the epoch drew some of the samples, and ended there. */
+static bool covers_parts(const struct profile *a, const struct passes *p, const uint32_t *named,
+			 size_t parts)
 {
-	AUTO_FREE uint32_t *stamp = job_numbers(a->samples), *named = job_numbers(a->samples),
-			   *now = NULL, *part = NULL;
+	AUTO_FREE size_t *samples = xcalloc(parts + 1, sizeof(*samples)),
+			 *part = xcalloc(p->n + 1, sizeof(*part));
+	AUTO_FREE uint32_t *last = job_numbers((size_t)a->trainers * parts);
+
+	for (size_t i = 0; i < a->samples; i++)
+		samples[named[i]]++;
+	for (size_t i = 0; i < a->visits; i++)
+		part[p->of[i]] = named[a->visit[i].sample];
+	for (size_t i = 0; i < p->n; i++)
+		last[p->v[i].rank * parts + part[i]] = (uint32_t)i;
+	for (size_t i = 0; i < p->n; i++)
+		if (i != last[p->v[i].rank * parts + part[i]] &&
+		    (double)p->v[i].visits < WHOLE_PASS * (double)samples[part[i]])
+			return false;
+	return true;
+}
+
+/* `revisits`: a second visit ends a pass; `through`: the visits of another part do not. */
+static void find_passes_of(const struct profile *a, struct passes *p, bool revisits, bool through,
+			   const uint32_t *named, size_t parts, bool in_turn)
+{
+	AUTO_FREE uint32_t *stamp = job_numbers(a->samples), *now = NULL, *part = NULL;
 	uint32_t rounds = 1, rank = JOB_NONE;
-	bool in_turn;
 
 	for (size_t t = 0; t < a->trainers; t++)
 		RAISE(rounds, a->trainer[t].rounds);
-	now = job_numbers(rounds);
+	now = job_numbers(rounds * parts);
 	part = job_numbers(rounds);
-	for (size_t i = 0; i < a->samples; i++)
-		named[i] = named_part(a, (uint32_t)i);
-	in_turn = parts_in_turn(a, p, named);
 	p->n = 0;
 	for (size_t i = 0; i < a->visits; i++) {
 		const struct visit *v = &a->visit[p->order[i]];
 		const struct job_reader *r = &a->reader[v->reader];
+		uint32_t *at = &now[r->round * parts + (through ? named[v->sample] : 0)];
 
 		if (r->rank != rank) {
 			rank = r->rank;
-			memset(now, 0xff, rounds * sizeof(*now)); /* JOB_NONE */
+			memset(now, 0xff, rounds * parts * sizeof(*now)); /* JOB_NONE */
 		}
-		if (now[r->round] == JOB_NONE || (revisits && stamp[v->sample] == now[r->round]) ||
-		    (in_turn && part[r->round] != named[v->sample]))
-			now[r->round] = new_pass(p, rank, r->round);
+		if (*at == JOB_NONE || (revisits && stamp[v->sample] == *at) ||
+		    (in_turn && !through && part[r->round] != named[v->sample]))
+			*at = new_pass(p, rank, r->round);
 		part[r->round] = named[v->sample];
-		stamp[v->sample] = now[r->round];
-		take_visit(p, p->order[i], now[r->round]);
+		stamp[v->sample] = *at;
+		take_visit(p, p->order[i], *at);
 	}
+}
+
+/* Whether they are whole passes over parts with other names. */
+static bool find_passes(const struct profile *a, struct passes *p, bool revisits)
+{
+	AUTO_FREE uint32_t *named = job_numbers(a->samples);
+	size_t parts = 2 * a->groups;
+	bool in_turn;
+
+	for (size_t i = 0; i < a->samples; i++)
+		named[i] = named_part(a, (uint32_t)i);
+	in_turn = parts_in_turn(a, p, named);
+	if (in_turn && revisits) {
+		find_passes_of(a, p, true, true, named, parts, true);
+		if (covers_parts(a, p, named, parts))
+			return true;
+	}
+	find_passes_of(a, p, revisits, false, named, parts, in_turn);
+	return false;
 }
 
 /* How often samples were read, rounded; `share`: of them, at least, so often exactly. 0: fewer. */
@@ -520,6 +560,7 @@ void profile_epochs(struct profile *a)
 	AUTO_FREE uint32_t *part_of = job_numbers(a->samples),
 			   *times = xcalloc(a->samples + 1, sizeof(*times));
 	uint32_t parts;
+	bool by_name;
 
 	if (a->visits == 0 && a->trainers > 0 && a->trainer[0].rounds > 1) {
 		for (size_t t = 0; t < a->trainers; t++)
@@ -531,13 +572,13 @@ void profile_epochs(struct profile *a)
 		for (size_t i = 0; i < a->visits; i++)
 			times[a->visit[i].sample]++;
 		order_by_rank(a, &p);
-		find_passes(a, &p, true);
+		by_name = find_passes(a, &p, true);
 		if (passes_of_shares(a, times, &p) || passes_of_readers(a, times, &p))
 			;
-		else if (with_replacement(a, times, &p)) {
+		else if (!by_name && with_replacement(a, times, &p)) {
 			a->replacement = true;
-			find_passes(a, &p, false);
-		} else {
+			(void)find_passes(a, &p, false);
+		} else if (!by_name) {
 			split_passes(a, &p);
 		}
 		parts = find_parts(a, &p, part_of);

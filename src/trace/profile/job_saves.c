@@ -98,6 +98,17 @@ static bool in_another_folder(const char *name, const char *of)
 	return x && y && strcmp(x, y) == 0 && strcmp(name, of) != 0;
 }
 
+/* Whether names differ only in their digits: e1.pt, e2.pt. */
+static bool numbered_alike(const char *x, const char *y)
+{
+	for (;; x++, y++) {
+		x += strspn(x, "0123456789");
+		y += strspn(y, "0123456789");
+		if (*x != *y || !*x)
+			return *x == *y;
+	}
+}
+
 /* Numbers of checkpoints; how many. */
 static uint32_t cluster(const struct profile *a, struct saves *s)
 {
@@ -106,7 +117,8 @@ static uint32_t cluster(const struct profile *a, struct saves *s)
 	double apart = profile_has(a, PROFILE_STEP) || profile_has(a, PROFILE_COMPUTE)
 			       ? step->number * 0.5
 			       : 1;
-	uint32_t n = 0, first = 0;
+	bool alone = !profile_has(a, PROFILE_STEP) && !profile_has(a, PROFILE_COMPUTE);
+	uint32_t n = 0, first = 0, thread = JOB_NONE;
 	AUTO_FREE uint32_t *last = xcalloc(a->job->files + 1, sizeof(*last));
 	int64_t end = INT64_MIN;
 
@@ -116,9 +128,13 @@ static uint32_t cluster(const struct profile *a, struct saves *s)
 
 		if (i == 0 || last[x->file] == n ||
 		    in_another_folder(a->job->file[x->file].name, a->job->file[first].name) ||
+		    /* one thread writes the files of one checkpoint under several names */
+		    (alone && x->thread == thread && x->file != first &&
+		     numbered_alike(a->job->file[x->file].name, a->job->file[first].name)) ||
 		    (x->begin_ns != JOB_UNKNOWN && (double)(x->begin_ns - end) / 1e9 > apart)) {
 			n++;
 			first = x->file;
+			thread = x->thread;
 		}
 		x->checkpoint = n - 1;
 		last[x->file] = n;

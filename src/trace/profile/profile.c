@@ -272,15 +272,34 @@ static void doubt_spawned(struct profile *a)
 			profile_unknown(a, of_crew[i], FACT(JOB_SPAWNED));
 }
 
+#define READ_BEFORE 10 /* of the bytes, at least: of files that are mapped, which have a header */
+#define SAVES_LEAST 2  /* checkpoints, where nothing but they and mapped data are seen */
+
+/* Whether a job that maps its data saved its state several times. */
+static bool saves_often(const struct profile *a)
+{
+	int64_t saves = 0;
+
+	for (size_t g = 0; g < a->groups; g++) {
+		const struct file_group *v = &a->group[g];
+
+		if (v->role == FILE_CHECKPOINT && v->bytes_written > 0 &&
+		    profile_is_checkpoint_name(v->extension))
+			saves += v->opens > (int64_t)v->files ? v->opens : (int64_t)v->files;
+	}
+	return saves >= SAVES_LEAST;
+}
+
 /* Whether the files hold many samples each and are mapped into memory: page faults are in no log.
  */
 static bool is_mapped(const struct profile *a)
 {
 	for (size_t g = 0; g < a->groups; g++) {
-		const struct format_facts *f = profile_format_of(a->group[g].extension);
+		const struct file_group *v = &a->group[g];
+		const struct format_facts *f = profile_format_of(v->extension);
 
-		if (a->group[g].role == FILE_DATASET && f && f->flags & FORMAT_MAPS &&
-		    2 * a->group[g].maps >= (int64_t)a->group[g].files)
+		if (v->role == FILE_DATASET && 2 * v->maps >= (int64_t)v->files &&
+		    (f ? f->flags & FORMAT_MAPS : v->bytes_read < v->bytes / READ_BEFORE))
 			return true;
 	}
 	return false;
@@ -294,9 +313,19 @@ static void admit_mappings(struct profile *a)
 		PROFILE_BATCH,   PROFILE_STEPS,       PROFILE_PREFETCH,
 		PROFILE_COMPUTE, PROFILE_EVALUATIONS, PROFILE_LIMIT};
 
-	for (size_t i = 0; i < sizeof(of_reading) / sizeof(of_reading[0]); i++)
-		if (a->value[of_reading[i]].how != HOW_SEEN)
+	/* where steps are, these are told by pipes, too */
+	static const enum profile_key by_pipes[] = {PROFILE_RANKS, PROFILE_EPOCHS, PROFILE_WORKERS,
+						    PROFILE_PREFETCH, PROFILE_COMPUTE};
+
+	for (size_t i = 0; i < sizeof(of_reading) / sizeof(of_reading[0]); i++) {
+		bool told = false;
+
+		for (size_t k = 0; k < sizeof(by_pipes) / sizeof(by_pipes[0]); k++)
+			told |= a->steps > 0 && of_reading[i] == by_pipes[k] &&
+				profile_has(a, by_pipes[k]);
+		if (a->value[of_reading[i]].how != HOW_SEEN && !told)
 			profile_unknown(a, of_reading[i], FACT(JOB_MAPPED));
+	}
 }
 
 void profile_make(struct profile *a, const struct job *job)
@@ -314,8 +343,10 @@ void profile_make(struct profile *a, const struct job *job)
 		profile_crew(a);
 	}
 	mapped = is_mapped(a);
-	if (mapped)
+	if (mapped) { /* workers and steps are told by pipes, too */
 		forget_visits(a);
+		profile_crew(a);
+	}
 	profile_epochs(a);
 	profile_dataset(a);
 	profile_kept_open(a);
@@ -323,6 +354,7 @@ void profile_make(struct profile *a, const struct job *job)
 	profile_order(a);
 	profile_batches(a);
 	profile_marks(a);
+	a->trains |= mapped && saves_often(a);
 	if (!a->trains) {
 		doubt_training(a);
 		return;

@@ -283,6 +283,26 @@ static bool reads_pieces(const struct profile *a, const struct file_group *g, co
 	       (passes < WHOLE_LEAST || passes > WHOLE_MOST);
 }
 
+/* Whether all files of a group are visited once before any of them is visited again: then a visit
+ * is a sample, whatever part of the file it reads. Visits are by time. */
+static bool visited_in_turn(const struct profile *a, size_t group)
+{
+	AUTO_FREE uint32_t *seen = xcalloc(a->job->files + 1, sizeof(*seen));
+	size_t files = a->group[group].files, n = 0, again = 0;
+	uint32_t pass = 1;
+
+	for (size_t i = 0; i < a->visits; i++) {
+		uint32_t file = a->visit[i].sample;
+
+		if (a->group_of[file] != group)
+			continue;
+		again += seen[file] == pass;
+		seen[file] = pass;
+		pass += ++n % files == 0;
+	}
+	return files >= FILES_MIN && n >= 2 * files && (double)again <= 0.05 * (double)n;
+}
+
 static void choose_containers(struct profile *a, struct shape *shape)
 {
 	for (size_t g = 0; g < a->groups; g++) {
@@ -301,7 +321,7 @@ static void choose_containers(struct profile *a, struct shape *shape)
 			s->container = in_file >= 4 && back > 0.1;
 			continue;
 		}
-		s->container = in_file > 1.5 * in_visit ||
+		s->container = (in_file > 1.5 * in_visit && !visited_in_turn(a, g)) ||
 			       (in_file >= 4 && back > 0.1 && (f || a->group[g].files == 1)) ||
 			       (f && in_file >= 4 && s->visits <= 2 * a->group[g].files &&
 				a->group[g].files <= a->job->threads);

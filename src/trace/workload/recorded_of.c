@@ -2,19 +2,40 @@
 #include "trace/workload/workload_of.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/compare.h"
+#include "base/map.h"
+#include "trace/profile/profile_parts.h"
 #include "workload/recorded_file.h"
 
 /* Why the log does not show them: a clause without a full stop; NULL: it does. */
 static const char *sample_requests_unknown(const struct profile *a);
-/* Memory: 12 bytes a request to the dataset, beside 32 a visit. -ENOMEM; release in any case. */
-static int sample_requests_make(const struct profile *a, struct sample_requests *out,
-				struct err *e);
-static void sample_requests_release(struct sample_requests *s);
+/* The requests of all visits, one list behind the other. */
+struct of_visits {
+	unsigned char *bytes;
+	struct recorded_requests *list; /* of each visit */
+	bool *opens;                    /* the visit opened its file */
+};
+
+/* What the workload will ask for. */
+struct lists {
+	struct of_visits visits;
+	struct sample_requests samples;
+	/* Visits of one sample differ, or files have different numbers of them: then a sample of
+	 * the workload is one way in which a file is read. */
+	bool exact;
+	uint64_t per_file; /* of exact: the most ways in which a file is read */
+	uint32_t *number;  /* of each visit: which of its file's ways */
+	struct recorded_has *has;
+};
+
+/* Memory: 12 bytes a request to the dataset, beside 40 a visit. -ENOMEM; release in any case. */
+static int lists_make(const struct profile *a, struct lists *l, struct err *e);
+static void lists_release(struct lists *l);
 
 /* The files of a part of the dataset by name, and where its samples are. */
 struct part {
@@ -24,17 +45,28 @@ struct part {
 	size_t samples;
 	uint32_t *number; /* of each sample of the profile; UINT32_MAX: of the other part */
 	size_t per_file;  /* 0: differs from file to file */
+	uint32_t *place;  /* of each file of the job */
+	const struct lists *lists; /* NULL: there are none */
 };
+
+/* The sample of the workload that a visit is of. */
+static uint32_t number_of_visit(const struct profile *a, const struct part *p, size_t visit)
+{
+	const struct job_sample *s = &a->sample[a->visit[visit].sample];
+
+	if (p->lists && p->lists->exact)
+		return (uint32_t)(p->place[s->file] * p->per_file + p->lists->number[visit]);
+	return p->number[a->visit[visit].sample];
+}
 
 /* A sample's number: its file's times the samples of each, and its place among them. The samples of
  * the profile are by file and offset. */
 static void number_samples(const struct profile *a, struct part *p)
 {
-	AUTO_FREE uint32_t *place = xcalloc(a->job->files + 1, sizeof(*place)),
-			   *in_file = xcalloc(a->job->files + 1, sizeof(*in_file));
+	AUTO_FREE uint32_t *in_file = xcalloc(a->job->files + 1, sizeof(*in_file));
 
 	for (size_t i = 0; i < p->files; i++)
-		place[p->file[i]] = (uint32_t)i;
+		p->place[p->file[i]] = (uint32_t)i;
 	for (size_t i = 0; i < a->samples; i++)
 		if (a->sample[i].evaluation == p->evaluation)
 			in_file[a->sample[i].file]++;
@@ -49,17 +81,22 @@ static void number_samples(const struct profile *a, struct part *p)
 		p->number[i] = UINT32_MAX;
 		if (a->sample[i].evaluation != p->evaluation)
 			continue;
-		p->number[i] = (uint32_t)(place[file] * p->per_file + in_file[file]++);
+		p->number[i] = (uint32_t)(p->place[file] * p->per_file + in_file[file]++);
 		p->samples++;
 	}
+	if (p->lists && p->lists->exact)
+		p->per_file = p->lists->per_file;
 }
 
 /* A file counts as one of the part if a sample of it does. */
-static void part_make(const struct profile *a, bool evaluation, struct part *p)
+static void part_make(const struct profile *a, bool evaluation, const struct lists *lists,
+		      struct part *p)
 {
 	AUTO_FREE bool *taken = xcalloc(a->job->files + 1, sizeof(*taken));
 
 	*p = (struct part){.evaluation = evaluation,
+			   .lists = lists,
+			   .place = xcalloc(a->job->files + 1, sizeof(*p->place)),
 			   .file = xcalloc(a->job->files + 1, sizeof(*p->file)),
 			   .number = xcalloc(a->samples + 1, sizeof(*p->number))};
 	for (size_t i = 0; i < a->samples; i++) {
@@ -78,6 +115,7 @@ static void part_release(struct part *p)
 {
 	free(p->file);
 	free(p->number);
+	free(p->place);
 	*p = (struct part){0};
 }
 
@@ -140,29 +178,35 @@ static size_t place_visits(const struct profile *a, const struct part *p, struct
 {
 	AUTO_FREE uint32_t *epoch = job_numbers(a->readers), *first = job_numbers(a->readers);
 	size_t n = 0;
+	/* where the log does not tell epochs apart, all is one; generations of workers follow */
+	bool one = !p->evaluation && a->value[PROFILE_EPOCHS].how == HOW_UNKNOWN &&
+		   !(a->value[PROFILE_EPOCHS].in_log > 0);
 
 	*epochs = 0;
 	for (size_t i = 0; i < a->visits; i++) {
 		const struct visit *v = &a->visit[i];
+		uint32_t pass = one ? a->reader[v->reader].round : v->epoch;
 		/* threads share batches, and read in the order of the sampler */
 		bool thread = a->reader[v->reader].thread != JOB_NONE;
 		uint32_t batch = v->batch == JOB_NONE || thread ? 0 : v->batch;
 
 		if (!is_of(a, p, v))
 			continue;
-		if (epoch[v->reader] != v->epoch) {
-			epoch[v->reader] = v->epoch;
+		if (epoch[v->reader] != pass) {
+			epoch[v->reader] = pass;
 			first[v->reader] = batch;
 		}
-		RAISE(*epochs, v->epoch + 1);
+		RAISE(*epochs, one ? 1 : pass + 1);
 		out[n++] = (struct placed){
 			.rank = a->reader[v->reader].rank,
-			.epoch = v->epoch,
+			.epoch = pass,
 			.batch = batch >= first[v->reader] ? batch - first[v->reader] : batch,
 			.number = thread ? 0 : a->reader[v->reader].number,
 			.visit = i};
 	}
 	qsort(out, n, sizeof(*out), by_place);
+	for (size_t i = 0; i < n && one; i++)
+		out[i].epoch = 0;
 	return n;
 }
 
@@ -174,7 +218,7 @@ static void list_visits(const struct profile *a, const struct part *p, const str
 		struct recorded_visits *l =
 			&lists[(size_t)placed[i].epoch * a->trainers + placed[i].rank];
 
-		sample[i] = p->number[a->visit[placed[i].visit].sample];
+		sample[i] = number_of_visit(a, p, placed[i].visit);
 		if (l->n++ == 0)
 			l->sample = &sample[i];
 	}
@@ -233,10 +277,13 @@ bool recorded_of_cut(const struct profile *a)
 
 void recorded_of_look(const struct profile *a, struct recorded_has *has)
 {
+	struct lists l = {.has = has};
 	struct part p;
 
-	part_make(a, false, &p);
-	*has = (struct recorded_has){.sizes = sizes_known(a, &p)};
+	*has = (struct recorded_has){0};
+	has->requests = !sample_requests_unknown(a) && lists_make(a, &l, NULL) == 0;
+	part_make(a, false, &l, &p);
+	has->sizes = sizes_known(a, &p);
 	if (p.files == 0)
 		has->no_sizes = "no dataset was found";
 	else if (a->companions > 0)
@@ -245,8 +292,14 @@ void recorded_of_look(const struct profile *a, struct recorded_has *has)
 		has->no_sizes = "the log does not have the size of every file";
 	has->no_order = no_order(a, &p);
 	has->order = !has->no_order;
-	has->requests = p.per_file > 0 && !sample_requests_unknown(a);
+	has->requests = has->requests && p.per_file > 0;
+	has->exact = has->requests && l.exact;
+	has->per_file = (double)p.per_file;
+	for (size_t i = 0; i < p.files; i++)
+		has->file_bytes =
+			fmax(has->file_bytes, profile_file_bytes(&a->job->file[p.file[i]]));
 	part_release(&p);
+	lists_release(&l);
 }
 
 /* What of a part goes into the file; arrays are the caller's to free. */
@@ -282,30 +335,32 @@ static int make_order(const struct profile *a, const struct part *p, uint64_t mo
 }
 
 /* Lists of files and samples by their numbers. */
-static int make_requests(const struct profile *a, const struct part *p,
-			 const struct sample_requests *of, struct recorded_part *out,
+static int make_requests(const struct profile *a, const struct part *p, struct recorded_part *out,
 			 struct made *m, struct err *e)
 {
+	const struct lists *l = p->lists;
 	uint64_t each = p->per_file + 1;
 
 	m->requests = try_calloc(p->files * each + 1, sizeof(*m->requests), "the requests", e);
 	if (!m->requests)
 		return -ENOMEM;
-	for (size_t i = 0; i < p->files; i++)
-		m->requests[i * each] = of->opening[p->file[i]];
-	for (size_t i = 0; i < a->samples; i++)
-		if (p->number[i] != UINT32_MAX)
-			m->requests[p->number[i] / p->per_file * each + 1 +
-				    p->number[i] % p->per_file] = of->sample[i];
+	for (size_t i = 0; i < p->files && !l->exact; i++)
+		m->requests[i * each] = l->samples.opening[p->file[i]];
+	for (size_t i = 0; i < a->visits; i++) {
+		uint32_t n = number_of_visit(a, p, i);
+
+		if (is_of(a, p, &a->visit[i]))
+			m->requests[n / p->per_file * each + 1 + n % p->per_file] =
+				l->exact ? l->visits.list[i]
+					 : l->samples.sample[a->visit[i].sample];
+	}
 	out->samples_per_file = p->per_file;
 	out->requests = m->requests;
 	return 0;
 }
 
-/* `requests`: NULL where they are not wanted. */
-static int make_part(const struct profile *a, const struct part *p, uint64_t epochs,
-		     const struct sample_requests *requests, struct recorded_part *out,
-		     struct made *m, struct err *e)
+static int make_part(const struct profile *a, const struct part *p, uint64_t epochs, bool requests,
+		     struct recorded_part *out, struct made *m, struct err *e)
 {
 	bool order = !no_order(a, p);
 
@@ -319,7 +374,7 @@ static int make_part(const struct profile *a, const struct part *p, uint64_t epo
 			m->bytes[i] = (uint64_t)a->job->file[p->file[i]].size;
 		out->bytes = m->bytes;
 	}
-	if (requests && p->per_file > 0 && make_requests(a, p, requests, out, m, e) < 0)
+	if (requests && p->per_file > 0 && make_requests(a, p, out, m, e) < 0)
 		return -ENOMEM;
 	return order ? make_order(a, p, epochs, out, m, e) : 0;
 }
@@ -329,19 +384,19 @@ int recorded_of_write(const struct profile *a, const char *path, uint64_t epochs
 {
 	struct recorded r = {.ranks = a->trainers ? (uint32_t)a->trainers : 1};
 	struct made made[RECORDED_PARTS] = {0};
-	struct sample_requests of = {0};
+	struct lists l = {0};
 	int rc = 0;
 
 	requests = requests && !sample_requests_unknown(a);
 	if (requests)
-		rc = sample_requests_make(a, &of, e);
+		rc = lists_make(a, &l, e);
 
 	for (int k = 0; k < RECORDED_PARTS && rc == 0; k++) {
 		struct part p;
 
-		part_make(a, k == RECORDED_EVAL, &p);
-		rc = make_part(a, &p, k == RECORDED_TRAIN ? epochs : 0, requests ? &of : NULL,
-			       &r.part[k], &made[k], e);
+		part_make(a, k == RECORDED_EVAL, &l, &p);
+		rc = make_part(a, &p, k == RECORDED_TRAIN ? epochs : 0, requests, &r.part[k],
+			       &made[k], e);
 		part_release(&p);
 	}
 	if (rc == 0)
@@ -352,22 +407,16 @@ int recorded_of_write(const struct profile *a, const char *path, uint64_t epochs
 		free(made[k].lists);
 		free(made[k].requests);
 	}
-	sample_requests_release(&of);
+	lists_release(&l);
 	return rc;
 }
 
 /* ---- requests of samples ---- */
 
-/* Every visit of a sample is taken to make the same requests; one of them is
- * kept. Where readers keep files open, the first visit of a file has those of its opening, too:
- * what it has in front of what other visits of the sample have. */
-
-/* The requests of all visits, one list behind the other. */
-struct of_visits {
-	unsigned char *bytes;
-	struct recorded_requests *list; /* of each visit */
-	bool *opens;                    /* the visit opened its file */
-};
+/* Where every visit of a sample makes the same requests, one of them is kept. Where readers keep
+ * files open, the first visit of a file has those of its opening, too: what it has in front of what
+ * other visits of the sample have. Elsewhere (pages in a cache of a library, pieces at any place,
+ * buffers) the visits themselves are kept. */
 
 static const char *sample_requests_unknown(const struct profile *a)
 {
@@ -436,10 +485,12 @@ static uint32_t visit_of(struct walk *w, const struct job_event *v)
 	       a->visit[w->visit[w->next[r] + 1]].begin_ns <= v->begin_ns)
 		w->next[r]++;
 	at = w->visit[w->next[r]];
-	if (v->begin_ns < a->visit[at].begin_ns || v->begin_ns > a->visit[at].end_ns ||
-	    a->sample[a->visit[at].sample].file != v->file)
-		return JOB_NONE;
-	return at;
+	/* what lies between two visits of a file, as its directory, is of the next; else of the
+	 * last */
+	if (v->begin_ns > a->visit[at].end_ns && w->next[r] + 1 < w->end[r] &&
+	    a->sample[a->visit[w->visit[w->next[r] + 1]].sample].file == v->file)
+		return w->visit[w->next[r] + 1];
+	return a->sample[a->visit[at].sample].file == v->file ? at : JOB_NONE;
 }
 
 static bool is_data_read(const struct profile *a, const struct job_event *v)
@@ -549,31 +600,137 @@ static void part_openings(const struct profile *a, const struct of_visits *v,
 	}
 }
 
-static int sample_requests_make(const struct profile *a, struct sample_requests *out, struct err *e)
-{
-	struct of_visits v = {0};
-	int rc;
+/* ---- whether one visit of a sample tells of the others ---- */
 
-	*out = (struct sample_requests){
-		.sample = xcalloc(a->samples + 1, sizeof(*out->sample)),
-		.opening = xcalloc(a->job->files + 1, sizeof(*out->opening)),
-	};
-	rc = gather(a, &v, e);
-	out->bytes = v.bytes;
-	if (rc == 0 && profile_has(a, PROFILE_KEPT_OPEN))
-		part_openings(a, &v, out);
-	else if (rc == 0)
-		for (size_t i = 0; i < a->visits; i++)
-			if (out->sample[a->visit[i].sample].n == 0)
-				out->sample[a->visit[i].sample] = v.list[i];
-	free(v.list);
-	free(v.opens);
-	return rc;
+#define ALIKE_LEAST 0.999 /* of the requests */
+
+static bool same_list(const struct recorded_requests *x, const struct recorded_requests *y)
+{
+	return x->n == y->n && (x->n == 0 || memcmp(x->at, y->at, bytes_of(x)) == 0);
 }
 
-static void sample_requests_release(struct sample_requests *s)
+static double list_bytes(const struct recorded_requests *l)
 {
-	free(s->sample);
-	free(s->opening);
-	free(s->bytes);
+	double sum = 0;
+
+	for (uint32_t i = 0; i < l->n; i++) {
+		uint64_t at;
+		uint32_t n;
+
+		recorded_request(l, i, &at, &n);
+		sum += n;
+	}
+	return sum;
+}
+
+/* What the workload asks for where each sample has one list; whether that is what the job did. */
+static bool alike(const struct profile *a, const struct lists *l, struct recorded_has *has)
+{
+	double others = 0;
+
+	for (size_t i = 0; i < a->visits; i++) {
+		const struct job_sample *s = &a->sample[a->visit[i].sample];
+		const struct recorded_requests *had = &l->visits.list[i];
+		const struct recorded_requests *sample = &l->samples.sample[a->visit[i].sample];
+		const struct recorded_requests *opening = &l->samples.opening[s->file];
+		uint32_t before = l->visits.opens[i] ? opening->n : 0;
+		struct recorded_requests rest = behind(had, had->n > before ? before : 0);
+
+		has->reads += before + sample->n;
+		has->read_bytes += list_bytes(sample) + (before ? list_bytes(opening) : 0);
+		if (!same_list(&rest, sample))
+			others += fmax(had->n, before + sample->n);
+	}
+	return others <= (1 - ALIKE_LEAST) * has->reads;
+}
+
+/* Which lists of a file are the same. */
+static void number_ways(const struct profile *a, struct lists *l)
+{
+	AUTO_FREE uint32_t *ways = xcalloc(a->job->files + 1, sizeof(*ways));
+	struct map known = {0};
+
+	l->number = xcalloc(a->visits + 1, sizeof(*l->number));
+	l->per_file = 1;
+	for (size_t i = 0; i < a->visits; i++) {
+		uint32_t file = a->sample[a->visit[i].sample].file, n;
+		const struct recorded_requests *list = &l->visits.list[i];
+		uint64_t hash = 0xcbf29ce484222325u;
+
+		for (size_t k = 0; k < bytes_of(list); k++)
+			hash = (hash ^ list->at[k]) * 0x100000001b3u;
+		n = map_get2(&known, file, (int64_t)hash);
+		if (n == MAP_NONE) {
+			n = ways[file]++;
+			map_put2(&known, file, (int64_t)hash, n);
+		}
+		l->number[i] = n;
+		RAISE(l->per_file, ways[file]);
+	}
+	map_release(&known);
+}
+
+/* Whether training and evaluation have as many samples in each file, and all files the same. */
+static bool counts_alike(const struct profile *a)
+{
+	size_t each = 0;
+	bool same = true;
+
+	for (int k = 0; k < RECORDED_PARTS && same; k++) {
+		struct part p;
+
+		part_make(a, k == RECORDED_EVAL, NULL, &p);
+		same = p.files == 0 || (p.per_file > 0 && (each == 0 || each == p.per_file));
+		each = p.files ? p.per_file : each;
+		part_release(&p);
+	}
+	return same;
+}
+
+static int lists_make(const struct profile *a, struct lists *l, struct err *e)
+{
+	struct recorded_has has = {0};
+	int rc;
+
+	l->samples = (struct sample_requests){
+		.sample = xcalloc(a->samples + 1, sizeof(*l->samples.sample)),
+		.opening = xcalloc(a->job->files + 1, sizeof(*l->samples.opening)),
+	};
+	rc = gather(a, &l->visits, e);
+	if (rc < 0)
+		return rc;
+	if (profile_has(a, PROFILE_KEPT_OPEN))
+		part_openings(a, &l->visits, &l->samples);
+	else
+		for (size_t i = 0; i < a->visits; i++)
+			if (l->samples.sample[a->visit[i].sample].n == 0)
+				l->samples.sample[a->visit[i].sample] = l->visits.list[i];
+	l->exact = !alike(a, l, &has) || !counts_alike(a);
+	/* without an order, samples are drawn, and then each needs one list */
+	for (size_t i = 0; i < a->visits; i++)
+		l->exact &= a->visit[i].batch != JOB_NONE || !a->reader[a->visit[i].reader].worker;
+	if (l->exact) {
+		number_ways(a, l);
+		has.reads = has.read_bytes = 0;
+		for (size_t i = 0; i < a->visits; i++) {
+			has.reads += l->visits.list[i].n;
+			has.read_bytes += list_bytes(&l->visits.list[i]);
+		}
+	}
+	if (l->has) {
+		l->has->reads = has.reads;
+		l->has->read_bytes = has.read_bytes;
+	}
+	return 0;
+}
+
+static void lists_release(struct lists *l)
+{
+	free(l->visits.list);
+	free(l->visits.opens);
+	free(l->visits.bytes);
+	free(l->samples.sample);
+	free(l->samples.opening);
+	free(l->number);
+	*l = (struct lists){0};
 }

@@ -4,15 +4,16 @@
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file_out.h"
 #include "base/say.h"
+#include "base/str.h"
 #include "conf/node.h"
 #include "trace/profile/profile_parts.h"
 #include "workload/framework_costs.h"
 #include "workload/workload.h"
 
-#define WHOLE 0.9           /* share of a file from which on it counts as read as a whole */
 #define START_S 0.0005      /* more than the framework's own time, for starting workers */
 #define PREPROCESS_S 0.0005 /* more than the library's own time, for a worker's wait */
 
@@ -83,16 +84,38 @@ static const char *yes(bool v)
 
 /* ---- the dataset ---- */
 
-/* The format of the job's files, or of ours the one that is read most alike. */
-static const struct format_facts *format_for(const struct profile *a, bool *same)
+/* A format whose files are only near the sizes that they should have. */
+static bool is_text(const struct format_facts *f)
 {
+	return !f->magic && !f->kept_open && !(f->flags & (FORMAT_STREAM | FORMAT_MAPS));
+}
+
+static const struct format_facts *format_with(unsigned flag, bool *same)
+{
+	*same = false;
+	for (size_t i = 0; format_facts_table[i]; i++)
+		if (format_facts_table[i]->flags & flag)
+			return format_facts_table[i];
+	return NULL;
+}
+
+/* The format of the job's files, or of ours the one that is read most alike. */
+static const struct format_facts *format_for(const struct profile *a,
+					     const struct recorded_has *has, bool *same)
+{
+	bool many = has->exact && has->per_file > 1;
 	const struct format_facts *f = profile_format(a);
+
+	/* of an image or a text, files have not the sizes that requests need */
+	if (f && (many ? f->flags & FORMAT_IMAGE : has->requests && is_text(f)))
+		return format_with(FORMAT_RAW_ARRAY, same);
 
 	*same = f != NULL;
 	for (size_t i = 0; format_facts_table[i] && !f; i++) {
 		const struct format_facts *v = format_facts_table[i];
 
-		if (a->stream      ? v->flags & FORMAT_STREAM
+		if (many           ? v->flags & FORMAT_RAW_ARRAY
+		    : a->stream    ? v->flags & FORMAT_STREAM
 		    : a->container ? v->kept_open > 0
 				   : v->flags & FORMAT_RAW_ARRAY)
 			f = v;
@@ -100,11 +123,23 @@ static const struct format_facts *format_for(const struct profile *a, bool *same
 	return f;
 }
 
+/* Of a dataset whose reads are in no log, as it is mapped: steps of an epoch for each file; 0. */
+static double unread_steps(const struct profile *a)
+{
+	double steps = number_of(a, PROFILE_STEPS, 0) * fmax(1, number_of(a, PROFILE_RANKS, 1));
+
+	return a->visits == 0 && steps > 0 && !profile_has(a, PROFILE_SAMPLES)
+		       ? ceil(steps / fmax(1, number_of(a, PROFILE_EPOCHS, 1)) /
+			      fmax(1, number_of(a, PROFILE_FILES, 1)))
+		       : 0;
+}
+
 static void put_dataset(const struct profile *a, const char *recorded,
 			const struct recorded_has *has, struct buf *out)
 {
-	bool same, sizes = recorded && has->sizes && !a->container;
-	const struct format_facts *f = format_for(a, &same);
+	bool many = recorded && has->exact && has->per_file > 1;
+	bool same, sizes = recorded && has->sizes && !a->container && !many;
+	const struct format_facts *f = format_for(a, has, &same);
 	double per_file = number_of(a, PROFILE_SAMPLES_PER_FILE, 1);
 	/* a file of ours for the files of a sample */
 	double files = number_of(a, a->companions > 0 ? PROFILE_SAMPLES : PROFILE_FILES, 1);
@@ -116,7 +151,20 @@ static void put_dataset(const struct profile *a, const char *recorded,
 		 : "assumed: the format here that is read most alike",
 	    "%s", f ? f->name : "");
 	put(out, "num_files_train", known(&a->value[PROFILE_FILES]), "%.0f", files);
-	if (a->container) {
+	if (many) {
+		/* as long as the job's files, for requests anywhere in them */
+		put(out, "num_samples_per_file", "assumed: the ways in which the job read a file",
+		    "%.0f", has->per_file);
+		put(out, "record_length_bytes", "assumed, of the size of the files", "%.0f",
+		    fmax(1, ceil(has->file_bytes / has->per_file)));
+	} else if (unread_steps(a) > 0) {
+		put(out, "num_samples_per_file",
+		    "assumed: a sample is a step, as the log does not show what is read", "%.0f",
+		    unread_steps(a));
+		put(out, "record_length_bytes", "assumed, of the size of the files", "%.0f",
+		    fmax(1, ceil(number_of(a, PROFILE_DATA_BYTES, 0) / fmax(1, files) /
+				 unread_steps(a))));
+	} else if (a->container) {
 		put(out, "num_samples_per_file", known(&a->value[PROFILE_SAMPLES_PER_FILE]), "%.0f",
 		    per_file);
 	} else if (a->stream && has->requests) {
@@ -131,7 +179,7 @@ static void put_dataset(const struct profile *a, const char *recorded,
 		put(out, "record_length_bytes", "assumed, of the size of the files", "%.0f",
 		    bytes / fmax(1, round(bytes / 100e3)));
 	}
-	if (profile_has(a, PROFILE_SAMPLE_BYTES) && !sizes) {
+	if (profile_has(a, PROFILE_SAMPLE_BYTES) && !sizes && !many) {
 		bool whole = !a->container;
 
 		put(out, whole ? "file_bytes" : "record_length_bytes", known(size), "%.0f",
@@ -147,34 +195,6 @@ static void put_dataset(const struct profile *a, const char *recorded,
 	if (recorded)
 		put_text(out, "recorded_file", recorded);
 	put(out, "data_folder", "or --data on the command line", "data");
-}
-
-/* Whether a library reads the job's files that our reader of the format is known to be like: it
- * reads whole files, or opens one for each sample. */
-static bool reads_as_framework(const struct profile *a)
-{
-	double read = 0, stored = 0;
-	bool same;
-
-	format_for(a, &same);
-	if (!same || a->container || a->stream || profile_has(a, PROFILE_KEPT_OPEN))
-		return false;
-	for (size_t i = 0; i < a->samples; i++) {
-		int64_t size = a->job->file[a->sample[i].file].size;
-
-		if (size > 0) {
-			read += (double)a->sample[i].bytes;
-			stored += (double)size;
-		}
-	}
-	return read >= WHOLE * stored;
-}
-
-/* What of the job goes into the file beside the workload. */
-static void look(const struct profile *a, struct recorded_has *has)
-{
-	recorded_of_look(a, has);
-	has->requests = has->requests && !reads_as_framework(a);
 }
 
 /* ---- the loader ---- */
@@ -240,6 +260,8 @@ static void put_reader(const struct profile *a, const char *recorded,
 	buf_puts(out, "\nreader:\n");
 	if (a->stream && has->requests)
 		put(out, "batch_size", "assumed: a step here is a file", "1");
+	else if (unread_steps(a) > 0)
+		put(out, "batch_size", "assumed: a sample here is a step", "1");
 	else if (profile_has(a, PROFILE_BATCH))
 		put(out, "batch_size", known(&a->value[PROFILE_BATCH]), "%.0f",
 		    a->value[PROFILE_BATCH].number);
@@ -282,7 +304,10 @@ static void put_reader(const struct profile *a, const char *recorded,
 	else if (number_of(a, PROFILE_RANKS, 1) > 1)
 		put(out, "order", "assumed: DistributedSampler", "distributed");
 	if (recorded && has->requests)
-		put(out, "access", "seen: the requests for each sample", "recorded");
+		put(out, "access",
+		    has->exact ? "seen: the requests of each visit"
+			       : "seen: the requests for each sample",
+		    "recorded");
 	if (profile_has(a, PROFILE_KEPT_OPEN))
 		put(out, "read_type", "inferred: files stay open", "memory");
 	if (profile_has(a, PROFILE_PERSISTENT))
@@ -358,11 +383,11 @@ static void put_training(const struct profile *a, const struct recorded_has *has
 			   why_not(compute, why, sizeof(why)));
 }
 
-static void put_decoding(const struct profile *a, const struct framework_costs *costs,
-			 struct buf *out)
+static void put_decoding(const struct profile *a, const struct recorded_has *has,
+			 const struct framework_costs *costs, struct buf *out)
 {
 	bool same;
-	const struct format_facts *f = format_for(a, &same);
+	const struct format_facts *f = format_for(a, has, &same);
 	double decode = number_of(a, PROFILE_DECODE, 0), library = 0;
 
 	if (costs && f && same)
@@ -420,10 +445,47 @@ static void put_checkpoints(const struct profile *a, struct buf *out)
 		put(out, "async", known(&a->value[PROFILE_CHECKPOINT_STOPS]), "True");
 }
 
-/* Loaders that are none of ours are taken as PyTorch's. */
-static int framework_of(const struct profile *a)
+/* Loaders that are none of ours are taken as PyTorch's, and so is one that would read in a way of
+ * its own where the requests of the job are known. */
+static int framework_of(const struct profile *a, const struct recorded_has *has)
 {
-	return a->tensorflow ? FRAMEWORK_TENSORFLOW : FRAMEWORK_PYTORCH;
+	return a->tensorflow && !has->requests ? FRAMEWORK_TENSORFLOW : FRAMEWORK_PYTORCH;
+}
+
+/* How near the requests of the workload are to those of the log. */
+static void put_fidelity(const struct profile *a, const struct recorded_has *has, struct buf *out)
+{
+	double reads = 0, bytes = 0;
+	char text[2][64];
+
+	for (size_t i = 0; i < a->job->events; i++) {
+		const struct job_event *v = &a->job->event[i];
+
+		if (v->kind == JOB_READ && v->result > 0 && profile_is_data(a, v->file)) {
+			reads++;
+			bytes += (double)v->result;
+		}
+	}
+	buf_puts(out, "# Fidelity: ");
+	if (reads <= 0) {
+		buf_puts(out,
+			 "the log has no requests to the dataset (they are counted or mapped): "
+			 "those of the\n# workload are the format's.\n");
+		return;
+	}
+	buf_printf(out, "the log has %.0f reads of %s of the dataset. ", reads,
+		   str_bytes(bytes, text[0], sizeof(text[0])));
+	if (has->requests)
+		buf_printf(
+			out,
+			"The workload makes %.0f of %s\n# (%.1f %% of the reads): those of the "
+			"job (reader.access: recorded). With reader.access=framework\n# it reads "
+			"as the format's library, for other sizes and files.\n",
+			has->reads, str_bytes(has->read_bytes, text[1], sizeof(text[1])),
+			100 * has->reads / reads);
+	else
+		buf_puts(out, "The workload makes\n# those of the format's library, which are not "
+			      "compared.\n");
 }
 
 static void put_evaluation(const struct profile *a, struct buf *out)
@@ -461,7 +523,7 @@ void workload_of(const struct profile *a, const char *recorded, struct buf *out)
 	double ranks = fmax(1, number_of(a, PROFILE_RANKS, 1));
 	struct recorded_has has;
 
-	look(a, &has);
+	recorded_of_look(a, &has);
 
 	buf_say(out, "# What a real job did, from its log (%s). Of each value: seen in the log,\n",
 		a->job->source);
@@ -470,7 +532,8 @@ void workload_of(const struct profile *a, const char *recorded, struct buf *out)
 		   "#     stoker run THIS.yaml -n %.0f workflow.generate_data=true "
 		   "dataset.data_folder=FOLDER\n",
 		   ranks);
-	buf_puts(out, "#\n# generates files like those of the job in FOLDER and reads them.\n");
+	buf_puts(out, "#\n# generates files like those of the job in FOLDER and reads them.\n#\n");
+	put_fidelity(a, &has, out);
 	buf_puts(out, "model:\n  name: job\n");
 	if (profile_has(a, PROFILE_CHECKPOINT_BYTES))
 		put(out, "model_size_bytes", "seen: the size of a checkpoint", "%.0f",
@@ -478,7 +541,7 @@ void workload_of(const struct profile *a, const char *recorded, struct buf *out)
 	buf_puts(out, "\nframework:\n");
 	put(out, "name",
 	    profile_has(a, PROFILE_FRAMEWORK) ? known(&a->value[PROFILE_FRAMEWORK]) : "assumed",
-	    "%s", workload_framework_names[framework_of(a)]);
+	    "%s", workload_framework_names[framework_of(a, &has)]);
 	if (costs)
 		put(out, "costs", "assumed: 'stoker calibrate' measures those of a machine", "%s",
 		    costs_names[0]);
@@ -488,7 +551,7 @@ void workload_of(const struct profile *a, const char *recorded, struct buf *out)
 	put(out, "checkpoint", NULL, "%s", yes(counted(a, PROFILE_CHECKPOINTS)));
 	put_dataset(a, recorded, &has, out);
 	put_reader(a, recorded, &has, costs, out);
-	put_decoding(a, costs, out);
+	put_decoding(a, &has, costs, out);
 	put_training(a, &has, costs, out);
 	put_evaluation(a, out);
 	put_checkpoints(a, out);
@@ -520,10 +583,28 @@ static void ask(const struct profile *a, const struct recorded_has *has, struct 
 				"identifiable: give evaluation.eval_time=SECONDS\n");
 }
 
+/* A file that 'stoker run' would refuse is not left behind. */
+static int check_workload(const struct profile *a, const char *path, struct err *e)
+{
+	struct workload w;
+	struct err refused = {0};
+	struct workload_request request = {
+		.workload = path,
+		.ranks = (int64_t)fmax(1, number_of(a, PROFILE_RANKS, 1)),
+	};
+	int rc = workload_load(&w, &request, &refused);
+
+	workload_release(&w);
+	return rc < 0 ? err_set(e, ERR_DATA,
+				"what the log shows makes no workload that can be run: %s",
+				refused.text)
+		      : 0;
+}
+
 int workload_of_write(const struct profile *a, const char *path, struct buf *asked, struct err *e)
 {
 	struct recorded_has has;
-	bool recorded;
+	bool recorded, written;
 	struct buf text = {0}, beside = {0};
 	const char *base = strrchr(path, '/');
 	int rc = 0;
@@ -541,12 +622,13 @@ int workload_of_write(const struct profile *a, const char *path, struct buf *ask
 		return err_set(e, ERR_DATA,
 			       "the log shows no dataset that the job read: there is nothing to "
 			       "make a workload of");
-	look(a, &has);
+	recorded_of_look(a, &has);
 	recorded = (has.sizes && !a->container && (!a->stream || has.requests)) || has.order ||
 		   has.requests;
 	buf_printf(&beside, "%s.recorded", path);
 	if (recorded)
 		rc = recorded_of_write(a, beside.data, 0, has.requests, e);
+	written = rc == 0;
 	if (rc == 0) {
 		struct buf name = {0};
 
@@ -554,7 +636,16 @@ int workload_of_write(const struct profile *a, const char *path, struct buf *ask
 		workload_of(a, recorded ? name.data : NULL, &text);
 		buf_release(&name);
 		rc = file_write(path, text.data, text.len, e);
-		ask(a, &has, asked);
+		written = written && rc == 0;
+		if (rc == 0)
+			rc = check_workload(a, path, e);
+		if (rc == 0)
+			ask(a, &has, asked);
+	}
+	if (rc < 0 && written) {
+		(void)unlink(path);
+		if (recorded)
+			(void)unlink(beside.data);
 	}
 	buf_release(&beside);
 	buf_release(&text);

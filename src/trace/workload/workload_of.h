@@ -19,9 +19,13 @@ int workload_of_write(const struct profile *a, const char *path, struct buf *ask
 /* The sizes and the order of a job's dataset, for the file beside a workload of it
  * (workload/recorded_file.h). */
 struct recorded_has {
-	bool sizes;                      /* dataset.sizes can be recorded */
-	bool order;                      /* reader.order can be */
-	bool requests;                   /* reader.access can be */
+	bool sizes;               /* dataset.sizes can be recorded */
+	bool order;               /* reader.order can be */
+	bool requests;            /* reader.access can be */
+	bool exact;               /* samples of the workload are the ways in which files are read */
+	double per_file;          /* samples of a file of the workload; 0: they differ */
+	double file_bytes;        /* the largest file of training */
+	double reads, read_bytes; /* that the workload makes, with the requests */
 	const char *no_sizes, *no_order; /* why not: a clause without a full stop; NULL */
 };
 
@@ -43,5 +47,4 @@ int recorded_of_write(const struct profile *a, const char *path, uint64_t epochs
 struct sample_requests {
 	struct recorded_requests *sample;  /* of each sample of the profile */
 	struct recorded_requests *opening; /* of each file of the job; where files stay open */
-	unsigned char *bytes;              /* all lists lie in it */
 };
