@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -383,6 +384,24 @@ static void put_training(const struct profile *a, const struct recorded_has *has
 			   why_not(compute, why, sizeof(why)));
 }
 
+/* What a reader does within a visit of a sample beside its reads: libraries decode while they read,
+ * and the requests of a job, made again, come one behind the other. */
+static double within_visits(const struct profile *a)
+{
+	struct values beside = {0};
+	double v;
+
+	for (size_t i = 0; i < a->visits; i++) {
+		const struct visit *x = &a->visit[i];
+
+		if (!is_eval(a, x) && x->begin_ns != JOB_UNKNOWN && x->end_ns != JOB_UNKNOWN)
+			values_add(&beside, (double)(x->end_ns - x->begin_ns - x->read_ns) / 1e9);
+	}
+	v = values_median(&beside);
+	free(beside.v);
+	return fmax(0, v);
+}
+
 static void put_decoding(const struct profile *a, const struct recorded_has *has,
 			 const struct framework_costs *costs, struct buf *out)
 {
@@ -390,6 +409,8 @@ static void put_decoding(const struct profile *a, const struct recorded_has *has
 	const struct format_facts *f = format_for(a, has, &same);
 	double decode = number_of(a, PROFILE_DECODE, 0), library = 0;
 
+	if (has->requests && !a->stream)
+		decode += within_visits(a);
 	if (costs && f && same)
 		library =
 			cost_load_s(costs_of_load(costs, f), number_of(a, PROFILE_SAMPLE_BYTES, 0),
