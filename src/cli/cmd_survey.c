@@ -163,7 +163,7 @@ static const struct flag *const flags[] = {
 const struct command command_survey = {
 	.name = "survey",
 	.operands = "FOLDER [key=value ...]",
-	.help = "Say for all built-in workloads how many accelerators this storage feeds.",
+	.help = "How many accelerators of all workloads this storage feeds.",
 	.about = "Measures in two minutes and with less than 2 GB what 1, 2, 4, ... readers get of "
 		 "small datasets that it makes, reads cold and removes. 'capacity' searches the "
 		 "number of one workload with full runs.",

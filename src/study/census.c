@@ -38,6 +38,7 @@ static const double FREE_SHARE = 0.8; /* of the free space */
 static const double WRITE_S = 2.5;    /* in which a pattern is written, and read once */
 static const double PATTERN_S = 17;   /* that each has of the whole time, when it has two minutes */
 static const double PROBE_LEAST_S = 0.4, PROBE_MOST_S = 6;
+static const double TOLD_APART = 0.1; /* of the highest rates: bandwidth and requests/s */
 static const double LIMIT_TIMES = 3;  /* of the whole time, before a run is ended */
 static const double UNITS_WHOLE = 20; /* samples for each reader, to tell a sample's bytes by */
 static const double BUSY_LEAST = 0.2;
@@ -658,6 +659,8 @@ static enum census_limit find_limit(const struct census_curve *c, double readers
 		return CENSUS_LATENCY;
 	if (p->open_share > 0.5 || (opens > bytes && opens > requests && p->open_share > 0.2))
 		return CENSUS_OPENS;
+	if (fabs(requests - bytes) < TOLD_APART)
+		return CENSUS_EITHER;
 	return requests > bytes ? CENSUS_REQUESTS : CENSUS_BANDWIDTH;
 }
 

@@ -63,6 +63,7 @@ enum census_limit {
 	CENSUS_UNKNOWN,
 	CENSUS_BANDWIDTH,
 	CENSUS_REQUESTS,
+	CENSUS_EITHER, /* of the two, which one size of requests cannot tell */
 	CENSUS_OPENS,
 	CENSUS_LATENCY,
 	CENSUS_HOST

@@ -13,11 +13,13 @@
 
 const char *const census_limit_keys[] = {
 	[CENSUS_UNKNOWN] = "unknown",   [CENSUS_BANDWIDTH] = "bandwidth",
-	[CENSUS_REQUESTS] = "requests", [CENSUS_OPENS] = "opens",
-	[CENSUS_LATENCY] = "latency",   [CENSUS_HOST] = "host"};
+	[CENSUS_REQUESTS] = "requests", [CENSUS_EITHER] = "bandwidth_or_requests",
+	[CENSUS_OPENS] = "opens",       [CENSUS_LATENCY] = "latency",
+	[CENSUS_HOST] = "host"};
 const char *const census_limit_texts[] = {[CENSUS_UNKNOWN] = "not known",
 					  [CENSUS_BANDWIDTH] = "bandwidth",
 					  [CENSUS_REQUESTS] = "requests/s",
+					  [CENSUS_EITHER] = "bandwidth or requests/s",
 					  [CENSUS_OPENS] = "opens",
 					  [CENSUS_LATENCY] = "latency: more readers get more",
 					  [CENSUS_HOST] = "the processors of this host"};
