@@ -14,8 +14,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 import recipes  # noqa: E402
 from util import SOURCE, STOKER, left_out  # noqa: E402
 
-# What these name is tested elsewhere: the build by every test, the cluster by mpi.slurm.
-ELSEWHERE = {"make demo", "make check", "make", "make check-all"}
+# What these name is tested elsewhere: the build by every test, the survey by cli.survey, the cluster by mpi.slurm.
+ELSEWHERE = {"make demo", "make check", "make", "make check-all", "build/stoker survey /mnt/fs --checkpoint -o survey.html"}
 NEEDS = {"mpirun": "mpirun", "slurm": "sbatch"}
 # a status other than 0 that the text announces: "# exit status 3"
 STATUS = re.compile(r"# exit status (\d)\b")
