@@ -23,7 +23,7 @@ def run(data, out, **more):
                           capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
     lines = (done.stderr + done.stdout).splitlines()
-    assert len(lines) <= 12 and all(len(line) <= 100 for line in lines), done.stderr + done.stdout
+    assert len(lines) <= 14 and all(len(line) <= 100 for line in lines), done.stderr + done.stdout
     return load(out), done.stdout
 
 
