@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
@@ -390,5 +391,16 @@ bool file_system_of_path(const char *path, struct file_system *out)
 	describe_statfs(&s, out);
 	if (out->stacked)
 		look_below(at, 0, out);
+	return true;
+}
+
+bool file_system_room(const char *path, uint64_t *bytes, uint64_t *files)
+{
+	struct statvfs v = {0};
+
+	if (statvfs(path, &v) != 0 && errno != ENOSYS && errno != EOPNOTSUPP)
+		return false;
+	*bytes = v.f_blocks ? (uint64_t)v.f_bavail * v.f_frsize : UINT64_MAX;
+	*files = v.f_files ? v.f_favail : UINT64_MAX;
 	return true;
 }

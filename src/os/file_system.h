@@ -43,3 +43,7 @@ struct file_system {
 bool file_system_of_fd(int fd, struct file_system *out);
 /* Of `path`, or of the nearest folder above it that exists. */
 bool file_system_of_path(const char *path, struct file_system *out);
+/* Bytes and files that can still be written under `path`, which exists. UINT64_MAX: there is no
+ * limit, or the file system does not say: it has no statfs(2), or counts no blocks at all. False,
+ * with errno set, when the system refuses. */
+bool file_system_room(const char *path, uint64_t *bytes, uint64_t *files);

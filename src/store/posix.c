@@ -8,12 +8,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/transfer.h"
+#include "os/file_system.h"
 #include "store/posix.h"
 
 /* Linux moves at most this much in one call (read(2)). */
@@ -441,23 +441,18 @@ int posix_sync_dir(struct store *s, const char *path, struct err *e)
 int posix_space(struct store *s, const char *path, uint64_t *bytes, uint64_t *files, struct err *e)
 {
 	AUTO_FREE char *at = xstrdup(*path ? path : ".");
-	struct statvfs v;
-	int rc;
+	bool told;
 
 	(void)s;
 	/* a folder that is yet to be made will lie where its nearest parent lies */
-	while ((rc = statvfs(at, &v)) != 0 && errno == ENOENT && strcmp(at, "/") != 0 &&
-	       strcmp(at, ".") != 0) {
+	while (!(told = file_system_room(at, bytes, files)) && errno == ENOENT &&
+	       strcmp(at, "/") != 0 && strcmp(at, ".") != 0) {
 		char *up = path_dirname(at);
 
 		free(at);
 		at = up;
 	}
-	if (rc != 0)
-		return err_sys(e, errno, "cannot query the free space of '%s'", path);
-	*bytes = (uint64_t)v.f_bavail * v.f_frsize;
-	*files = v.f_files ? v.f_favail : UINT64_MAX;
-	return 0;
+	return told ? 0 : err_sys(e, errno, "cannot query the free space of '%s'", path);
 }
 
 int posix_descriptor(struct blob *b)

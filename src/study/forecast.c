@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -72,11 +71,11 @@ static int by_kind(const void *a, const void *b)
 
 static double free_bytes(const char *path)
 {
-	struct statvfs v;
+	uint64_t bytes, files;
 
-	if (statvfs(path, &v) != 0 || v.f_blocks == 0)
+	if (!file_system_room(path, &bytes, &files) || bytes == UINT64_MAX)
 		return INFINITY;
-	return (double)v.f_bavail * (double)v.f_frsize;
+	return (double)bytes;
 }
 
 static struct forecast_place *place_of(struct forecast *f, const char *path)

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "os/file_system.h"
 #include "os/system.h"
 
 static char root[64];
@@ -139,12 +140,24 @@ static void test_folder(void **state)
 	system_facts_release(&s);
 }
 
+/* A file system that counts no blocks, as /proc and tmpfs without a size, is not full. */
+static void room_that_is_not_told(void **state)
+{
+	uint64_t bytes = 0, files = 0;
+
+	(void)state;
+	assert_true(file_system_room("/proc", &bytes, &files));
+	assert_true(bytes == UINT64_MAX);
+	assert_true(file_system_room("/", &bytes, &files));
+	assert_true(bytes != UINT64_MAX);
+	assert_false(file_system_room("/proc/no/such", &bytes, &files));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_arm),
-		cmocka_unit_test(test_unknown_part),
-		cmocka_unit_test(test_nothing_there),
+		cmocka_unit_test(room_that_is_not_told), cmocka_unit_test(test_arm),
+		cmocka_unit_test(test_unknown_part),     cmocka_unit_test(test_nothing_there),
 		cmocka_unit_test(test_folder),
 	};
 

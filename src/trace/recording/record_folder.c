@@ -12,7 +12,6 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -20,6 +19,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "os/file_system.h"
 
 #define NAMES_MAX 1000
 #define JOB_FILE_MAX 4096
@@ -70,16 +70,15 @@ static int read_job(const char *path, char job[32], bool *anonymous, struct err 
 
 static int has_room(const char *path, struct err *e)
 {
-	struct statvfs s;
+	uint64_t room, files;
 	char bytes[32];
 
-	if (statvfs(path, &s) < 0 || (uint64_t)s.f_bavail * s.f_frsize >= ROOM_LEAST)
+	if (!file_system_room(path, &room, &files) || room >= ROOM_LEAST)
 		return 0;
 	return err_set(e, -ENOSPC,
 		       "%s: no room for a recording: %s are free. Name a folder on another file "
 		       "system",
-		       path,
-		       str_bytes((double)s.f_bavail * (double)s.f_frsize, bytes, sizeof(bytes)));
+		       path, str_bytes((double)room, bytes, sizeof(bytes)));
 }
 
 /* Makes the file that marks the folder. 1: another process did. */

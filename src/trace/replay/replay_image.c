@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -20,6 +19,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "base/map.h"
+#include "os/file_system.h"
 
 #define MARKER_NAME "stoker-image"
 #define MARKER "." MARKER_NAME
@@ -667,19 +667,15 @@ static int mark(const struct replay_image *m, const char *way, struct err *e)
 static int check_space(const struct replay_image *m, uint64_t bytes, struct err *e)
 {
 	char need[32], have[32];
-	struct statvfs st;
-	double room;
+	uint64_t room, files;
 
-	if (statvfs(m->folder, &st) < 0)
-		return 0;
-	room = (double)st.f_bavail * (double)st.f_frsize;
-	if ((double)bytes <= room)
+	if (!file_system_room(m->folder, &room, &files) || bytes <= room)
 		return 0;
 	return err_set(e, -ENOSPC,
 		       "the files of the job take %s below '%s', where %s are free: name another "
 		       "folder with --data, or use --sparse",
 		       str_bytes((double)bytes, need, sizeof(need)), m->folder,
-		       str_bytes(room, have, sizeof(have)));
+		       str_bytes((double)room, have, sizeof(have)));
 }
 
 /* What the job makes or misses is not there: inner names first, and of folders only empty ones. */
