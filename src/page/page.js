@@ -506,5 +506,9 @@
     P.safely(byId(p[0]), p[1]);
   });
   byId("csv").addEventListener("click", csv);
+  /* browsers without ::details-content print what is open */
+  var trust = byId("trust"), was = false;
+  window.addEventListener("beforeprint", function () { was = trust.open; trust.open = true; });
+  window.addEventListener("afterprint", function () { trust.open = was; });
   document.documentElement.setAttribute("data-ready", "yes");
 })();
