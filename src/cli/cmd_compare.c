@@ -197,7 +197,8 @@ static const struct flag *const flags[] = {
 	&flag_json,
 	F(SET, "--check", check,
 	  "exit with status 3 when NEW is worse than BASELINE, or when this cannot be told: the "
-	  "sides measured different things, or have fewer than 3 runs each"),
+	  "sides measured different things, have fewer than 3 runs each, or vary so much that the "
+	  "95 % interval of a change leaves room for a loss above the tolerance"),
 	F(REAL, "--tolerance", "PERCENT", tolerance, 0, 10000,
 	  "with --check: how much worse than BASELINE still passes (default: 2)"),
 	NULL};

@@ -20,6 +20,16 @@ static double eval_au_of(const struct run_record *r, size_t epoch)
 	return epoch < r->eval_au.n ? r->eval_au.v[epoch] : NAN;
 }
 
+static double each_rate(const struct run_record *r, size_t epoch)
+{
+	return record_whole_rate(r, epoch) / r->ranks;
+}
+
+static double each_run_rate(const struct run_record *r)
+{
+	return record_whole_throughput(r) / r->ranks;
+}
+
 /* What the check goes by. */
 enum gating { GATES, GATES_ALONE, GATES_NOT };
 
@@ -35,6 +45,9 @@ static const struct measure measures[] = {
 	{"AU, whole run", "%", 1, GATES, record_whole_au, record_whole_run_au},
 	{"AU, by DLIO's definition", "%", 1, GATES_ALONE, record_au, NULL},
 	{"throughput of the measured steps", "samples/s", 1, GATES_NOT, record_throughput, NULL},
+	/* where the sides have different numbers of them */
+	{"throughput of one accelerator, whole run", "samples/s", 1, GATES_NOT, each_rate,
+	 each_run_rate},
 	{"wall time of an epoch", "s", -1, GATES, record_wall, NULL},
 	{"evaluation AU", "%", 1, GATES, eval_au_of, NULL},
 };
@@ -229,7 +242,8 @@ void compare_records(struct comparison *c, const struct run_record *a, size_t na
 	key_differences_find(&keys, a, b);
 	sides_compare(&first, &second, &keys, &c->sides);
 	for (size_t i = 0; i < sizeof(measures) / sizeof(measures[0]); i++)
-		compare_measure(c, &measures[i], &first, &second);
+		if (measures[i].of != each_rate || a->ranks != b->ranks)
+			compare_measure(c, &measures[i], &first, &second);
 	for (size_t i = 0; i < shown_count(); i++)
 		compare_shown(c, i, &first, &second);
 	config_differences(c, a, b, &keys);
@@ -309,10 +323,18 @@ enum compare_outcome comparison_check(const struct comparison *c, double toleran
 		return cannot_tell(why, "the sides did other work");
 	if (untold || gating == 0)
 		return cannot_tell(why, untold ? untold->why : "they have no measure in common");
+	if (room > tolerance) {
+		buf_say(why,
+			"whether the second side is worse cannot be told: the intervals leave room "
+			"for a loss of %s %%, and the tolerance is %.4g %% (more runs, or longer "
+			"ones, narrow them)",
+			NUMBER(room, 3), tolerance);
+		return COMPARE_CANNOT_TELL;
+	}
 	if (room > 0)
 		buf_say(why,
-			"no measure of the whole run is shown to be worse by more than %.4g %%; "
-			"the intervals leave room for a loss of %s %%",
+			"no measure of the whole run is worse by more than %.4g %%: the intervals "
+			"leave room for a loss of %s %%",
 			tolerance, NUMBER(room, 3));
 	else
 		buf_puts(why, "every measure of the whole run is better");

@@ -57,9 +57,10 @@ void comparison_release(struct comparison *c);
 enum compare_outcome { COMPARE_PASSES, COMPARE_FAILS, COMPARE_CANNOT_TELL };
 /* Whether the second side is worse than the first: a measure of the whole run (of AU by DLIO's
  * definition where the whole run is not known) is worse in the test, by more than `tolerance`
- * percent of the first side's mean. Without a test of each of them it cannot be told. `why` gets a
- * line without a full stop: which measure, or what cannot be told; of what passes, the largest loss
- * that the intervals leave room for. Pure. */
+ * percent of the first side's mean. Without a test of each of them, or where an interval leaves
+ * room for a larger loss than that, it cannot be told. `why` gets a line without a full stop: which
+ * measure, or what cannot be told; of what passes, the largest loss that the intervals leave room
+ * for. Pure. */
 enum compare_outcome comparison_check(const struct comparison *c, double tolerance,
 				      struct buf *why);
 
