@@ -28,7 +28,7 @@ struct study_args {
 	const char *svg, *output;
 	int launcher; /* enum study_launcher */
 	struct flag_seed shuffle;
-	bool dry_run, quiet;
+	bool dry_run, quiet, verbose;
 };
 
 /* ---- arguments ---- */
@@ -220,13 +220,13 @@ static bool has_problem(const struct forecast *f)
 	return false;
 }
 
-static int dry_run(const struct study_plan *p)
+static int dry_run(const struct study_plan *p, bool verbose)
 {
-	struct buf text = {0};
+	struct buf text = {0}, commands = {0};
 	struct forecast f;
 	char bytes[32];
 
-	study_plan_text(p, &text);
+	study_plan_text(p, &text, &commands);
 	study_forecast(p, &f);
 	if (f.pending) {
 		if (f.generate_bytes > 0)
@@ -245,9 +245,14 @@ static int dry_run(const struct study_plan *p)
 					"steps for steady.\n");
 		if (!has_problem(&f))
 			buf_puts(&text, "No problem found.\n");
+		if (commands.len)
+			buf_puts(&text, verbose ? "\ncommands:\n" : "-v prints the commands.\n");
 	}
 	say_text(stdout, &text);
+	if (verbose)
+		say_text(stdout, &commands);
 	forecast_release(&f);
+	buf_release(&commands);
 	buf_release(&text);
 	return 0;
 }
@@ -287,7 +292,7 @@ static int study_run_pending(struct study_plan *p, const struct study_args *a, s
 	if (rc < 0)
 		return rc;
 	if (a->dry_run)
-		return dry_run(p);
+		return dry_run(p, a->verbose);
 	rc = forecast_launcher(p->options, e);
 	if (rc < 0)
 		return rc;
@@ -470,7 +475,8 @@ static const struct flag flag_retry = F_SET("--retry", o.retry, "run failed rows
 static const struct flag *const run_flags[] = {
 	FLAGS_OF_PLAN, &flag_launcher, &flag_shuffle, &flag_keep_data, &flag_retry,
 	F(SET, "--dry-run", dry_run,
-	  "print every command, what it needs and what will go wrong, and write nothing"),
+	  "print what would run, what it needs and what will go wrong, and write nothing"),
+	F(SET, "--verbose", verbose, "with --dry-run: print every command, too", .letter = "-v"),
 	F(SET, "--quiet", quiet, "print failures only, no progress", .letter = "-q"),
 	NULL};
 static const struct flag *const status_flags[] = {

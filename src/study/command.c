@@ -128,7 +128,7 @@ static void dataset_text(const struct study_plan *p, const struct study_dataset 
 	str_list_release(&command);
 }
 
-void study_plan_text(const struct study_plan *p, struct buf *out)
+void study_plan_text(const struct study_plan *p, struct buf *out, struct buf *commands)
 {
 	size_t last = SIZE_MAX, runs = 0, bad = 0;
 	double seconds = 0;
@@ -145,15 +145,15 @@ void study_plan_text(const struct study_plan *p, struct buf *out)
 			continue;
 		}
 		if (x->dataset != last && x->dataset != SIZE_MAX)
-			dataset_text(p, &p->dataset[x->dataset], out);
+			dataset_text(p, &p->dataset[x->dataset], commands);
 		last = x->dataset;
 		study_run_command(p, x, &command);
 		put(&command, "-o");
 		put(&command, x->folder);
-		buf_say(out, "  # line %zu: %s/%s, run %u, at least %s\n",
+		buf_say(commands, "  # line %zu: %s/%s, run %u, at least %s\n",
 			p->design.row[x->row].line, x->model_folder, x->name, x->repeat,
 			str_seconds(x->compute_s, took, sizeof(took)));
-		put_typed(&command, out);
+		put_typed(&command, commands);
 		str_list_release(&command);
 		runs++;
 		seconds += x->compute_s;
@@ -163,7 +163,7 @@ void study_plan_text(const struct study_plan *p, struct buf *out)
 			      "failed rows again\n");
 		return;
 	}
-	buf_say(out, "\n%zu run%s", runs, runs == 1 ? "" : "s");
+	buf_say(out, "%zu run%s", runs, runs == 1 ? "" : "s");
 	if (bad)
 		buf_say(out, "; %zu row%s cannot run", bad, bad == 1 ? "" : "s");
 	buf_say(out,

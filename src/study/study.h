@@ -231,8 +231,8 @@ void study_run_command(const struct study_plan *p, const struct experiment *x,
  * by as many processes as the run has. Nothing without launcher and modules. */
 void study_trial_command(const struct study_plan *p, const struct experiment *x,
 			 struct str_list *out);
-/* Every dataset and command of what is pending, and the least time of all. */
-void study_plan_text(const struct study_plan *p, struct buf *out);
+/* How many runs are pending, and the least time of all; and every dataset and command of them. */
+void study_plan_text(const struct study_plan *p, struct buf *out, struct buf *commands);
 
 struct sbatch_options {
 	const char *partition; /* NULL: the site's default */

@@ -42,9 +42,12 @@ def rows(tmp):
 def whole(tmp):
     prepare(tmp)
     before = sorted(tmp.rglob("*"))
-    text = study(tmp, "run", "--dry-run").stdout
+    brief, text = study(tmp, "run", "--dry-run").stdout, study(tmp, "run", "--dry-run", "-v").stdout
     assert sorted(tmp.rglob("*")) == before, "a dry run wrote something"
-    assert "4 runs" in text and "generate small" in text and "-o" in text, text
+    assert text.startswith("4 runs\n") and "generate small" in text and "-o" in text, text
+    # the summary comes first, and alone without -v
+    assert brief.startswith("4 runs\n") and "-v prints the commands" in brief and "generate small" not in brief, brief
+    assert len(brief.splitlines()) < 18, brief
     study(tmp, "run")
     assert (tmp / "d.csv").read_text() == DESIGN.replace(",N\n", ",Y\n")
     assert not (tmp / "scratch").exists()

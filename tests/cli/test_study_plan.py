@@ -26,7 +26,7 @@ def prepare(tmp, *rows, workload=WORKLOAD, columns="model,processes,overrides,ru
 
 def dry(tmp, *args, **kw):
     before = {p: p.stat().st_mtime_ns for p in tmp.rglob("*")}
-    text = study(tmp, "run", "--dry-run", *args, **kw).stdout
+    text = study(tmp, "run", "--dry-run", "-v", *args, **kw).stdout
     assert {p: p.stat().st_mtime_ns for p in tmp.rglob("*")} == before, "a dry run wrote something"
     return text
 
@@ -129,7 +129,7 @@ def problems(tmp):
     text = dry(tmp, "dataset.num_files_train=42")
     for head in ("Will fail", "Will not measure", "Warnings", "--small"):
         assert head not in text, text
-    assert text.endswith("\nNo problem found.\n"), text
+    assert "\nNo problem found.\n\ncommands:\n" in text, text
     # a column that only looks like a factor, said before the runs, too; then where the page comes from
     prepare(tmp, "small,1,,N,4,x", columns="model,processes,overrides,run,num_workers,note")
     said = "line 1: the column 'num_workers' has no effect: write num_workers=VALUE in the column 'overrides'"
