@@ -8,9 +8,19 @@ function(build_id)
   list(SORT ARGN)
   string(REPLACE ";" "\n" text "${ARGN}")
   file(GENERATE OUTPUT ${list} CONTENT "${how}\n${text}\n")
+  # each commit adds a line to the log of HEAD; in a tarball there is none
+  find_program(STOKER_GIT git)
+  set(head "")
+  if(STOKER_GIT AND EXISTS ${CMAKE_SOURCE_DIR}/.git)
+    execute_process(COMMAND ${STOKER_GIT} -C ${CMAKE_SOURCE_DIR} rev-parse --path-format=absolute --git-path logs/HEAD
+                    OUTPUT_VARIABLE head OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    if(NOT EXISTS "${head}")
+      set(head "")
+    endif()
+  endif()
   add_custom_command(OUTPUT ${out}
     COMMAND ${CMAKE_COMMAND} -DOUT=${out} -DLIST=${list} -DVERSION=${PROJECT_VERSION} -DROOT=${CMAKE_SOURCE_DIR}
-            -P ${CMAKE_SOURCE_DIR}/cmake/BuildId.cmake
-    DEPENDS ${ARGN} ${list} ${CMAKE_SOURCE_DIR}/cmake/BuildId.cmake VERBATIM)
+            -DGIT=$<$<BOOL:${STOKER_GIT}>:${STOKER_GIT}> -P ${CMAKE_SOURCE_DIR}/cmake/BuildId.cmake
+    DEPENDS ${ARGN} ${list} ${head} ${CMAKE_SOURCE_DIR}/cmake/BuildId.cmake VERBATIM)
   set(BUILD_ID ${out} PARENT_SCOPE)
 endfunction()

@@ -131,6 +131,8 @@ int cli_args_parse(const struct command *c, struct cli_args *a, int argc, char *
 
 	*a = (struct cli_args){.cfg = -1};
 	rc = flags_parse(c, a, argc, argv, take_word, e);
+	a->must_name = !a->data && c->operands && str_starts(c->operands, "WORKLOAD") &&
+		       !(c->link && strcmp(path_basename(argv[0]), c->link) == 0);
 	a->ranks_given = a->ranks > 0;
 	a->ranks = a->ranks > 0 ? a->ranks : 1;
 	if (rc == 0 && a->folder)
@@ -216,6 +218,7 @@ int cli_load_workload(const struct cli_args *a, int64_t start_wall_ns, struct wo
 		.override_count = a->override.n,
 		.config_dir = a->config_dir,
 		.strict = a->strict,
+		.must_name = a->must_name,
 		.start_wall_ns = start_wall_ns,
 		.ranks = a->ranks,
 		.inspect = a->inspect || a->cfg >= 0,

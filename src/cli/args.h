@@ -22,8 +22,9 @@ struct cli_args {
 	double samples_per_s; /* --min-samples-per-s; 0: not given */
 	bool ranks_given;
 	bool strict, quiet, verbose, check, inspect, truth_table, small;
-	int cfg;      /* 0: --cfg job, print the composed configuration and exit; -1: not given */
-	int progress; /* enum progress_form */
+	bool must_name; /* the command needs a workload; DLIO's takes "default" */
+	int cfg;        /* 0: --cfg job, print the composed configuration and exit; -1: not given */
+	int progress;   /* enum progress_form */
 	const char *progress_file, *progress_interval, *folder; /* NULL: not given */
 	const char *title;        /* what progress calls the run; NULL: its workload */
 	const char *hosts, *ssh;  /* --hosts, --ssh; NULL: not given */

@@ -249,7 +249,7 @@ static void print_columns(const char *const *cell, const int *place, size_t n)
 static const int workload_places[] = {0, -24, 60, 66, 76, 87, 94};
 #define WORKLOAD_COLUMNS (sizeof(workload_places) / sizeof(workload_places[0]))
 
-static void print_workload(const char *name, const struct workload *w)
+static void print_workload(const char *name, const struct workload *w, bool runs)
 {
 	char reader[64], files[48], batch[24], samples[24] = "-", bytes[40] = "-", target[24] = "-";
 	const char *const cell[WORKLOAD_COLUMNS] = {name,    reader, files, batch,
@@ -273,43 +273,72 @@ static void print_workload(const char *name, const struct workload *w)
 			snprintf(target, sizeof(target), "%s",
 				 need_part_text(n.bytes_at_target, n.bytes, part, sizeof(part)));
 	}
+	if (!runs)
+		snprintf(target, sizeof(target), "no");
 	print_columns(cell, workload_places, WORKLOAD_COLUMNS);
 }
 
-static void print_workloads(void)
+/* Whether a run with its own keys is possible in this version. */
+static bool can_run(const char *name)
 {
+	struct workload_request req = {.workload = name, .ranks = 1};
+	struct workload w = {0};
+	int rc = workload_load(&w, &req, NULL);
+
+	if (rc == -ENOMEM)
+		out_of_memory();
+	workload_release(&w);
+	return rc == 0;
+}
+
+/* Those whose names have the filter in them, if there is one: a line each. */
+static int print_workloads(void *args, struct err *why)
+{
+	const char *filter = *(const char **)args;
+
 	static const char *const head[WORKLOAD_COLUMNS] = {
 		"workload",  "loader, format", "files x samples", "batch",
 		"samples/s", "bytes/s",        "target"};
 	struct err e = {0};
+	size_t shown = 0;
+	bool none = false;
 
-	print_row(0, "One accelerator needs:", 23,
-		  "samples/s and bytes/s, of bytes in files, at 100 % AU; target: the same bytes/s "
-		  "at "
-		  "metric.au; ~ an estimate.");
-	print_columns(head, workload_places, WORKLOAD_COLUMNS);
 	for (const char *const *name = workload_builtin_names(); *name; name++) {
 		struct workload_request req = {.workload = *name, .ranks = 1, .inspect = true};
 		struct workload w = {0};
-		int rc = workload_load(&w, &req, &e);
+		bool runs;
+		int rc;
 
+		if (filter && !strcasestr(*name, filter))
+			continue;
+		if (shown++ == 0) {
+			print_row(0, "One accelerator needs:", 23,
+				  "samples/s and bytes/s, of bytes in files, at 100 % AU; target: "
+				  "the same bytes/s at metric.au; ~ an estimate.");
+			print_columns(head, workload_places, WORKLOAD_COLUMNS);
+		}
+		rc = workload_load(&w, &req, &e);
 		if (rc == -ENOMEM)
 			out_of_memory();
+		runs = rc == 0 && can_run(*name);
+		none = none || !runs;
 		if (rc < 0)
 			say(stdout, "%-28s (%s)\n", *name, e.text);
 		else
-			print_workload(*name, &w);
-		workload_release(&w);
-		req.inspect = false;
-		if (rc == 0) {
-			rc = workload_load(&w, &req, &e);
-			if (rc == -ENOMEM)
-				out_of_memory();
-			if (rc < 0)
-				print_row(4, "CANNOT RUN:", 25, e.text);
-		}
+			print_workload(*name, &w, runs);
 		workload_release(&w);
 	}
+	if (none)
+		print_row(0, "no:", 23,
+			  "needs a feature that this version does not have; 'stoker run WORKLOAD' "
+			  "says "
+			  "which.");
+	return shown ? 0
+		     : err_set(why, ERR_USAGE,
+			       "no built-in workload has '%.100s' in its name; 'stoker show "
+			       "workloads' "
+			       "lists all",
+			       filter);
 }
 
 static void config_man(struct buf *b)
@@ -519,6 +548,23 @@ static int take_folder(void *args, const char *word, struct err *e)
 	return 0;
 }
 
+static int take_filter(void *args, const char *word, struct err *e)
+{
+	const char **filter = args;
+
+	if (*filter)
+		return err_set(e, ERR_USAGE, "'%s': the filter is already '%s'", word, *filter);
+	*filter = word;
+	return 0;
+}
+
+static int show_workloads(const struct command *c, int argc, char **argv)
+{
+	const char *filter = NULL;
+
+	return flags_carry_out(c, &filter, argc, argv, take_filter, print_workloads);
+}
+
 static int show_system(const struct command *c, int argc, char **argv)
 {
 	const char *folder = NULL;
@@ -539,6 +585,9 @@ static const struct flag *const config_flags[] = {
 static const struct flag *const checkpoint_flags[] = {
 	&operand_workload, &operand_key, &flag_ranks, &flag_config_dir, &flag_strict, &flag_quiet,
 	NULL};
+static const struct flag *const workloads_flags[] = {
+	F(OPERAND, "FILTER", "list only those that have this in their names"),
+	NULL};
 static const struct flag *const system_flags[] = {
 	F(OPERAND, "FOLDER", "a folder of the file system to be described (default: .)"),
 	NULL};
@@ -546,10 +595,11 @@ static const struct flag *const system_flags[] = {
 
 static const struct command workloads = {
 	.name = "show workloads",
+	.operands = "[FILTER]",
 	.help = "List the workloads built into the program.",
-	.examples = {"stoker show workloads", "stoker show workloads | grep h100"},
-	.list = print_workloads,
-	.carry_out = show_list};
+	.flags = workloads_flags,
+	.examples = {"stoker show workloads", "stoker show workloads h100"},
+	.carry_out = show_workloads};
 static const struct command config = {
 	.name = "show config",
 	.operands = "[WORKLOAD] [key=value ...]",

@@ -99,7 +99,8 @@ static void usage(FILE *out)
 		 "commands:\n");
 	for (size_t i = 0; command_table[i]; i++)
 		say(out, "  %-10s %s\n", command_table[i]->name, command_table[i]->help);
-	say(out, "\n'stoker COMMAND --help' lists the options of a command.\n");
+	say(out, "\n'stoker COMMAND --help' lists the options of a command,\n'stoker version' says "
+		 "which program this is.\n");
 	flags_put_examples(&examples, program_examples);
 	say_text(out, &examples);
 	buf_release(&examples);
@@ -201,8 +202,10 @@ int main(int argc, char **argv)
 		usage(stderr);
 		return 2;
 	}
-	if (strcmp(argv[1], "--version") == 0) {
-		say(stdout, "stoker %s\n", build_id);
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0 ||
+	    strcmp(argv[1], "version") == 0) {
+		say(stdout, "stoker %s%s%s%s\n", build_id, build_commit[0] ? " (commit " : "",
+		    build_commit, build_commit[0] ? ")" : "");
 		return finish(0);
 	}
 	help = strcmp(argv[1], "help") == 0;

@@ -202,6 +202,10 @@ static int choose(struct loading *l)
 			       "two workloads are given, '%s' and that of the override "
 			       "workload=: remove one",
 			       asked);
+	if (!l->choice && !asked && l->req->must_name)
+		return err_set(l->e, ERR_USAGE,
+			       "name a workload: a built-in one, such as unet3d_h100 ('stoker show "
+			       "workloads' lists them), or a YAML file");
 	if (!l->choice)
 		l->choice = node_new_str(asked ? asked : "default", (struct node_mark){0});
 	if (l->choice->kind == NODE_STR) {

@@ -249,6 +249,7 @@ struct workload_request {
 	const char *config_dir;
 	bool strict;           /* unknown keys are errors */
 	bool strict_overrides; /* those of overrides that resemble a known key are */
+	bool must_name;        /* without a workload it is an error, and not "default" */
 	bool inspect;          /* only to look at: features this version lacks are no errors */
 	int64_t ranks;         /* for the checks of steps; 0 counts as 1 */
 	int64_t start_wall_ns; /* for ${now:...} */

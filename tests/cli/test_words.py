@@ -1,6 +1,7 @@
 """Options as people type them, and what sentences name."""
 import os
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -50,10 +51,19 @@ with tempfile.TemporaryDirectory() as tmp:
         assert len(lines) > 2 and max(map(len, lines)) <= 100, (topic, max(lines, key=len))
     assert "checkpoint" in stoker("run", "--help").stdout and "manifest" in stoker("verify", "--help").stdout
 
-    # built-in workloads that this version cannot run say so, and why; the others run
-    words = stoker("show", "workloads").stdout.splitlines()
-    for i, line in enumerate(words):
-        if line.startswith("dlrm_b200"):
-            assert "CANNOT RUN" in words[i + 1] and "parquet" in words[i + 1], words[i + 1]
-        if line.startswith("default "):
-            assert "CANNOT" not in words[i + 1]
+    # built-in workloads have a line each; those that this version cannot run say so, and a run says why
+    lines = {line.split()[0]: line for line in stoker("show", "workloads").stdout.splitlines()}
+    assert len(set(lines)) >= 48 and not lines["default"].endswith(" no"), lines
+    if lines["dlrm_b200"].endswith(" no"):
+        assert "parquet" in stoker("run", "dlrm_b200", status=1).stderr and "no:" in lines, lines
+    names = [line.split()[0] for line in stoker("show", "workloads", "UNET3D_h").stdout.splitlines()]
+    assert "unet3d_h100" in names and not {"default", "cosmoflow_h100"} & set(names), names
+    assert "'nothing' in its name" in stoker("show", "workloads", "nothing", status=2).stderr
+    # what needs a workload does not take one that was not named
+    for command in ("run", "generate", "capacity"):
+        assert "name a workload" in stoker(command, status=2).stderr, command
+
+    # which program it is, by any name
+    for words in (["--version"], ["-V"], ["version"]):
+        said = stoker(*words).stdout
+        assert re.fullmatch(r"stoker \d+\.\d+\.\d+-[0-9a-f]{12}( \(commit [0-9a-f]{12}\+?\))?\n", said), said
