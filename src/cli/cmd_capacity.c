@@ -25,6 +25,7 @@
 #define TIME_DEFAULT 60
 #define PAGE_NAME "capacity.html"
 #define PAGE_WAIT_S 120
+#define TOLD_EVERY_S 5
 
 static struct stop_flag stop;
 
@@ -44,6 +45,7 @@ struct capacity_args {
 
 struct view {
 	bool quiet, terminal;
+	double said_s; /* of generation, when it was last told without a terminal */
 	const struct capacity *c;
 	struct terminal screen;
 };
@@ -73,6 +75,9 @@ static void put_tick(struct view *v, const struct capacity_event *ev)
 		buf_say(&line, "  %u accelerator%s: %s", ev->accelerators,
 			ev->accelerators == 1 ? "" : "s",
 			str_seconds(ev->seconds, took, sizeof(took)));
+	else if (isfinite(ev->done))
+		buf_say(&line, "  generating data: %.0f %%, %s", 100 * ev->done,
+			str_seconds(ev->seconds, took, sizeof(took)));
 	else
 		buf_say(&line, "  generating data: %s",
 			str_seconds(ev->seconds, took, sizeof(took)));
@@ -81,6 +86,13 @@ static void put_tick(struct view *v, const struct capacity_event *ev)
 	put_bracket(&v->c->knee, &line);
 	terminal_line(&v->screen, &line);
 	buf_release(&line);
+}
+
+static void put_plain(struct view *v, const struct capacity_event *ev)
+{
+	v->said_s = ev->seconds;
+	if (isfinite(ev->done))
+		say(stderr, "generated %.0f %%\n", 100 * ev->done);
 }
 
 static void show_event(void *arg, const struct capacity_event *ev)
@@ -94,15 +106,25 @@ static void show_event(void *arg, const struct capacity_event *ev)
 	if (ev->kind == CAPACITY_TICK) {
 		if (v->terminal)
 			put_tick(v, ev);
+		else if (!ev->accelerators && ev->seconds - v->said_s >= TOLD_EVERY_S)
+			put_plain(v, ev);
 		return;
 	}
 	if (ev->kind == CAPACITY_RUN)
 		return;
 	terminal_line(&v->screen, NULL);
 	if (ev->kind == CAPACITY_GENERATE) {
+		v->said_s = 0;
 		buf_say(&line, "generating %s in '%s'",
 			isfinite(ev->bytes) ? str_bytes(ev->bytes, bytes, sizeof(bytes)) : "data",
 			v->c->data);
+	} else if (ev->kind == CAPACITY_LONGER) {
+		buf_say(&line,
+			"the storage stalls, or its speed varies: runs last %.3g s from here on",
+			ev->seconds);
+	} else if (ev->kind == CAPACITY_CHANGED && v->c->warms) {
+		buf_puts(&line, "reading the same data again is faster, by a cache of the storage: "
+				"runs that it may have served do not count");
 	} else if (ev->kind == CAPACITY_CHANGED) {
 		buf_say(&line,
 			"the storage has changed: %u accelerators had AU %.1f %%, and now %.1f %%; "
@@ -268,7 +290,7 @@ static int capacity(struct capacity_args *a, struct err *e)
 				     .target = a->au,
 				     .keep_data = a->keep_data,
 				     .stop = &stop};
-	struct str_list own = {0};
+	struct str_list own = {0}, typed = {0};
 	int rc = program ? launcher_refuse("capacity", "it starts the runs itself", e) : e->code;
 
 	if (rc == 0)
@@ -276,6 +298,9 @@ static int capacity(struct capacity_args *a, struct err *e)
 	if (rc < 0)
 		return rc;
 	cli_set_console(&a->run);
+	str_list_copy(&typed, &a->run.override);
+	o.typed = &typed;
+	cli_args_shrink(&a->run, true);
 	rc = cli_load_workload(&a->run, clock_wall_ns(), &w, e);
 	if (rc == 0 && !a->checkpoint)
 		rc = check_target(&w, &o, e);
@@ -295,6 +320,7 @@ static int capacity(struct capacity_args *a, struct err *e)
 	}
 	workload_release(&w);
 	str_list_release(&own);
+	str_list_release(&typed);
 	return rc;
 }
 
@@ -318,7 +344,7 @@ static int capacity_main(const struct command *c, int argc, char **argv)
 
 /* clang-format off */
 static const struct flag *const flags[] = {
-	&operand_workload, &operand_key, &flag_data,
+	&operand_workload, &operand_key, &flag_data, &flag_small,
 	F(TEXT, "--hosts", "HOSTS", run.hosts,
 	  "spreads the accelerators over these hosts, as 'stoker run --hosts' does: names "
 	  "separated by commas, or NAME:N for one with N times the processes. The folder of the "

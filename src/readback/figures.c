@@ -119,6 +119,9 @@ static void take_checkpoints(struct run_figures *f, const struct run_record *r)
 	f->read_s = figure(load, F_SAVES_MEAN);
 	f->read_rate = figure(load, F_SAVES_RATE);
 	f->read_cached = read_from_cache(load);
+	f->saves = figure(save, F_SAVES_COUNT);
+	f->stall_s = figure(all, F_CHECKPOINT_STALL) / f->saves;
+	f->stall_dev_s = figure(save, F_SAVES_STDEV);
 }
 
 static void take_words(const json_t *limit, struct run_figures *f)

@@ -33,6 +33,8 @@ struct run_figures {
 	/* Of checkpoints: means of one; bytes/s. */
 	double checkpoint_bytes, write_s, write_rate, read_s, read_rate;
 	double read_cached; /* share of the bytes that the page cache gave back */
+	/* How many were written; training stood still for one of them, mean; its deviation. */
+	double saves, stall_s, stall_dev_s;
 };
 
 /* Of a record that is whole. */

@@ -215,21 +215,25 @@ static void draw_interval(struct knee *k, const struct knee_run *v, const double
 {
 	uint32_t *found = xcalloc(CURVES, sizeof(*found));
 	double *au = xcalloc(k->points + 1, sizeof(*au));
+	size_t from = k->gathered, skipped = 0;
 	struct draws d = {0};
 
+	for (size_t i = 0; i < from; i++)
+		skipped += k->point[i].runs;
 	for (unsigned c = 0; c < CURVES; c++) {
-		const struct knee_run *run = v;
+		const struct knee_run *run = v + skipped;
 		bool beyond;
 
-		for (size_t i = 0; i < k->points; run += k->point[i++].runs) {
+		for (size_t i = from; i < k->points; run += k->point[i++].runs) {
 			const struct knee_point *p = &k->point[i];
 
 			au[i] = p->au + student(&d, point_freedom(run, p->runs)) *
 						point_error(run, p->runs, k->spread);
 			au[i] = fmin(100, fmax(0.01, au[i]));
 		}
-		pool_violators(au, weight, k->points);
-		found[c] = read_knee(k->point, au, k->points, k->target, &beyond);
+		pool_violators(au + from, weight + from, k->points - from);
+		found[c] =
+			read_knee(k->point + from, au + from, k->points - from, k->target, &beyond);
 		if (beyond)
 			found[c] = UINT32_MAX;
 	}
@@ -240,6 +244,19 @@ static void draw_interval(struct knee *k, const struct knee_run *v, const double
 	free(au);
 }
 
+/* The first points that miss the target where the next one meets it, without a doubt. */
+static size_t count_gathered(const struct knee *k)
+{
+	size_t n = 0;
+
+	while (n < k->points && k->point[n].high < k->target)
+		n++;
+	return n < k->points && k->point[n].low >= k->target &&
+			       k->point[n].accelerators <= KNEE_GATHERED_MOST
+		       ? n
+		       : 0;
+}
+
 static void make_points(struct knee *k, const struct knee_run *v, size_t n)
 {
 	for (size_t i = 0, runs; i < n; i += runs) {
@@ -247,9 +264,10 @@ static void make_points(struct knee *k, const struct knee_run *v, size_t n)
 		double half;
 
 		runs = same_number(v, n, i);
-		*p = (struct knee_point){.accelerators = v[i].accelerators, .runs = runs};
+		*p = (struct knee_point){
+			.accelerators = v[i].accelerators, .runs = runs, .client = true};
 		for (size_t j = i; j < i + runs; j++)
-			p->client = p->client || v[j].client;
+			p->client = p->client && v[j].client;
 		p->au = mean_of(v + i, runs);
 		half = point_error(v + i, runs, k->spread) *
 		       student_t(CERTAIN, point_freedom(v + i, runs));
@@ -262,18 +280,19 @@ static void judge_knee(struct knee *k)
 {
 	bool beyond;
 	double *fit = xcalloc(k->points + 1, sizeof(*fit));
-	size_t i = 0;
+	size_t from = k->gathered, i = from;
 
 	for (size_t j = 0; j < k->points; j++)
 		fit[j] = k->point[j].fit;
-	k->accelerators = read_knee(k->point, fit, k->points, k->target, &beyond);
+	k->accelerators =
+		read_knee(k->point + from, fit + from, k->points - from, k->target, &beyond);
 	while (i < k->points && fit[i] >= k->target)
 		i++;
 	k->at_least = beyond || (i < k->points && k->point[i].client);
-	k->bracketed = i > 0 && i < k->points &&
+	k->bracketed = i > from && i < k->points &&
 		       k->point[i].accelerators == k->point[i - 1].accelerators + 1;
 	k->falls_short = i == 0 && k->points && k->point[0].accelerators > 1;
-	for (size_t j = 0; j + 1 < k->points; j++)
+	for (size_t j = from; j + 1 < k->points; j++)
 		for (size_t m = j + 1; m < k->points; m++)
 			k->reversed =
 				k->reversed || k->point[m].low - k->point[j].high > REVERSED_POINTS;
@@ -295,7 +314,8 @@ void knee_find(const struct knee_run *run, size_t runs, double target, struct kn
 		fit[i] = out->point[i].au;
 		weight[i] = 1 / pow(point_error(v + at, out->point[i].runs, out->spread), 2);
 	}
-	pool_violators(fit, weight, out->points);
+	out->gathered = count_gathered(out);
+	pool_violators(fit + out->gathered, weight + out->gathered, out->points - out->gathered);
 	for (size_t i = 0; i < out->points; i++)
 		out->point[i].fit = fit[i];
 	judge_knee(out);

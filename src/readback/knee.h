@@ -12,6 +12,7 @@ struct knee_run {
 	double error;  /* standard error of it, points */
 	double blocks; /* that the error is from; below 2: it is not known */
 	bool client;   /* this machine limited it, not the storage */
+	bool lasting;  /* for a search: long enough to show what varies slowly */
 	size_t index;  /* of the caller */
 };
 
@@ -21,13 +22,18 @@ struct knee_point {
 	double au;        /* mean of its runs, weighted by their errors */
 	double low, high; /* 95 % interval of that */
 	double fit;       /* monotone fit through all points */
-	bool client;      /* of any of its runs */
+	bool client;      /* of all of its runs */
 };
+
+/* Numbers up to that may miss the target where a larger one meets it: a store that gathers requests
+ * feeds several accelerators better than one. */
+#define KNEE_GATHERED_MOST 4
 
 struct knee {
 	struct knee_point *point; /* by accelerators */
 	size_t points;
-	double target; /* percent */
+	size_t gathered; /* the first of them: they surely miss the target, and more meet it */
+	double target;   /* percent */
 	/* The largest number that the curve says meets the target, between measured points by
 	 * interpolation; 0: none does. */
 	uint32_t accelerators;

@@ -32,6 +32,16 @@ struct steady_au {
 	uint64_t ahead;     /* batches that a rank reads ahead */
 	uint64_t turn;      /* batches of a rank that are read at once: one a worker */
 	uint64_t per_block; /* steps of a block of the bootstrap */
+	double measured_s;  /* time of the measured steps */
+	double varies_s;    /* of it, from one heavy wait to the next; all of it where there was one
+			     * alone; 0: steps are even */
+	double alone;       /* percent of it that one heavy wait alone cost; 0: none, or several */
+	double slowed_s;    /* of steps before the storage became slower, which are left out */
+	double later_au;    /* percent, of epochs after the first where they are faster than that:
+			     * what was read before is served faster, and only the first is
+			     * measured; NAN */
+	double gain_s;      /* by which the steps after a checkpoint were faster than measured ones,
+			     * as workers read on meanwhile; negative: slower. Mean; NAN */
 };
 
 /* From a record that is whole. Of each phase (the steps between two checkpoints) the first
@@ -42,7 +52,8 @@ struct steady_au {
  *
  * The time of a step is that of the slowest rank from asking for its batch to the end of
  * computation, as a barrier ends each step; what barriers and the rest take beside it, the
- * difference to the wall time of the phase, is spread over its steps. Pure. */
+ * difference to the wall time of the phase, is spread over its steps. Where a checkpoint is written
+ * beside training, what follows it in the epoch counts for `gain_s` alone. Pure. */
 void steady_au_find(const struct run_record *r, struct steady_au *out);
 
 /* What is kept of a result after it was read: what tables, comparisons and findings say of many

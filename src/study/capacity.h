@@ -6,6 +6,7 @@
 
 #include "readback/knee.h"
 #include "result/judgement.h"
+#include "run/foresee.h"
 #include "study/runner.h"
 #include "readback/sums.h"
 #include "workload/workload.h"
@@ -40,6 +41,7 @@ struct capacity_options {
 	size_t hosts;                   /* 0: this one, without it */
 	const struct str_list *ssh;     /* words that 'stoker run' needs for that */
 	bool keep_data;                 /* what was generated for the search stays */
+	const struct str_list *typed;   /* overrides that tell its runs from others; NULL: all */
 	const struct stop_flag *stop;
 };
 
@@ -49,9 +51,21 @@ struct capacity_run {
 	unsigned repeat; /* from 1: folder "ACCELERATORS/REPEAT" */
 	uint64_t steps;  /* of a rank that were asked for */
 	bool full;       /* it cannot be longer: time, or data */
-	bool outdated;   /* the storage has changed since */
+	bool confirms;   /* made to show what varies slowly */
+	bool outdated;   /* the storage has changed since, or it was too short, or read a cache */
 	bool client;     /* the client limited it, and AU misses the target */
+	/* AU of the whole workload, its checkpoints included, and its standard error. */
 	double au, error, blocks, step_s;
+	double between_au; /* the same between checkpoints */
+	/* As the workload says: steps and checkpoints of a run with so many accelerators, or
+	 * seconds between two; each stops training for so long. 0: it writes none. */
+	double whole_steps, saves, save_every_s, stall_s;
+	double measured_s, varies_s, slowed_s; /* struct steady_au */
+	double read_s;                         /* a reader took for a batch */
+	double request_bytes;                  /* mean of a read */
+	bool fresh;                            /* nothing had read its data since it was made */
+	bool warm;           /* its first epoch was slower than later ones: only that counts */
+	double samples_read; /* different ones */
 	double disturbed; /* points of AU lost for want of a processor; half of it is in `error` */
 	double whole_au;
 	/* read in the time that is measured, not before it; bytes that requests returned */
@@ -74,6 +88,7 @@ enum capacity_event_kind {
 	CAPACITY_FOUND,    /* a run was already there */
 	CAPACITY_DONE,     /* a run ended */
 	CAPACITY_CHANGED,  /* the storage is another than at first: the search begins again */
+	CAPACITY_LONGER,   /* it varies: points last `seconds` at least from here on */
 };
 
 struct capacity_event {
@@ -81,6 +96,7 @@ struct capacity_event {
 	uint32_t accelerators;
 	unsigned repeat;
 	double seconds, expected_s, bytes;
+	double done;                    /* of the data, 0 to 1; NaN */
 	const struct capacity_run *run; /* of FOUND and DONE */
 };
 typedef void (*capacity_event_fn)(void *arg, const struct capacity_event *event);
@@ -94,6 +110,10 @@ struct capacity {
 	bool changed; /* the storage changed; AU of one number before and after */
 	uint32_t changed_at;
 	double changed_from, changed_to;
+	bool warms;       /* what was read before came faster: a cache of the storage */
+	double least_s;   /* of the measured steps of a point: two periods of what varies; 0 */
+	double least_use; /* the same times accelerators, as a credit may be used up; 0 */
+	char left_out[ERR_TEXT_MAX];     /* of the workload, and why; "" */
 	char stopped_by[ERR_TEXT_MAX];   /* why it ends below `max` without a knee: too few files,
 					    ...; "" */
 	double need_samples, need_bytes; /* of one accelerator at 100 %; NaN */
@@ -194,29 +214,44 @@ struct samples {
 	uint32_t workers; /* of a rank */
 	uint64_t ahead;   /* batches */
 	bool evicts;      /* it is read cold unless the user says otherwise */
+	bool within;      /* checkpoints are written between the steps of an epoch */
+	bool unread;      /* nothing has read it since it was generated */
+	bool anew; /* SAMPLES_OWN: generated before each run, as a cache keeps what is read */
+};
+
+/* What a point is asked for. */
+struct samples_want {
+	uint64_t measured; /* steps beyond those that the start leaves out */
+	uint64_t first;    /* the least of them: a longer point reads its data again */
+	bool saves;        /* it writes a checkpoint at least */
 };
 
 /* How a point is run: 0 steps: all of each epoch. */
 struct samples_plan {
 	uint64_t steps; /* of a rank, all epochs; as many as can be had, at most `want` */
 	uint64_t epochs;
-	bool all; /* more cannot be had */
+	bool all;            /* more cannot be had */
+	double samples_read; /* different ones, by all ranks */
 };
 
 /* ERR_USAGE when the workload cannot be searched: it does not train, or computes in no time. */
 int samples_init(struct samples *s, const struct workload *w, struct err *e);
 void samples_release(struct samples *s);
-/* Plans `measured` steps of `accelerators`, beyond those that the start leaves out. `keys` gets
+/* Plans the steps of `accelerators`. `keys` gets
  * what the run has to be told. -ENODATA, with the sentence: there are too few files for this number
  * of accelerators, and no more can be had; -ENOMEM: this machine has too little memory; *most gets
  * how many it is enough for. Generates nothing: what is planned depends on the numbers asked for so
  * far alone. */
 int samples_plan(struct samples *s, const struct capacity *c, uint32_t accelerators,
-		 uint64_t measured, struct samples_plan *plan, struct str_list *keys,
+		 const struct samples_want *want, struct samples_plan *plan, struct str_list *keys,
 		 uint32_t *most, struct err *e);
+/* What the workload itself says of a run with so many accelerators, none of the search's keys. As
+ * run_foresee. */
+int samples_whole_run(const struct capacity *c, uint32_t accelerators, struct run_foresight *f,
+		      struct err *e);
 /* Generates the files that were planned, where they are not there. */
 int samples_make(struct samples *s, const struct capacity *c, struct err *e);
-/* Removes what was generated, unless it is to be kept. */
+/* Removes what was generated, unless it is to be kept; also of a search that was interrupted. */
 int samples_clean(const struct samples *s, const struct capacity *c, struct err *e);
 
 /* ---- its next point ---- */
@@ -233,7 +268,8 @@ int samples_clean(const struct samples *s, const struct capacity *c, struct err 
 struct search_step {
 	bool done;
 	uint32_t accelerators;
-	bool longer; /* as long as may be: it is near the knee, or was not decided */
+	bool longer;   /* it is near the knee, or was not decided */
+	bool confirms; /* it is to show what varies slowly, too */
 };
 
 /* What a search may measure. */
@@ -241,6 +277,7 @@ struct search_bounds {
 	double target;  /* percent */
 	uint32_t most;  /* numbers above are not measured */
 	uint32_t whole; /* from SEARCH_WHOLE_FROM times that on only its multiples; 0: any */
+	bool once;      /* a number at the knee needs no second run */
 };
 #define SEARCH_WHOLE_FROM 50
 

@@ -40,6 +40,89 @@ static const struct capacity_run *capacity_limited(const struct capacity *c)
 	return NULL;
 }
 
+/* ---- what the curve itself says ---- */
+
+static const double CEILING_SPREAD = 0.06;     /* of rates that are the same */
+static const double CEILING_NUMBERS = 1.2;     /* times the accelerators, that got no more */
+static const double LARGE_REQUEST = 512 << 10; /* bytes: their number hardly matters */
+static const double SMALL_REQUEST = 8 << 10;   /* nor do the bytes of these */
+#define CEILING_MOST 8
+
+/* The largest numbers, where they get the same rate together: the storage has no more to give. */
+struct ceiling {
+	const struct capacity_run *run[CEILING_MOST]; /* the largest number first */
+	size_t n;
+	enum cause cause; /* CAUSE_NONE: there is none */
+};
+
+static bool tells_of_rate(enum cause c)
+{
+	return c == CAUSE_BANDWIDTH || c == CAUSE_REQUESTS || c == CAUSE_QUEUE ||
+	       c == CAUSE_OPENS || c == CAUSE_METADATA || c == CAUSE_IO_LIMIT ||
+	       c == CAUSE_CONTENTION;
+}
+
+static void find_ceiling(const struct capacity *c, struct ceiling *out)
+{
+	const struct knee *k = &c->knee;
+	const struct capacity_run *limited = capacity_limited(c);
+	double least = INFINITY, most = 0;
+
+	*out = (struct ceiling){0};
+	for (size_t i = k->points; i > k->gathered && out->n < CEILING_MOST; i--) {
+		const struct capacity_run *r = capacity_longest(c, k->point[i - 1].accelerators);
+
+		if (!r || r->client || !isfinite(r->samples_per_s))
+			break;
+		least = fmin(least, r->samples_per_s);
+		most = fmax(most, r->samples_per_s);
+		if (most > (1 + CEILING_SPREAD) * least)
+			break;
+		out->run[out->n++] = r;
+	}
+	if (!limited || out->n < 2 || limited->between_au >= k->target ||
+	    out->run[0]->accelerators < CEILING_NUMBERS * out->run[out->n - 1]->accelerators)
+		return;
+	out->cause = tells_of_rate(limited->cause)             ? limited->cause
+		     : limited->request_bytes >= LARGE_REQUEST ? CAUSE_BANDWIDTH
+		     : limited->request_bytes <= SMALL_REQUEST ? CAUSE_REQUESTS
+							       : CAUSE_STORAGE;
+}
+
+static void put_ceiling(const struct ceiling *x, struct buf *out)
+{
+	for (size_t i = x->n; i > 0; i--)
+		buf_say(out, "%s%.4g",
+			i == x->n ? ""
+			: i > 1   ? ", "
+				  : " and ",
+			x->run[i - 1]->samples_per_s);
+	buf_puts(out, " samples/s with ");
+	for (size_t i = x->n; i > 0; i--)
+		buf_say(out, "%s%u",
+			i == x->n ? ""
+			: i > 1   ? ", "
+				  : " and ",
+			x->run[i - 1]->accelerators);
+	buf_puts(out, " accelerators: more of them get no more together.");
+}
+
+/* What limits: by the curve where it tells, else by the run. `text` is appended. */
+static enum cause find_limit(const struct capacity *c, struct buf *text)
+{
+	const struct capacity_run *r = capacity_limited(c);
+	struct ceiling x;
+
+	if (!r)
+		return CAUSE_NONE;
+	find_ceiling(c, &x);
+	if (x.cause != CAUSE_NONE)
+		put_ceiling(&x, text);
+	if (x.cause == CAUSE_NONE || x.cause == r->cause)
+		buf_say(text, "%s%s", text->len ? " " : "", r->text);
+	return x.cause == CAUSE_NONE ? r->cause : x.cause;
+}
+
 /* With the highest rate of those that are not outdated. */
 static const struct capacity_run *fastest(const struct capacity *c)
 {
@@ -108,10 +191,14 @@ static void put_delivered(const struct capacity *c, struct buf *out)
 static void put_limit(const struct capacity *c, struct buf *out)
 {
 	const struct capacity_run *r = capacity_limited(c);
-	struct buf text = {0};
+	struct buf text = {0}, why = {0};
+	enum cause cause;
 
 	if (!r) {
-		if (c->stopped_by[0])
+		if (c->warms)
+			buf_puts(&text, "a cache: what was read before tells nothing of the "
+					"storage, and nothing else was left to read");
+		else if (c->stopped_by[0])
 			buf_say(&text, "%s", c->stopped_by);
 		else
 			buf_say(&text, "%s: no more were tried",
@@ -119,9 +206,11 @@ static void put_limit(const struct capacity *c, struct buf *out)
 		put_label(out, "ended by", &text);
 		return;
 	}
-	buf_say(&text, "%s, from %u accelerators on. %s",
-		r->cause != CAUSE_NONE ? cause_name(r->cause) : "not known", r->accelerators,
-		r->text);
+	cause = find_limit(c, &why);
+	buf_say(&text, "%s, from %u accelerator%s on. %s",
+		cause != CAUSE_NONE ? cause_name(cause) : "not known", r->accelerators,
+		plural(r->accelerators), why.data ? why.data : "");
+	buf_release(&why);
 	put_label(out, "limited by", &text);
 }
 
@@ -172,6 +261,33 @@ static void put_doubts(const struct capacity *c, struct buf *out)
 			c->changed_at, plural(c->changed_at), c->changed_from, c->changed_to);
 		put_label(out, "note", &text);
 	}
+	if (c->warms) {
+		buf_puts(&text, "reading the same data again was faster: a cache of the storage "
+				"warms. Runs that it may have served do not count, so that the "
+				"answer is of data that is read for the first time");
+		put_label(out, "note", &text);
+	}
+	if (c->least_s > 0) {
+		buf_say(&text,
+			"the storage stalls, or its speed varies: runs of less than %.3g s do not "
+			"count",
+			c->least_s);
+		put_label(out, "note", &text);
+	}
+	if (c->knee.gathered) {
+		buf_say(&text,
+			"%u accelerator%s miss%s the target, and more of them meet it: the storage "
+			"serves several readers better than one",
+			c->knee.point[c->knee.gathered - 1].accelerators,
+			plural(c->knee.point[c->knee.gathered - 1].accelerators),
+			c->knee.point[c->knee.gathered - 1].accelerators == 1 ? "es" : "");
+		put_label(out, "note", &text);
+	}
+	if (c->knee.points && c->knee.high == UINT32_MAX && !c->knee.at_least) {
+		buf_puts(&text, "the interval has no upper end: no number that was measured surely "
+				"misses the target");
+		put_label(out, "note", &text);
+	}
 	if (c->knee.reversed) {
 		buf_puts(&text, "more accelerators had a higher AU at least once: other programs "
 				"use the storage, or its speed varies");
@@ -203,6 +319,27 @@ static void put_curve(const struct capacity *c, struct buf *out)
 	}
 }
 
+/* What checkpoints take, with the answer or the smallest number. */
+static void put_beside(const struct capacity *c, struct buf *out)
+{
+	uint32_t n = c->knee.accelerators ? c->knee.accelerators : c->knee.point[0].accelerators;
+	const struct capacity_run *r = capacity_longest(c, n);
+	struct buf text = {0};
+	char stall[32];
+
+	if (!r || (r->saves <= 0 && r->save_every_s <= 0))
+		return;
+	buf_say(&text, "in AU: each stops training for %s, ",
+		str_seconds(r->stall_s, stall, sizeof(stall)));
+	if (r->save_every_s > 0)
+		buf_say(&text, "every %.4g s", r->save_every_s);
+	else
+		buf_say(&text, "%.0f in %.0f steps", r->saves, r->whole_steps);
+	buf_say(&text, ". AU between them is %.1f %% with %u accelerator%s", r->between_au, n,
+		plural(n));
+	put_label(out, "checkpoints", &text);
+}
+
 void capacity_text(const struct capacity *c, struct buf *out)
 {
 	struct buf text = {0};
@@ -212,8 +349,13 @@ void capacity_text(const struct capacity *c, struct buf *out)
 	capacity_put_answer(c, out);
 	buf_say(out, " at AU %.4g %%%s\n", c->knee.target,
 		c->complete ? "" : ", as far as the search got");
+	if (c->left_out[0]) {
+		buf_say(&text, "%s", c->left_out);
+		put_label(out, "left out", &text);
+	}
 	if (c->knee.points == 0)
 		return;
+	put_beside(c, out);
 	if (c->knee.accelerators == 0 && !c->knee.falls_short) {
 		buf_say(&text, "AU %.1f %% (95 %%: %.1f to %.1f)", c->knee.point[0].au,
 			c->knee.point[0].low, c->knee.point[0].high);
@@ -261,6 +403,13 @@ static json_t *run_json(const struct capacity_run *r)
 	json_put_int(o, "steps", r->steps);
 	json_put_real(o, "au_percent", r->au);
 	json_put_real(o, "au_error_points", r->error);
+	json_put_real(o, "between_checkpoints_au_percent", r->between_au);
+	json_put_real(o, "checkpoint_stall_s", r->stall_s);
+	json_put_real(o, "measured_s", r->measured_s);
+	json_put_real(o, "varies_s", r->varies_s);
+	json_put_real(o, "slowed_s", r->slowed_s);
+	json_put_real(o, "batch_read_s", r->read_s);
+	json_put_bool(o, "warms", r->warm);
 	json_put_real(o, "no_processor_percent", r->disturbed);
 	json_put_real(o, "whole_run_au_percent", r->whole_au);
 	json_put_real(o, "step_s", r->step_s);
@@ -283,7 +432,8 @@ json_t *capacity_json(const struct capacity *c)
 	const struct capacity_run *limited = capacity_limited(c), *fast = fastest(c);
 	const struct capacity_run *busy = limited ? limited : fast;
 	json_t *root = json_object(), *points = json_array(), *runs = json_array();
-	struct buf answer = {0};
+	struct buf answer = {0}, limit = {0};
+	enum cause cause = find_limit(c, &limit);
 
 	capacity_put_answer(c, &answer);
 	json_put_mark(root);
@@ -299,8 +449,9 @@ json_t *capacity_json(const struct capacity *c)
 		json_put_int(root, "high_95", c->knee.high);
 	json_put_bool(root, "at_least", c->knee.at_least);
 	json_put_bool(root, "client_limits", limited && limited->client);
-	json_put_text(root, "cause", limited ? cause_name(limited->cause) : NULL);
-	json_put_text(root, "limit", limited ? limited->text : NULL);
+	json_put_text(root, "cause", limited ? cause_name(cause) : NULL);
+	json_put_text(root, "limit", limited ? limit.data : NULL);
+	json_put_text(root, "left_out", c->left_out[0] ? c->left_out : NULL);
 	json_put_text(root, "ended_by", c->stopped_by[0] ? c->stopped_by : NULL);
 	json_put_real(root, "delivered_bytes_per_s", fast ? fast->bytes_per_s : NAN);
 	json_put_real(root, "delivered_samples_per_s", fast ? fast->samples_per_s : NAN);
@@ -310,6 +461,10 @@ json_t *capacity_json(const struct capacity *c)
 	json_put_real(root, "run_busy_percent", busy ? 100 * busy->run_busy : NAN);
 	json_put_bool(root, "changed", c->changed);
 	json_put_bool(root, "reversed", c->knee.reversed);
+	json_put_bool(root, "warms", c->warms);
+	json_put_int(root, "gathered_points", (json_int_t)c->knee.gathered);
+	json_put_real(root, "least_s", c->least_s);
+	json_put_real(root, "time_s", c->o->time_s);
 	json_put_real(root, "spread_percent", 100 * c->knee.spread);
 	json_put_real(root, "seconds", c->seconds);
 	for (size_t i = 0; i < c->knee.points; i++) {
@@ -329,5 +484,6 @@ json_t *capacity_json(const struct capacity *c)
 		json_array_append_new(runs, run_json(&c->run[i]));
 	json_put(root, "runs", runs);
 	buf_release(&answer);
+	buf_release(&limit);
 	return root;
 }

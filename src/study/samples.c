@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/compare.h"
@@ -20,9 +22,11 @@
 
 #define MARK_NAME "stoker_capacity.json"
 #define MANIFEST_MOST (1u << 20)
+#define PROGRESS_MOST (16u << 20)
 #define EPOCHS_MOST 16
-#define ACCELERATORS_FIRST 4    /* that the first files are enough for */
-static const double ROOM = 0.8; /* of the free space, or memory, that a dataset may take */
+#define SAVES_MOST 3             /* checkpoints of a point, about */
+static const double GROWS = 1.2; /* files, beyond those that a point needs: the next one's */
+static const double ROOM = 0.8;  /* of the free space, or memory, that a dataset may take */
 static const double GENERATE_S = 24 * 3600;
 
 static bool has_files(const struct workload *w)
@@ -120,6 +124,8 @@ int samples_init(struct samples *s, const struct workload *w, struct err *e)
 	s->batch = (uint64_t)w->reader.batch_size;
 	s->file_bytes = dataset_mean_file_bytes(&d, DATASET_TRAIN, NULL);
 	s->evicts = study_begins_cold(w);
+	s->within = w->checkpoint.steps_between_checkpoints > 0 ||
+		    w->checkpoint.seconds_between_checkpoints > 0 || w->checkpoint.async;
 	s->given = (double)dataset_samples(&d, DATASET_TRAIN);
 	dataset_release(&d);
 	return find_kind(s, w, e);
@@ -132,10 +138,10 @@ void samples_release(struct samples *s)
 	*s = (struct samples){0};
 }
 
-static void put_workflow(struct str_list *keys)
+static void put_workflow(struct str_list *keys, bool saves)
 {
 	override_put(keys, "workflow.evaluation", "false");
-	override_put(keys, "workflow.checkpoint", "false");
+	override_put(keys, "workflow.checkpoint", saves ? "true" : "false");
 }
 
 static uint64_t turn_of(const struct samples *s)
@@ -218,6 +224,14 @@ static int foresee(const struct capacity *c, uint32_t accelerators, const struct
 	return rc;
 }
 
+int samples_whole_run(const struct capacity *c, uint32_t accelerators, struct run_foresight *f,
+		      struct err *e)
+{
+	const struct str_list none = {0};
+
+	return foresee(c, accelerators, &none, false, f, e);
+}
+
 /* Of an epoch of a rank; 0: not one. */
 static uint64_t steps_of_epoch(const struct capacity *c, uint32_t accelerators,
 			       const struct str_list *keys, struct err *e)
@@ -281,16 +295,49 @@ static int too_few(const struct samples *s, uint64_t of_epoch, uint32_t accelera
 		       (unsigned long long)least, (unsigned long long)s->ahead);
 }
 
-static void plan_epochs(const struct samples *s, uint64_t of_epoch, uint64_t measured,
-			struct samples_plan *plan)
+/* Steps after a checkpoint that stands between them. */
+static uint64_t after_save(const struct samples *s, const struct samples_want *want)
 {
-	uint64_t out = left_out(s);
-	uint64_t of_one = (of_epoch - out) / turn_of(s) * turn_of(s);
-	uint64_t epochs = (measured + of_one - 1) / of_one;
+	return want->saves && s->within ? left_out(s) + turn_of(s) : 0;
+}
 
+static void plan_epochs(const struct samples *s, uint64_t of_epoch, const struct samples_want *want,
+			uint64_t after, uint32_t accelerators, struct samples_plan *plan)
+{
+	uint64_t out = left_out(s), of_one, epochs;
+	double samples =
+		s->kind == SAMPLES_GIVEN ? s->given : (double)s->files * (double)s->per_file;
+
+	of_one = (of_epoch - out - after) / turn_of(s) * turn_of(s);
+	epochs = (want->measured + of_one - 1) / of_one;
 	*plan = (struct samples_plan){.epochs = epochs < EPOCHS_MOST ? epochs : EPOCHS_MOST,
 				      .all = epochs > EPOCHS_MOST};
-	plan->steps = plan->epochs > 1 ? plan->epochs * of_epoch : out + measured;
+	plan->steps = plan->epochs > 1 ? plan->epochs * of_epoch : out + want->measured + after;
+	plan->samples_read =
+		fmin(samples, (double)accelerators * (double)s->batch * (double)plan->steps);
+}
+
+/* Where a point writes its checkpoints: after the measured steps of an epoch, where the workload
+ * writes them between steps, with enough steps after it to see what they bring; else after epochs.
+ */
+static void put_saves(uint64_t of_epoch, uint64_t after, const struct samples_plan *plan,
+		      struct str_list *keys)
+{
+	uint64_t every = (plan->epochs + SAVES_MOST - 1) / SAVES_MOST;
+	uint64_t steps = (plan->epochs > 1 ? of_epoch : plan->steps) - after, saves = 1;
+	bool within = after && plan->epochs <= SAVES_MOST;
+
+	/* several in a long point, with as many steps to measure between two as are left out */
+	while (within && plan->epochs == 1 && saves < SAVES_MOST &&
+	       steps / (saves + 1) >= 3 * after)
+		saves++;
+	override_put(keys, "checkpoint.seconds_between_checkpoints", "0");
+	override_put(keys, "checkpoint.steps_between_checkpoints", "%lld",
+		     within ? (long long)(steps / saves) : -1LL);
+	override_put(keys, "checkpoint.checkpoint_after_epoch", "%llu", (unsigned long long)every);
+	override_put(keys, "checkpoint.epochs_between_checkpoints", "%llu",
+		     (unsigned long long)every);
+	override_put(keys, "checkpoint.keep_last", "1");
 }
 
 /* ---- generation ---- */
@@ -323,7 +370,24 @@ static int remove_made(const struct samples *s, struct err *e)
 struct generating {
 	const struct capacity *c;
 	struct capacity_event event;
+	const char *progress; /* file */
 };
+
+/* By the last whole line of the child's progress; NaN. */
+static double share_done(const char *path)
+{
+	struct buf text = {0};
+	const char *key = "\"done_percent\":", *at = NULL;
+	double share = NAN;
+
+	if (file_read(path, PROGRESS_MOST, &text, NULL) >= 0 && text.data)
+		for (const char *p = strstr(text.data, key); p; p = strstr(p + 1, key))
+			at = p;
+	if (at && strchr(at, '\n'))
+		share = strtod(at + strlen(key), NULL) / 100;
+	buf_release(&text);
+	return share;
+}
 
 static void tick(void *arg, double seconds)
 {
@@ -331,6 +395,7 @@ static void tick(void *arg, double seconds)
 
 	g->event.kind = CAPACITY_TICK;
 	g->event.seconds = seconds;
+	g->event.done = share_done(g->progress);
 	if (g->c->tell)
 		g->c->tell(g->c->arg, &g->event);
 }
@@ -338,25 +403,33 @@ static void tick(void *arg, double seconds)
 static int generate(const struct samples *s, const struct capacity *c, struct err *e)
 {
 	AUTO_FREE char *log = path_join(c->o->folder, "generate.log");
+	AUTO_FREE char *progress = path_join(c->o->folder, "generate.progress");
 	struct generating g = {.c = c,
+			       .progress = progress,
 			       .event = {.kind = CAPACITY_GENERATE,
 					 .bytes = (double)s->files * s->file_bytes,
+					 .done = NAN,
 					 .expected_s = NAN}};
 	struct runner_child child = {
 		.log = log, .limit_s = GENERATE_S, .stop = c->o->stop, .tick = tick, .arg = &g};
-	char *one[] = {(char *)(uintptr_t) "-n", (char *)(uintptr_t) "1"};
-	const struct str_list places = {.v = one, .n = 2};
-	struct str_list keys = {0}, command = {0};
+	const char *const one[] = {"-n", "1", "--progress-file", progress, "--progress-interval",
+				   "1"};
+	struct str_list places = {0}, keys = {0}, command = {0};
 	int rc;
 
 	if (c->tell)
 		c->tell(c->arg, &g.event);
-	put_workflow(&keys);
+	for (size_t i = 0; i < sizeof(one) / sizeof(one[0]); i++)
+		str_list_add(&places, xstrdup(one[i]));
+	put_workflow(&keys, false);
 	override_put(&keys, "dataset.num_files_train", "%llu", (unsigned long long)s->files);
 	override_put(&keys, "dataset.num_files_eval", "0");
 	runner_command(&c->o->base, "generate", &places, &keys, &command);
+	unlink(progress);
 	rc = runner_help(&command, &child, e);
+	unlink(progress);
 	str_list_release(&keys);
+	str_list_release(&places);
 	if (rc < 0 && rc != ERR_CANCELED)
 		err_wrap(e, "generating %llu files", (unsigned long long)s->files);
 	return rc;
@@ -366,10 +439,12 @@ int samples_make(struct samples *s, const struct capacity *c, struct err *e)
 {
 	int rc = 0;
 
-	if (s->kind != SAMPLES_OWN || (s->whole && s->made == s->files))
+	if (s->kind == SAMPLES_RUN)
+		s->unread = true;
+	if (s->kind != SAMPLES_OWN || (s->whole && s->made == s->files && (s->unread || !s->anew)))
 		return 0;
 	/* another number of files are other names */
-	if (s->made && s->made != s->files)
+	if (s->made && (s->made != s->files || s->anew))
 		rc = remove_made(s, e);
 	if (rc == 0)
 		rc = file_mkdirs(s->folder, e);
@@ -380,11 +455,12 @@ int samples_make(struct samples *s, const struct capacity *c, struct err *e)
 		rc = file_mkdirs(c->o->folder, e);
 	if (rc == 0)
 		rc = generate(s, c, e);
-	s->whole = rc == 0;
+	s->whole = s->unread = rc == 0;
 	return rc;
 }
 
-/* More than the first ones double, so that generation takes at most as long again. */
+/* No more than a point reads, and a little beyond where they are made again, as the next one needs
+ * more. */
 static void plan_files(struct samples *s, uint32_t accelerators, uint64_t steps)
 {
 	uint64_t most = most_files(s), want = files_for(s, accelerators, steps);
@@ -393,19 +469,17 @@ static void plan_files(struct samples *s, uint32_t accelerators, uint64_t steps)
 		s->files = want < most ? want : most;
 		return;
 	}
-	if (accelerators < ACCELERATORS_FIRST)
-		want = files_for(s, ACCELERATORS_FIRST, steps);
 	if (s->files >= want)
 		return;
 	if (s->files && want < 2 * s->files)
-		want = 2 * s->files;
+		want = (uint64_t)fmin(2 * (double)s->files, GROWS * (double)want);
 	LOWER(want, most);
 	RAISE(s->files, want);
 }
 
-static void put_keys(const struct samples *s, struct str_list *keys)
+static void put_keys(const struct samples *s, bool saves, struct str_list *keys)
 {
-	put_workflow(keys);
+	put_workflow(keys, saves);
 	override_put(keys, "workflow.train", "true");
 	override_put(keys, "workflow.generate_data", s->kind == SAMPLES_RUN ? "true" : "false");
 	override_put(keys, "dataset.keep_files", "true");
@@ -418,24 +492,33 @@ static void put_keys(const struct samples *s, struct str_list *keys)
 }
 
 int samples_plan(struct samples *s, const struct capacity *c, uint32_t accelerators,
-		 uint64_t measured, struct samples_plan *plan, struct str_list *keys,
+		 const struct samples_want *want, struct samples_plan *plan, struct str_list *keys,
 		 uint32_t *most, struct err *e)
 {
-	uint64_t turn = turn_of(s), of_epoch;
+	uint64_t turn = turn_of(s), of_epoch, files_of, after = after_save(s, want);
+	struct samples_want whole = *want;
 	struct str_list one = {0};
 	struct err why = {0};
 
-	measured = (measured + turn - 1) / turn * turn;
+	whole.measured = (want->measured + turn - 1) / turn * turn;
+	/* cold epochs read the same files again */
+	files_of = s->kind == SAMPLES_OWN && s->evicts && want->first < whole.measured
+			   ? (want->first + turn - 1) / turn * turn
+			   : whole.measured;
 	if (s->kind != SAMPLES_GIVEN)
-		plan_files(s, accelerators, left_out(s) + measured);
-	put_keys(s, keys);
+		plan_files(s, accelerators, left_out(s) + files_of + after);
+	put_keys(s, want->saves, keys);
 	str_list_copy(&one, keys);
 	override_put(&one, "train.epochs", "1");
 	of_epoch = steps_of_epoch(c, accelerators, &one, &why);
 	str_list_release(&one);
 	if (of_epoch < left_out(s) + turn)
 		return too_few(s, of_epoch, accelerators, most, &why, e);
-	plan_epochs(s, of_epoch, measured, plan);
+	if (of_epoch < 2 * left_out(s) + after)
+		after = 0;
+	plan_epochs(s, of_epoch, &whole, after, accelerators, plan);
+	if (want->saves)
+		put_saves(of_epoch, after, plan, keys);
 	return check_memory(c, accelerators, plan, keys, most, e);
 }
 

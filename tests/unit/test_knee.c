@@ -128,8 +128,9 @@ static void search_of(double fed, double noisy, uint32_t most, uint32_t whole, s
 	size_t n = 0;
 
 	for (;;) {
-		struct search_step s =
-			search_next(run, n, &(struct search_bounds){TARGET, most, whole});
+		struct search_step s = search_next(
+			run, n,
+			&(struct search_bounds){.target = TARGET, .most = most, .whole = whole});
 
 		if (s.done)
 			break;
@@ -140,6 +141,7 @@ static void search_of(double fed, double noisy, uint32_t most, uint32_t whole, s
 		run[n++] = run_of(s.accelerators,
 				  shared(fed, s.accelerators) * (1 + noise(noisy / 100)),
 				  noisy / (s.longer ? 4 : 2));
+		run[n - 1].lasting = s.confirms;
 	}
 	knee_find(run, n, TARGET, k);
 	*steps = n;
@@ -201,6 +203,61 @@ static void test_search(void **state)
 	assert_true((double)held >= 0.9 * (double)all);
 }
 
+/* One alone waits for others to come: two and more are fed as long as the rate lasts. */
+static double gathered(double fed, uint32_t n)
+{
+	return n == 1 ? 62 : shared(fed, n);
+}
+
+static void test_search_gathered(void **state)
+{
+	struct knee_run run[64];
+	struct search_bounds bounds = {.target = TARGET, .most = 64};
+	struct search_step s;
+	struct knee k;
+	size_t n = 0;
+
+	(void)state;
+	while (!(s = search_next(run, n, &bounds)).done) {
+		assert_true(n < 40);
+		run[n] = run_of(s.accelerators, gathered(6, s.accelerators), 0.1);
+		run[n++].lasting = s.confirms;
+	}
+	knee_find(run, n, TARGET, &k);
+	assert_int_equal(k.gathered, 1);
+	assert_int_equal(k.accelerators, 6);
+	assert_true(k.low >= 5 && k.high <= 7 && k.bracketed && !k.reversed);
+	knee_release(&k);
+	/* what may be chance is no gathering */
+	run[0] = run_of(1, 89.5, 1);
+	run[1] = run_of(2, 90.5, 1);
+	run[2] = run_of(3, 60, 0.1);
+	knee_find(run, 3, TARGET, &k);
+	assert_int_equal(k.gathered, 0);
+	knee_release(&k);
+}
+
+/* The answer was measured for long at least once. */
+static void test_search_confirms(void **state)
+{
+	struct knee_run run[64];
+	struct search_bounds bounds = {.target = TARGET, .most = 64};
+	struct search_step s;
+	bool lasting = false;
+	size_t n = 0;
+
+	(void)state;
+	while (!(s = search_next(run, n, &bounds)).done) {
+		assert_true(n < 40);
+		/* 5 meet it at first, and miss it in the long run */
+		run[n] = run_of(s.accelerators, shared(s.confirms ? 4 : 4.6, s.accelerators), 0.1);
+		run[n].lasting = s.confirms;
+		lasting = lasting || (s.accelerators == 4 && s.confirms);
+		n++;
+	}
+	assert_true(lasting);
+}
+
 static void test_search_ends(void **state)
 {
 	struct knee k;
@@ -213,7 +270,7 @@ static void test_search_ends(void **state)
 	knee_release(&k);
 	search(0.5, 0.01, 1024, &k, &steps);
 	assert_int_equal(k.accelerators, 0);
-	assert_true(steps == 2);
+	assert_true(steps == 3); /* 1, 2 as a store may gather requests, and 1 again */
 	knee_release(&k);
 	search(1, 0.01, 1, &k, &steps);
 	assert_true(k.at_least && k.accelerators == 1);
@@ -223,9 +280,14 @@ static void test_search_ends(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_knee),        cmocka_unit_test(test_reversed),
-		cmocka_unit_test(test_undecided),   cmocka_unit_test(test_search),
-		cmocka_unit_test(test_search_ends), cmocka_unit_test(test_search_whole),
+		cmocka_unit_test(test_knee),
+		cmocka_unit_test(test_reversed),
+		cmocka_unit_test(test_undecided),
+		cmocka_unit_test(test_search),
+		cmocka_unit_test(test_search_gathered),
+		cmocka_unit_test(test_search_confirms),
+		cmocka_unit_test(test_search_ends),
+		cmocka_unit_test(test_search_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
