@@ -127,6 +127,7 @@ OTHER_FILES = {
     "dataset/manifest.c": "the manifest of a dataset",
     "page/job_page.c": "the page's own data",
     "page/page.c": "the plan's data",
+    "page/run_data.c": "capacity.json", "readback/curves.c": "capacity.json",
     "readback/record.c": "N_output.json and N_per_epoch_stats.json of DLIO, study_run.json",
     "study/capacity.c": "study.json", "study/repeat.c": "repeat.json", "study/truth_table.c": "truth_table.json", "study/runner.c": "study_run.json", "study/samples.c": "study_run.json",
     "study/state.c": "study.json",

@@ -747,6 +747,13 @@ json_t *curve_data(const struct curve *c)
 		json_put_int(o, "high", k->high);
 	json_put_bool(o, "at_least", k->at_least);
 	json_put_bool(o, "emulated", c->emulated > 0);
+	if (c->search) {
+		json_put_text(o, "answer", json_string_value(json_object_get(c->search, "answer")));
+		json_put_text(o, "limit", json_string_value(json_object_get(c->search, "limit")));
+		json_put_text(o, "cause", json_string_value(json_object_get(c->search, "cause")));
+		json_put_text(o, "left_out",
+			      json_string_value(json_object_get(c->search, "left_out")));
+	}
 	for (size_t i = 0; i < k->points; i++) {
 		json_t *p = json_object();
 

@@ -141,7 +141,12 @@
   }
 
   function limits() {
-    var box = P.byId("limit"), runs = D.runs;
+    var box = P.byId("limit"), runs = D.runs, c = searched();
+    if (c && c.limit) {
+      P.add(box, "h2", { "class": "label" }, "What limits more of them: " + c.cause.replace(/_/g, " "));
+      P.add(box, "p", {}, c.limit);
+      return;
+    }
     if (runs.length === 1) {
       P.add(box, "h2", { "class": "label" }, "What limits it");
       P.add(box, "p", {}, runs[0].limit_text);
@@ -203,7 +208,8 @@
   };
 
   function chart() {
-    var box = P.byId("chart"), runs = D.runs, series = P.series("whole_au"), parts;
+    var box = P.byId("chart"), runs = D.runs, series = P.series("whole_au"), parts, c = searched();
+    if (c) { C.knee(box, c.model, c, P.color(c.model), P.shape(c.model)); return; }
     if (D.groups.length === 1 && (parts = P.budget(runs[D.groups[0].runs[0]].time))) {
       C.budget(box, "Where the time went", parts, runs[D.groups[0].runs[0]].train_wall);
       return;
@@ -306,7 +312,22 @@
       "the wall time of training, nothing left out.";
   }
 
+  /* A page of one search is its answer: the number, its interval, the curve. */
+  function searched() {
+    var c = (D.curves || [])[0];
+    return D.curves && D.curves.length === 1 && c.answer ? c : null;
+  }
+
+  function answerTiles(box, c) {
+    var lead = c.answer.replace(/ \(.*$/, "").split(" "), unit = lead.pop(), t;
+    t = tile(box, "Accelerators that this storage feeds", lead.join(" "), unit, "lead");
+    say(t, c.at_least ? "Every number that was measured meets the target, or this machine was the limit." : "95 %: " + P.num(c.low, 0) + (P.has(c.high) ? " to " + P.num(c.high, 0) : " or more") + ".");
+    say(t, "At AU " + P.num(c.target, c.target % 1 ? 1 : 0) + " %" + (c.left_out ? ". Left out: " + c.left_out : "") + ".", "beside");
+    fastest(box, true);
+  }
+
   function tiles() {
+    if (searched()) { answerTiles(P.byId("tiles"), searched()); return; }
     if (D.runs.length === 1) (P.has(D.runs[0].whole_au) || P.has(D.runs[0].au) ? trainedTiles : otherTiles)(P.byId("tiles"), D.runs[0]);
     else best();
   }

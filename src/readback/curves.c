@@ -1,12 +1,16 @@
 /* Curves of capacity. */
 #include "readback/curves.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/say.h"
 #include "base/map.h"
+#include "readback/derivation.h"
+#include "readback/result_folder.h"
 #include "readback/sides.h"
 
 /* What decides the length of a run, and nothing of its storage. */
@@ -51,12 +55,27 @@ struct family {
 	struct knee_run *run;
 	size_t runs, emulated;
 	double target;
+	char *search; /* the folder above theirs; "": they have several */
 };
+
+/* The folder above "ACCELERATORS/REPEAT". Heap. */
+static char *folder_of_search(const struct run_record *r)
+{
+	AUTO_FREE char *number = path_dirname(r->folder);
+
+	return path_dirname(number);
+}
 
 static void add_run(struct family *f, const struct run_record *r, size_t i)
 {
 	const struct steady_au *s = &r->facts.steady;
 
+	AUTO_FREE char *search = folder_of_search(r);
+
+	if (f->runs == 0)
+		f->search = xstrdup(search);
+	else if (f->search && strcmp(f->search, search) != 0)
+		f->search[0] = '\0';
 	f->run = xrealloc(f->run, (f->runs + 1) * sizeof(*f->run));
 	f->run[f->runs++] = (struct knee_run){.accelerators = r->ranks,
 					      .au = s->au,
@@ -103,6 +122,42 @@ void curve_put_answer(const struct knee *k, struct buf *out)
 		buf_say(out, " (95 %%: %u to %u)", k->low, k->high);
 }
 
+/* The knee as a search states it that has ended, and whose numbers are all there. */
+static bool take_search(const struct family *f, struct curve *c)
+{
+	json_t *search = f->search && f->search[0]
+				 ? result_folder_json(f->search, "capacity.json", NULL)
+				 : NULL;
+	const json_t *points = json_object_get(search, "points"), *one;
+	struct knee *k = &c->knee;
+	double high = derive_number(search, "high_95");
+	size_t n = json_array_size(points), i;
+
+	if (n == 0 || n > numbers(f) || !json_is_true(json_object_get(search, "complete")) ||
+	    !derive_string(search, "answer")) {
+		json_decref(search);
+		return false;
+	}
+	c->search = search;
+	*k = (struct knee){.point = xcalloc(n, sizeof(*k->point)),
+			   .points = n,
+			   .target = derive_number(search, "target_percent"),
+			   .at_least = json_is_true(json_object_get(search, "at_least")),
+			   .accelerators = (uint32_t)json_integer_value(
+				   json_object_get(search, "accelerators")),
+			   .low = (uint32_t)json_integer_value(json_object_get(search, "low_95")),
+			   .high = isfinite(high) ? (uint32_t)high : UINT32_MAX};
+	json_array_foreach(points, i, one) k->point[i] =
+		(struct knee_point){.accelerators = (uint32_t)derive_number(one, "accelerators"),
+				    .runs = (size_t)derive_number(one, "runs"),
+				    .au = derive_number(one, "au_percent"),
+				    .low = derive_number(one, "low_95"),
+				    .high = derive_number(one, "high_95"),
+				    .fit = derive_number(one, "fit_percent")};
+	c->text = xasprintf("%s at AU %.4g %%", derive_string(search, "answer"), k->target);
+	return true;
+}
+
 static void make_curve(struct curves *out, struct family *f)
 {
 	struct buf text = {0};
@@ -114,6 +169,8 @@ static void make_curve(struct curves *out, struct family *f)
 	c = &out->v[out->n++];
 	*c = (struct curve){.model = f->model, .factors = f->factors, .emulated = f->emulated};
 	f->factors = NULL;
+	if (take_search(f, c))
+		return;
 	knee_find(f->run, f->runs, f->target, &c->knee);
 	curve_put_answer(&c->knee, &text);
 	buf_say(&text, " at AU %.4g %%", f->target);
@@ -150,6 +207,7 @@ void curves_build(struct curves *out, const struct run_groups *g)
 		make_curve(out, &family[i]);
 		free(family[i].factors);
 		free(family[i].run);
+		free(family[i].search);
 	}
 	free(family);
 	texts_release(&names);
@@ -160,6 +218,7 @@ void curves_release(struct curves *c)
 	for (size_t i = 0; i < c->n; i++) {
 		free(c->v[i].factors);
 		free(c->v[i].text);
+		json_decref(c->v[i].search);
 		knee_release(&c->v[i].knee);
 	}
 	free(c->v);

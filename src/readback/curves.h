@@ -10,6 +10,8 @@ struct curve {
 	struct knee knee;
 	char *text;      /* the knee in a sentence */
 	size_t emulated; /* runs whose storage is a store of the program */
+	json_t *search;  /* what the search that made its runs says (capacity.json), which the knee
+			  * is then of; NULL */
 };
 
 struct curves {
@@ -20,6 +22,8 @@ struct curves {
 /* Of each model with runs of two or more numbers of accelerators that have a target. Runs may also
  * differ in what only decides their length (files, steps, epochs). A run counts as in the groups,
  * and also if nothing is wrong with it but its length: steady_au leaves out what that spoils.
+ * Where all runs are of one search that has ended, the knee is that of the search, which knows of
+ * checkpoints and of runs that do not count.
  * Release with curves_release. */
 void curves_build(struct curves *out, const struct run_groups *g);
 void curves_release(struct curves *c);

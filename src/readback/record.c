@@ -514,12 +514,13 @@ static void model_of_choice(struct run_record *r)
 	snprintf(r->model, sizeof(r->model), "%.*s", (int)n, choice);
 }
 
-/* A study says which overrides are its factors; without one, all of them may be. */
+/* A study, or a search, says which overrides are its factors; without one, all of them may be. */
 static void read_factors(struct run_record *r)
 {
 	struct err why = {0};
 	json_t *mark = result_folder_json(r->folder, "study_run.json", &why);
-	const json_t *list = json_object_get(mark, "overrides");
+	json_t *searched = mark ? NULL : result_folder_json(r->folder, "capacity_run.json", NULL);
+	const json_t *list = json_object_get(mark ? mark : searched, "overrides");
 	const struct node *name = node_path(r->config, "workload.model.name");
 
 	if (!mark)
@@ -536,6 +537,7 @@ static void read_factors(struct run_record *r)
 	if (!r->model[0])
 		model_of_choice(r);
 	json_decref(mark);
+	json_decref(searched);
 }
 
 /* ---- the two files that each rank leaves: times of steps, and spans of epochs ---- */
