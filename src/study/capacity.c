@@ -42,8 +42,8 @@ static const double BEYOND = 1.5;       /* times what was read before the storag
 static const double LONG_ENOUGH = 0.9;  /* of that: the last points are as long as could be told */
 static const double HALF_ENOUGH = 0.6;  /* of that: it was planned for it */
 static const double UNREAD = 1.3;       /* times the samples that were read before, to be cold */
-static const double WARMS = 1.5;        /* times faster reading of the same number, later */
-static const double WARMS_STEP = 0.03;  /* of a step, that this is at least */
+static const double WARMS = 2;          /* times faster reading of the same number, later */
+static const double WARMS_STEP = 0.1;   /* of a step, that this is at least */
 static const double STALL_UNSURE = 0.1; /* of one checkpoint that was seen alone */
 static const double ROOM = 0.5;         /* of the free space, for a checkpoint */
 static const double CHANGED_POINTS = 4;
@@ -385,7 +385,7 @@ static bool reads_faster(const struct capacity *c)
 	const struct capacity_run *first = first_of(c, last->accelerators);
 
 	return first && !last->fresh && first->read_s > WARMS * last->read_s &&
-	       first->read_s - last->read_s > WARMS_STEP * last->step_s;
+	       first->read_s - last->read_s > (WARMS_STEP + first->disturbed / 100) * last->step_s;
 }
 
 static void look_for_change(struct capacity *c)

@@ -214,6 +214,7 @@ struct samples {
 	uint32_t workers; /* of a rank */
 	uint64_t ahead;   /* batches */
 	bool evicts;      /* it is read cold unless the user says otherwise */
+	bool cold;        /* each epoch is */
 	bool within;      /* checkpoints are written between the steps of an epoch */
 	bool unread;      /* nothing has read it since it was generated */
 	bool anew; /* SAMPLES_OWN: generated before each run, as a cache keeps what is read */

@@ -124,6 +124,7 @@ int samples_init(struct samples *s, const struct workload *w, struct err *e)
 	s->batch = (uint64_t)w->reader.batch_size;
 	s->file_bytes = dataset_mean_file_bytes(&d, DATASET_TRAIN, NULL);
 	s->evicts = study_begins_cold(w);
+	s->cold = s->evicts || w->storage.page_cache == PAGE_CACHE_COLD_EPOCHS;
 	s->within = w->checkpoint.steps_between_checkpoints > 0 ||
 		    w->checkpoint.seconds_between_checkpoints > 0 || w->checkpoint.async;
 	s->given = (double)dataset_samples(&d, DATASET_TRAIN);
@@ -502,7 +503,7 @@ int samples_plan(struct samples *s, const struct capacity *c, uint32_t accelerat
 
 	whole.measured = (want->measured + turn - 1) / turn * turn;
 	/* cold epochs read the same files again */
-	files_of = s->kind == SAMPLES_OWN && s->evicts && want->first < whole.measured
+	files_of = s->kind == SAMPLES_OWN && s->cold && want->first < whole.measured
 			   ? (want->first + turn - 1) / turn * turn
 			   : whole.measured;
 	if (s->kind != SAMPLES_GIVEN)
