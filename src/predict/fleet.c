@@ -11,6 +11,9 @@
 #define PARTS_SHARED 4       /* where only its bytes do */
 #define REPLICATE_EVENTS 3e6 /* of a simulation that only the interval needs */
 #define REPEATS 8            /* of the best explanation */
+#define BEST_EVENTS 1e7      /* of that */
+#define OTHERS_EVENTS 1e7    /* of all that only the interval needs: fewer of a large fleet */
+#define OTHERS_LEAST 4
 
 static const double IDLE = 0.01;         /* of the time: such waits limit nothing */
 static const double BUSY = 0.85;         /* of a ceiling: it limits */
@@ -216,6 +219,9 @@ struct fleet_result fleet_run(const struct fleet *f, uint64_t seed, double event
 		return refused("there are no ranks or no steps");
 	if (!(drawn_mean(&f->compute) > 0))
 		return refused("there is no computation: AU is 0 whatever changes");
+	/* epochs are alike */
+	if (events_max > 0 && model_events_least(&m) * epochs > events_max)
+		epochs = 1;
 	hist_init(&sums.wait_ns);
 	for (uint32_t i = 0; i < epochs; i++) {
 		struct model_seen seen;
@@ -374,10 +380,8 @@ static void say_assumption(const struct basis *b, struct fleet_prediction *out)
 static bool run_best(const struct fleet *f, uint64_t seed, struct measure *au, struct measure *rate,
 		     struct fleet_prediction *out)
 {
-	double events = 0;
-
 	for (uint32_t i = 0; i < REPEATS; i++) {
-		struct fleet_result r = fleet_run(f, rng_key(seed, 0, i), events);
+		struct fleet_result r = fleet_run(f, rng_key(seed, 0, i), BEST_EVENTS);
 
 		if (!r.known)
 			return refuse(out, r.why);
@@ -394,6 +398,15 @@ static bool run_best(const struct fleet *f, uint64_t seed, struct measure *au, s
 	return true;
 }
 
+/* Of all that differ from the best one every so manieth is simulated. */
+static uint32_t others_every(const struct basis *b, const struct fleet *best)
+{
+	struct model m = fleet_model(best, 0);
+	double all = b->count * model_events_least(&m) / OTHERS_EVENTS;
+
+	return (uint32_t)fmax(1, ceil(fmin(all, b->count / OTHERS_LEAST)));
+}
+
 /* All that differ from the best one, against the best one of as many steps. */
 static void run_others(const struct basis *b, uint32_t ranks, uint32_t hosts, uint64_t steps,
 		       uint64_t seed, struct measure *au, struct measure *rate,
@@ -405,7 +418,7 @@ static void run_others(const struct basis *b, uint32_t ranks, uint32_t hosts, ui
 
 	if ((double)out->best.steps <= (double)same.steps)
 		by = rate_by = 0;
-	for (uint32_t i = 0; i < b->count; i++)
+	for (uint32_t i = 0; i < b->count; i += others_every(b, &best))
 		for (int of_hosts = 0; of_hosts <= (hosts > b->one[i].hosts); of_hosts++) {
 			struct fleet f = fleet_scaled(&b->one[i], ranks, hosts, steps, of_hosts);
 			struct fleet_result r = fleet_run(

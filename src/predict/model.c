@@ -608,11 +608,25 @@ static double stages_of(const struct model *m)
 	return 3 + store_waits(&m->open, &m->drawn_open) + store_waits(&m->read, &m->drawn_read);
 }
 
+static uint64_t least_steps(uint64_t window)
+{
+	return 4 * (window + 4);
+}
+
+double model_events_least(const struct model *m)
+{
+	uint64_t steps = least_steps(window_of(m));
+	double of_part = stages_of(m);
+
+	return (double)(steps < m->steps ? steps : m->steps) * m->ranks * (m->runs ? m->runs : 1) *
+	       (of_part * fmin(m->parts, PARTS_LEAST) + 2);
+}
+
 /* Fewer parts first. */
 static void limit_events(struct sim *s, double events_max)
 {
 	const struct model *m = s->m;
-	uint64_t least = 4 * (s->window + 4);
+	uint64_t least = least_steps(s->window);
 	double most;
 
 	s->parts = m->parts;

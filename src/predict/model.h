@@ -111,6 +111,8 @@ void model_queue_slow(struct model_queue *q, double by);
 struct modeled model_once(const struct model *m, uint64_t turn, double events_max,
 			  struct model_seen *seen);
 /* Memory of that, bytes. */
+/* Events of one simulation, however few are asked for. */
+double model_events_least(const struct model *m);
 uint64_t model_memory(const struct model *m);
 /* At most some 1e5 events: fewer parts, then fewer steps, are simulated where that would take more;
  * where it takes less, the mean of up to eight runs that draw other sizes. */
