@@ -31,6 +31,7 @@
 #define POINTS_MAX 256
 
 #define RUNS_MAX 1024 /* that a plan may name */
+#define CACHED 0.1    /* of a checkpoint, that may come from the page cache */
 #define ASKED "asked"
 #define RUNS "runs"
 /* Keys of what sizing_find says. */
@@ -81,12 +82,17 @@ static int parse_accelerators(const char *text, double *n, size_t *count, struct
 	return 0;
 }
 
+static bool wants_checkpoint(const struct plan_args *a)
+{
+	return a->checkpoint || !isnan(a->parameters);
+}
+
 static int check_sources(const struct plan_args *a, size_t results, struct err *e)
 {
 	if (!a->accelerators)
 		return err_set(e, ERR_USAGE,
 			       "'plan' needs to know for how many accelerators: --accelerators N");
-	if (results == 0 && a->point.n == 0)
+	if (results == 0 && a->point.n == 0 && !wants_checkpoint(a))
 		return err_set(e, ERR_USAGE,
 			       "there is nothing to plan from: name results (--from RESULT), or "
 			       "points (--point hosts=1,accelerators=8,samples_per_s=160,au=93.1)");
@@ -104,6 +110,7 @@ struct known_result {
 	struct err why; /* code 0: it is a point */
 	/* Bytes/s of its checkpoints, each the mean of the run; NAN: it wrote, or read, none. */
 	double write, read;
+	bool cached;            /* the page cache gave back what was read */
 	struct str_list failed; /* its checks that failed */
 };
 
@@ -150,7 +157,9 @@ static void look_at_result(void *arg, size_t i, struct run_record *r)
 	k->run[i].point = &x->point;
 	figures_find(&f, r);
 	x->write = above_zero(f.write_rate);
-	x->read = above_zero(f.read_rate);
+	/* a restarted job finds nothing in a page cache */
+	x->cached = f.read_cached > CACHED;
+	x->read = x->cached ? NAN : above_zero(f.read_rate);
 	if (r->damage.n)
 		err_set(&x->why, ERR_DATA, "%s", r->damage.v[0]);
 	else
@@ -203,11 +212,6 @@ static int refuse_mixed(const struct point *a, const struct point *b, struct err
 			       a->from, a->store[0] ? a->store : "a storage system", b->from,
 			       b->store[0] ? b->store : "a storage system");
 	return 0;
-}
-
-static bool wants_checkpoint(const struct plan_args *a)
-{
-	return a->checkpoint || !isnan(a->parameters);
 }
 
 static int take_results(const struct plan_args *a, struct known *k, struct err *e)
@@ -304,7 +308,7 @@ static int take_known(const struct plan_args *a, struct known *k, struct duty *p
 			rc = point_check(p, e);
 		k->points++;
 	}
-	if (rc == 0 && !a->model)
+	if (rc == 0 && !a->model && k->points)
 		rc = common_duty(k, plan, e);
 	if (rc == 0 && !isnan(a->target))
 		plan->target = a->target / 100;
@@ -393,6 +397,7 @@ static void take_rates(const struct plan_args *a, struct known *k, struct goodpu
 {
 	const struct known_result *fastest = NULL;
 	double read = NAN;
+	bool cached = false;
 	char rate[48];
 
 	for (size_t i = 0; i < k->results; i++) {
@@ -401,6 +406,7 @@ static void take_rates(const struct plan_args *a, struct known *k, struct goodpu
 		if (isfinite(x->write) && (!fastest || x->write > fastest->write))
 			fastest = x;
 		read = fmax(read, isfinite(x->read) ? x->read : NAN);
+		cached = cached || x->cached;
 	}
 	if (!a->write_rate && fastest) {
 		in->write_rate = fastest->write;
@@ -412,6 +418,11 @@ static void take_rates(const struct plan_args *a, struct known *k, struct goodpu
 	}
 	if (!a->read_rate && !a->write_rate && isfinite(read))
 		in->read_rate = read;
+	else if (!a->read_rate && cached)
+		str_list_add(&k->notes,
+			     xstrdup("the results read checkpoints from the page cache, which a "
+				     "restart does not find: the rate of reading is taken to be "
+				     "that of writing; --read-rate sets another"));
 }
 
 static int find_checkpoint(const struct plan_args *a, struct known *k, double accelerators,
@@ -485,7 +496,14 @@ static int end_plan(struct making *m, bool answers, void (*tell)(const struct si
 {
 	int rc = take_known(m->a, &m->known, &m->duty, e);
 
-	if (rc == 0 && answers)
+	bool asks = m->known.points || !wants_checkpoint(m->a);
+
+	if (rc == 0 && !asks && m->a->page)
+		return err_set(e, ERR_USAGE,
+			       "--output: a page draws what accelerators get, which needs results "
+			       "of training (--from) or points (--point); --json has the "
+			       "checkpoints");
+	if (rc == 0 && answers && asks)
 		rc = find_answers(m, tell, e);
 	else if (rc == 0)
 		m->s = (struct sizing){.plan = m->duty,
@@ -697,7 +715,8 @@ const struct command command_plan = {
 		"AU as DLIO defines it says whether it passes, the rate whether it is enough. What "
 		"no measurement has seen the end of is 'at least' so much. Intervals hold 90 % of "
 		"what agrees with the points. docs/plan.md has the method.\n"
-		"With the size of a checkpoint, it also says how often to write one.",
+		"With the size of a checkpoint, it says how often to write one, also without "
+		"results.",
 	.flags = flags,
 	.alone = true,
 	.examples = {"stoker plan --point hosts=1,accelerators=8,samples_per_s=160,au=93.1 --model "

@@ -37,6 +37,7 @@ struct point {
 	double au;      /* as DLIO defines it, 0 to 1; NAN: not known */
 	double spread;  /* relative standard deviation of samples_per_s over repetitions; NAN */
 	bool largest;   /* one accelerator more on each host misses the target */
+	bool capped;    /* the run says so: what all accelerators share was at its end */
 	bool is_result; /* below is known */
 	double requests_per_sample, opens_per_sample; /* NAN: not known */
 	char store[64]; /* of this program; "": a storage system, or not known */

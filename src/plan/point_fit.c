@@ -37,10 +37,27 @@ double tail_max(double n, double xi, double p)
 #define AU_ERROR 0.0075
 /* Of the time that is lost, which few rare waits may make up. */
 #define WAIT_ERROR 0.15
-/* How far another accelerator changes what the same system gives: published pairs differ by -44 to
- * +72 % at the ends. And another size of samples, beyond what cost() says. */
-#define OTHER_ACCELERATOR 0.2
-#define OTHER_SIZE 0.2
+/* How far another accelerator, or another size of samples beyond what cost() says, changes what the
+ * same system gives: published pairs differ by 8 % in the median, by -44 to +72 % at the ends,
+ * which is Student's distribution with three degrees of freedom. */
+#define OTHER 0.105
+/* What AU leaves out, of a step: the median. And the wait that comes with e times as many
+ * accelerators as were measured, whatever the wait there: what was rare is seen. */
+#define GAP 0.01
+#define MORE 0.0015
+/* What was not measured waits neither as long as the points nor independently of them: in
+ * logarithms, so far on the way from a system that is sized to its target, where waits are this
+ * part of what the target allows. And how far from there: one standard deviation. */
+#define LIKE_SAME 0.7
+#define LIKE_OTHER 0.5
+#define SIZED 0.7
+#define SCATTER_SAME 0.35
+#define SCATTER_OTHER 0.9
+/* What more hosts, or more storage, may get beyond the end that a point which passes shows: each
+ * system is tuned by itself. */
+#define TUNED 1.25
+/* A point so far below its target is at the end of something. */
+#define FAILING 0.05
 /* The corner between computing and the cap: the norm's exponent. */
 #define CORNER 16
 /* Caps may lie this far beyond the largest rate measured: as good as no end. */
@@ -48,6 +65,8 @@ double tail_max(double n, double xi, double p)
 /* A cap so many times above what was measured is one that was not seen. */
 #define FAR 3.0
 #define WORST 0.15
+/* By how much twice the accelerators may take more, where a run was limited by what all share. */
+#define CAPPED 0.03
 
 #define CHAINS 12
 #define STEPS 12000
@@ -111,16 +130,16 @@ static struct fit_result forward(const struct point_fit *f, const double *v, str
 				 const struct duty *d, double n, double hosts)
 {
 	double unit = cost(f, v, d);
-	double batch = d->batch * unit / f->plan.batch; /* against a batch of the plan */
 	double growth = table_at(f->table, v[FIT_SHAPE], v[FIT_RARITY], n) /
 			table_at(f->table, v[FIT_SHAPE], v[FIT_RARITY], f->smallest);
-	double wait = v[FIT_WAIT] * batch * (1 - v[FIT_ALONE] + v[FIT_ALONE] * growth);
+	double more = v[FIT_MORE] * fmax(0, log(n / f->largest));
+	double wait = d->step_s * (v[FIT_WAIT] * (1 - v[FIT_ALONE] + v[FIT_ALONE] * growth) + more);
 	double of_hosts = caps.host * hosts, of_store = caps.store * (f->grows ? hosts : 1);
 	double of_ranks = caps.rank * n;
 	double busy = n * d->batch * unit / fmin(of_ranks, fmin(of_hosts, of_store));
-	double alone = d->step_s + wait, more = fmax(busy, alone);
-	double step = more * pow(1 + pow(fmin(busy, alone) / more, CORNER), 1.0 / CORNER);
-	double all = step + v[FIT_GAP] * batch;
+	double alone = d->step_s + wait, longer = fmax(busy, alone);
+	double step = longer * pow(1 + pow(fmin(busy, alone) / longer, CORNER), 1.0 / CORNER);
+	double all = step + v[FIT_GAP] * d->step_s;
 	struct fit_result r = {.au = d->step_s / step,
 			       .share = d->step_s / all,
 			       .samples_per_s = n * d->batch / all};
@@ -168,6 +187,10 @@ static double misfit(const struct point_fit *f, const double *v)
 			r = forward(f, v, caps, &p->of, p->accelerators + p->hosts, p->hosts);
 			sum += square(fmax(0, r.au - target_of(f, p)) / 0.003);
 		}
+		if (p->capped) {
+			r = forward(f, v, caps, &p->of, 2 * p->accelerators, p->hosts);
+			sum += square(fmax(0, log(r.samples_per_s / p->samples_per_s)) / CAPPED);
+		}
 	}
 	return sum;
 }
@@ -200,38 +223,30 @@ struct room {
 	double size_ratio; /* of the point whose samples differ most from the plan's; 1: none */
 };
 
-static double quantile_of_normal(double u)
+/* Of a logistic distribution with a standard deviation of `sigma`, the quantile. */
+static double spread(double u, double sigma)
 {
-	double low = -9, high = 9;
-
-	for (int i = 0; i < 60; i++) {
-		double x = (low + high) / 2;
-
-		if (erfc(-x / M_SQRT2) / 2 < u)
-			low = x;
-		else
-			high = x;
-	}
-	return (low + high) / 2;
+	return sigma * sqrt(3) / M_PI * log(u / (1 - u));
 }
 
 static void parameters(const struct point_fit *f, const struct room *room, const double *u,
 		       double *v)
 {
-	double c = f->plan.step_s, x;
+	double x;
 
 	v[FIT_SHAPE] = FIT_SHAPE_MAX * u[FIT_SHAPE];
 	v[FIT_RARITY] = pow(FIT_RARE, u[FIT_RARITY]);
-	v[FIT_ALONE] = FIT_COMMON + (1 - FIT_COMMON) * u[FIT_ALONE];
-	v[FIT_WAIT] = 3 * c * square(square(u[FIT_WAIT]));
+	v[FIT_ALONE] = square(square(square(u[FIT_ALONE])));
+	v[FIT_WAIT] = 3 * square(square(u[FIT_WAIT]));
 	/* published: 0.15 to 2.2 points in the median of a workload, up to 15 */
-	v[FIT_GAP] = c * 0.01 * exp(1.3 * quantile_of_normal(u[FIT_GAP]));
+	v[FIT_GAP] = GAP * exp(spread(u[FIT_GAP], 1.3));
+	v[FIT_MORE] = MORE * exp(spread(u[FIT_MORE], 1));
 	v[FIT_RANK] = room->rank[0] * pow(room->rank[1] / room->rank[0], u[FIT_RANK]);
 	v[FIT_HOST] = room->host[0] * pow(room->host[1] / room->host[0], u[FIT_HOST]);
 	v[FIT_STORE] = room->store[0] * pow(room->store[1] / room->store[0], u[FIT_STORE]);
 	/* a cost that goes with bytes^x, x from 0 to 1: between so much a sample and so much a
 	 * byte, evenly on a logarithmic scale, and a tenth at each end */
-	x = fmin(1, fmax(0, 1.25 * u[FIT_SIZE] - 0.125));
+	x = f->in_bytes ? 1 : fmin(1, fmax(0, 1.25 * u[FIT_SIZE] - 0.125));
 	v[FIT_SIZE] = fabs(log(room->size_ratio)) < 0.01
 			      ? x
 			      : (pow(room->size_ratio, x) - 1) / (room->size_ratio - 1);
@@ -312,8 +327,10 @@ static void keep(struct point_fit *f, struct walk *w, const double *v)
 	struct fit_draw *d = &f->draw[f->draws++];
 
 	memcpy(d->v, v, sizeof(d->v));
-	for (int k = 0; k < 4; k++)
+	for (int k = 0; k < FIT_OTHERS; k++)
 		d->other[k] = normal(w);
+	/* Student's, with three degrees of freedom */
+	d->other[0] /= sqrt((square(normal(w)) + square(normal(w)) + square(normal(w))) / 3);
 }
 
 static void walk_chain(struct point_fit *f, const struct room *room, uint64_t number,
@@ -421,12 +438,20 @@ static struct room room_of(const struct point_fit *f)
 	return room;
 }
 
+/* Whether a point shows the end of what it gets, beyond that it is the largest that passes. */
+static bool ends(const struct point_fit *f, const struct point *p)
+{
+	double target = target_of(f, p) > 0 ? target_of(f, p) : 0.9;
+
+	return p->capped || (isnan(p->au) ? point_share(p) : p->au) < target - FAILING;
+}
+
 static void find_scope(struct point_fit *f)
 {
 	bool same_accelerator = false, same_size = false;
 
 	f->smallest = INFINITY;
-	f->one_host_count = true;
+	f->one_host_count = f->one_size = true;
 	for (size_t i = 0; i < f->points; i++) {
 		const struct point *p = &f->point[i];
 
@@ -435,6 +460,10 @@ static void find_scope(struct point_fit *f)
 		f->hosts_most = fmax(f->hosts_most, p->hosts);
 		f->a_host_most = fmax(f->a_host_most, p->accelerators / p->hosts);
 		f->one_host_count = f->one_host_count && p->hosts == f->point[0].hosts;
+		f->in_bytes = f->in_bytes || p->is_result;
+		f->ended = f->ended || ends(f, p);
+		f->one_size = f->one_size &&
+			      fabs(log(p->of.sample_bytes / f->point[0].of.sample_bytes)) < 0.05;
 		bool size = fabs(log(p->of.sample_bytes / f->plan.sample_bytes)) < 0.05;
 		bool pace = fabs(log(duty_need(&p->of) / duty_need(&f->plan))) < 0.05;
 
@@ -486,33 +515,72 @@ void point_fit_release(struct point_fit *f)
 
 /* ---- what follows ---- */
 
-/* What no point of this accelerator or size tells. */
-static double unlike(const struct point_fit *f, const struct fit_draw *d)
+/* Of the computation, what waits may take with the target of a workload. */
+static double allowed(double target)
 {
-	double x = 0;
+	return 1 / (target > 0 && target < 0.99 ? target : 0.9) - 1;
+}
 
-	if (f->other_accelerator)
-		x += OTHER_ACCELERATOR * d->other[0];
+/* What no point tells that is not of the same accelerators, size and number: of caps, and of waits.
+ */
+static double unlike(const struct point_fit *f, const struct fit_draw *d, double *v)
+{
+	bool other = f->other_accelerator || f->other_size;
+	/* several points show how much they differ */
+	double like = other ? LIKE_OTHER : pow(LIKE_SAME, 1.0 / (double)(f->points * f->points));
+	double scatter = other ? SCATTER_OTHER : SCATTER_SAME / (double)(f->points * f->points);
+	double allows = allowed(f->plan.target);
+	const struct point *p = &f->point[0];
+
+	/* all that the points lose, where their caps are not the plan's */
+	if ((other || f->grows) && !f->ended)
+		v[FIT_WAIT] =
+			1 / forward(f, v, caps_of(v), &p->of, p->accelerators, p->hosts).au - 1;
+	v[FIT_WAIT] *= exp(scatter * d->other[1]);
+	/* points that fail show what their system is, and it is not sized to its target */
+	if (!f->ended)
+		v[FIT_WAIT] = pow(fmax(1e-4, v[FIT_WAIT]) * allows / allowed(p->of.target), like) *
+			      pow(SIZED * allows, 1 - like);
 	if (f->other_size)
-		x += OTHER_SIZE * d->other[1];
-	return exp(x);
+		v[FIT_GAP] = sqrt(v[FIT_GAP] * GAP) * exp(SCATTER_OTHER * d->other[4]);
+	return other ? exp(OTHER * d->other[0]) : 1;
+}
+
+static double open_cap(const struct point_fit *f, double cap, double floor, double other)
+{
+	/* that the points pass says nothing of another accelerator, or another size */
+	if (cap > FAR * floor || ((f->other_accelerator || f->other_size) && !f->ended))
+		return INFINITY;
+	return cap * other;
 }
 
 /* By one set. A cap that explains the points stays where it is; of one that lies far above them
  * nothing is known but that it is not below: it is left out, or, with FIT_AT_LEAST, nobody gets
- * more than was measured. */
+ * more than was measured. In both, no set gives more to fewer hosts, or less to more. */
 static struct fit_result at(const struct point_fit *f, const struct fit_draw *d, double n,
-			    double hosts, enum fit_unseen unseen)
+			    double hosts, enum fit_unseen unseen, bool noise)
 {
 	struct caps caps = caps_of(d->v), floor = floor_of(f, d->v);
-	double v[FIT_PARAMS], other = unlike(f, d), most = INFINITY;
+	double v[FIT_PARAMS], other, most = INFINITY;
 	struct fit_result r;
 
 	memcpy(v, d->v, sizeof(v));
-	v[FIT_WAIT] /= other;
-	caps.rank = caps.rank > FAR * floor.rank ? INFINITY : caps.rank * other;
-	caps.host = caps.host > FAR * floor.host ? INFINITY : caps.host * other;
-	caps.store = caps.store > FAR * floor.store ? INFINITY : caps.store * other;
+	other = unlike(f, d, v);
+	if (noise)
+		v[FIT_WAIT] *= exp(WAIT_ERROR * d->other[3]);
+	caps.rank = open_cap(f, caps.rank, floor.rank, other);
+	caps.host = open_cap(f, caps.host, floor.host, other);
+	caps.store = open_cap(f, caps.store, floor.store, other);
+	if (!f->ended && !f->other_accelerator && !f->other_size &&
+	    (f->grows || (hosts > f->hosts_most && !f->store_seen))) {
+		caps.host *= TUNED;
+		caps.store *= TUNED;
+	}
+	/* whether it was the storage or the hosts is not known, and the hosts are more */
+	if (unseen == FIT_OPEN && !f->store_seen && !f->grows && hosts > f->hosts_most) {
+		caps.host = fmin(caps.host, caps.store / f->hosts_most);
+		caps.store = INFINITY;
+	}
 	r = forward(f, v, caps, &f->plan, n, hosts);
 	if (unseen == FIT_OPEN)
 		return r;
@@ -527,7 +595,7 @@ static struct fit_result at(const struct point_fit *f, const struct fit_draw *d,
 		double all = n * f->plan.batch / most;
 
 		/* what AU leaves out stays as long */
-		r.au = fmin(r.au, f->plan.step_s / (all - v[FIT_GAP]));
+		r.au = fmin(r.au, f->plan.step_s / (all - v[FIT_GAP] * f->plan.step_s));
 		r.share = f->plan.step_s / all;
 		r.waits = 0;
 		r.samples_per_s = most;
@@ -535,22 +603,13 @@ static struct fit_result at(const struct point_fit *f, const struct fit_draw *d,
 	return r;
 }
 
-bool point_fit_is_open(const struct point_fit *f, size_t i)
-{
-	const double *v = f->draw[i].v;
-
-	return v[FIT_STORE] > FAR * floor_of(f, v).store;
-}
-
 struct fit_result point_fit_at(const struct point_fit *f, size_t i, double n, double hosts,
 			       enum fit_unseen unseen, bool noise)
 {
 	const struct fit_draw *d = &f->draw[i];
-	struct fit_result r = at(f, d, n, hosts, unseen);
+	struct fit_result r = at(f, d, n, hosts, unseen, noise);
 	double by = noise ? exp(RATE_ERROR * d->other[2]) : 1;
 
-	if (noise)
-		by *= exp(WAIT_ERROR * r.waits * d->other[3]);
 	r.au = fmin(1, r.au * by);
 	r.share = fmin(1, r.share * by);
 	r.samples_per_s = r.share * n * duty_need(&f->plan);
@@ -569,7 +628,7 @@ double point_fit_most(const struct point_fit *f, size_t i, double hosts, double 
 	while (high - low > 1) {
 		double n = floor((low + high) / 2);
 
-		if (at(f, d, n * each, hosts, unseen).au >= target)
+		if (at(f, d, n * each, hosts, unseen, false).au >= target)
 			low = n;
 		else
 			high = n;

@@ -8,30 +8,35 @@
  *                                                samples/s that can be had (operational bounds);
  *                                                c_rank: what the readers of one accelerator ask
  *   D     = N B / X                              s a step takes at least, for all ranks together
- *   w     = s (1 - t + t G(N) / G(n))            s of exposed wait in a step, barrier included
+ *   w     = C (s (1 - t + t G(N) / G(n)) + m ln(N / n_most))
+ *                                                s of exposed wait in a step, barrier included;
+ *                                                the last term beyond the points alone
  *   T     = max(C + w, D), rounded at the corner AU as DLIO defines it = C / T
- *   T + g                                        share by rate = C / (T + g)
+ *   T + g C                                      share by rate = C / (T + g C)
  *
  * G is the expected maximum over N ranks of waits with a generalised Pareto tail (tail_max),
- * t the part of the wait that is of single ranks, n the smallest number among the points; s and g,
- * which is the part of an epoch that AU leaves out, are for a batch that costs as much as the
- * plan's. cost(b) = 1 - f + f b / b_plan: so much a sample and so much a byte.
+ * t the part of the wait that is of single ranks, n the smallest number among the points, g the
+ * part of an epoch that AU leaves out. cost(b) = 1 - f + f b / b_plan: so much a sample and so much
+ * a byte.
  *
  * A point has no distribution of waits. Its shape is taken from a range that published results
  * span, the same for all (assumed, not measured): xi from 0 to 0.5, waits in 0.3 to 100 % of the
- * steps, t from 0.5 to 1. The other parameters are of every size. Points narrow all of them: a
- * Metropolis walk over the parameters, the same for the same points. */
+ * steps, t mostly small. The other parameters are of every size. Points narrow all of them: a
+ * Metropolis walk over the parameters, the same for the same points.
+ *
+ * Each set gives no larger a share to more accelerators, and no smaller a one to more hosts; so do
+ * quantiles over the sets. */
 #include "plan/point.h"
 
 #define FIT_SHAPE_MAX 0.5
 #define FIT_RARE 0.003
-#define FIT_COMMON 0.5
 
 enum fit_param {
 	FIT_SHAPE, /* xi */
 	FIT_RARITY,
 	FIT_ALONE, /* t */
 	FIT_WAIT,  /* s */
+	FIT_MORE,  /* m */
 	FIT_GAP,   /* g */
 	FIT_RANK,  /* c_rank, in samples/s of the plan */
 	FIT_HOST,  /* c_host */
@@ -40,11 +45,13 @@ enum fit_param {
 	FIT_PARAMS
 };
 
+#define FIT_OTHERS 5
 /* One set: values, not their logarithms. */
 struct fit_draw {
 	double v[FIT_PARAMS];
-	double other[4]; /* standard normal: how another accelerator, another size of samples, and
-			  * another measurement, of the rate and of waits, differ */
+	/* How caps, and waits, of another accelerator or size differ (a Student's and a standard
+	 * normal number), another measurement of the rate and of waits, and what AU leaves out. */
+	double other[FIT_OTHERS];
 };
 
 struct tail_table;
@@ -62,6 +69,9 @@ struct point_fit {
 			      * not known */
 	bool grows;          /* the storage of the plan has as much more as hosts */
 	bool other_accelerator, other_size; /* than any point */
+	bool one_size;                      /* all points have samples of one size */
+	bool ended;                         /* a point shows the end of what its system gives */
+	bool in_bytes;  /* a sample costs as its bytes do: a result knows its requests */
 	bool same_pace; /* a point's accelerators take as many samples/s of the same size */
 	double worst;   /* largest relative difference between a point and the best set */
 	size_t worst_point;
@@ -98,9 +108,6 @@ struct fit_result {
 	double waits; /* the share of a step that is w; 0 where a cap decides */
 	enum fit_limit limit;
 };
-
-/* Whether by set `i` nothing that all hosts share is at its end in the points. */
-bool point_fit_is_open(const struct point_fit *f, size_t i);
 
 /* The plan's workload on `n` accelerators and `hosts` hosts, by set `i`. `noise`: with what differs
  * from one measurement to another. */

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/compare.h"
 #include "base/str.h"
+#include "plan/bounds.h"
 #include "workload/need.h"
 
 /* Of a share: effects below are no reason. */
@@ -33,30 +34,22 @@ static double quantile(const double *sorted, size_t n, double p)
 			 : sorted[n - 1];
 }
 
-/* More hosts than in any point on the same storage, whose end was not seen: what is said "if
- * nothing else limits it" is said by the sets in which it is not at its end. */
+/* More hosts than in any point on the same storage, whose end was not seen. */
 static bool is_beyond(const struct point_fit *f, double hosts)
 {
 	return !f->store_seen && !f->grows && hosts > f->hosts_most;
 }
 
 /* `open`, by set: the median and the high end; `least`: the low end. Both are reordered. */
-static struct sizing_range range_of(const struct point_fit *f, double hosts, double *least,
-				    double *open)
+static struct sizing_range range_of(const struct point_fit *f, double *least, double *open)
 {
-	size_t n = f->draws, kept = 0;
 	struct sizing_range r;
 
-	for (size_t i = 0; i < n; i++)
-		if (!is_beyond(f, hosts) || point_fit_is_open(f, i))
-			open[kept++] = open[i];
-	/* all of them have it at its end: then that is what is said */
-	kept = kept ? kept : n;
-	qsort(least, n, sizeof(*least), by_value);
-	qsort(open, kept, sizeof(*open), by_value);
-	r.low = quantile(least, n, 0.05);
-	r.mid = quantile(open, kept, 0.5);
-	r.high = quantile(open, kept, 0.95);
+	qsort(least, f->draws, sizeof(*least), by_value);
+	qsort(open, f->draws, sizeof(*open), by_value);
+	r.low = quantile(least, f->draws, 0.05);
+	r.mid = quantile(open, f->draws, 0.5);
+	r.high = quantile(open, f->draws, 0.95);
 	r.low = fmin(r.low, r.mid);
 	return r;
 }
@@ -314,11 +307,20 @@ static void say_reason(struct sizing_row *r, const struct point_fit *f, enum siz
 	}
 }
 
-static enum sizing_answer answer(struct sizing_range r, double target)
+static enum sizing_answer answer(const struct sizing *s, const struct point_fit *f,
+				 const struct sizing_row *r, bool by_rate)
 {
-	if (r.low >= target)
+	enum sizing_answer found = bounds_answer(r, s, by_rate);
+	const struct sizing_range *range = by_rate ? &r->share : &r->au;
+
+	if (found != SIZING_UNKNOWN)
+		return found;
+	if (range->low >= s->plan.target)
 		return SIZING_YES;
-	return r.high < target ? SIZING_NO : SIZING_UNKNOWN;
+	/* what a sample costs of another size is a guess from one size, and no reason for a no */
+	if (f->other_size && f->one_size && !f->in_bytes)
+		return SIZING_UNKNOWN;
+	return range->high < s->plan.target ? SIZING_NO : SIZING_UNKNOWN;
 }
 
 static void row_from_points(struct sizing_row *r, const struct point_fit *f)
@@ -332,9 +334,9 @@ static void row_from_points(struct sizing_row *r, const struct point_fit *f)
 		caps += (s.share[FIT_OPEN][i] - s.share[FIT_AT_LEAST][i]) / (double)s.n;
 	/* the sets are in one order until they are sorted */
 	say_reason(r, f, find_reason(&s, f, caps, r->accelerators, r->hosts));
-	r->au = range_of(f, r->hosts, s.au[FIT_AT_LEAST], s.au[FIT_OPEN]);
-	r->share = range_of(f, r->hosts, s.share[FIT_AT_LEAST], s.share[FIT_OPEN]);
-	r->samples_per_s = range_of(f, r->hosts, s.rate[FIT_AT_LEAST], s.rate[FIT_OPEN]);
+	r->au = range_of(f, s.au[FIT_AT_LEAST], s.au[FIT_OPEN]);
+	r->share = range_of(f, s.share[FIT_AT_LEAST], s.share[FIT_OPEN]);
+	r->samples_per_s = range_of(f, s.rate[FIT_AT_LEAST], s.rate[FIT_OPEN]);
 	r->bounded = caps < 0.01 && !is_beyond(f, r->hosts);
 	snprintf(r->limit, sizeof(r->limit), "%s", limit_text(f, &s, r->share.mid));
 	sets_release(&s);
@@ -450,7 +452,7 @@ static void find_most(struct sizing *s, const struct point_fit *f, double hosts)
 		open[i] = point_fit_most(f, i, hosts, s->plan.target, most, FIT_OPEN);
 	}
 	s->most.known = true;
-	s->most.n = range_of(f, hosts, least, open);
+	s->most.n = range_of(f, least, open);
 	s->most.n.low = floor(s->most.n.low);
 	s->most.n.mid = floor(s->most.n.mid / hosts) * hosts;
 	s->most.n.high = ceil(s->most.n.high / hosts) * hosts;
@@ -458,11 +460,13 @@ static void find_most(struct sizing *s, const struct point_fit *f, double hosts)
 	s->most.bounded =
 		!is_beyond(f, hosts) && s->most.n.mid < s->most.searched &&
 		s->most.n.mid - quantile(least, f->draws, 0.5) <= fmax(hosts, 0.05 * s->most.n.mid);
+	bounds_most(&s->most, s, hosts);
 }
 
 /* ---- the same by simulation, which takes a while ---- */
 
 #define TRIED_MAX 48
+#define TRIED_ACCELERATORS 60000.0 /* of all that are tried: large ones take seconds each */
 
 struct search {
 	const struct sizing *s;
@@ -470,6 +474,7 @@ struct search {
 	double hosts;
 	struct sizing_row tried[TRIED_MAX];
 	size_t count;
+	size_t most;
 	bool failed;
 };
 
@@ -481,8 +486,10 @@ static const struct sizing_row *try(struct search *x, double n)
 	for (size_t i = 0; i < x->count; i++)
 		if (x->tried[i].accelerators == n)
 			return &x->tried[i];
-	if (x->count == TRIED_MAX)
-		return &x->tried[TRIED_MAX - 1];
+	if (x->count == x->most) {
+		x->failed = true;
+		return &x->tried[x->most - 1];
+	}
 	*r = (struct sizing_row){.accelerators = n, .hosts = x->hosts};
 	find_needs(r, x->s);
 	if (x->q->tell)
@@ -523,6 +530,10 @@ static void find_most_simulated(struct sizing *s, const struct sizing_question *
 	for (size_t i = 0; i < s->rows; i++)
 		most = fmax(most, s->row[i].accelerators);
 	end = floor(fmin(SIZING_FAR * largest, 4 * fmax(most, largest)) / x.hosts) + 1;
+	for (size_t i = 0; i < s->rows; i++)
+		if (s->row[i].passes == SIZING_NO && s->row[i].hosts == x.hosts)
+			end = fmin(end, floor(s->row[i].accelerators / x.hosts) + 1);
+	x.most = (size_t)fmax(4, fmin(TRIED_MAX, TRIED_ACCELERATORS / (end * x.hosts)));
 	mid = search_most(&x, 0, 0, end);
 	low = search_most(&x, -1, 0, mid + 1);
 	high = search_most(&x, 1, mid, end);
@@ -533,6 +544,7 @@ static void find_most_simulated(struct sizing *s, const struct sizing_question *
 				       .bounded = mid + 1 < end &&
 						  try(&x, fmax(1, mid) * x.hosts)->bounded,
 				       .searched = (end - 1) * x.hosts};
+	bounds_most(&s->most, s, x.hosts);
 }
 
 static int find_row(struct sizing *s, const struct sizing_question *q, const struct point_fit *f,
@@ -556,9 +568,10 @@ static int find_row(struct sizing *s, const struct sizing_question *q, const str
 			return rc;
 		row_from_points(r, f);
 	}
+	bounds_apply(r, s);
 	if (s->plan.target > 0) {
-		r->passes = answer(r->au, s->plan.target);
-		r->enough = answer(r->share, s->plan.target);
+		r->passes = answer(s, f, r, false);
+		r->enough = answer(s, f, r, true);
 	}
 	return 0;
 }

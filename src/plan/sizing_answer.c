@@ -213,7 +213,8 @@ static void put_table(const struct sizing *s, struct buf *out)
 
 static void put_points(const struct sizing *s, struct buf *out)
 {
-	buf_say(out, "\nfrom %zu point%s:\n", s->points, s->points == 1 ? "" : "s");
+	if (s->points)
+		buf_say(out, "\nfrom %zu point%s:\n", s->points, s->points == 1 ? "" : "s");
 	for (size_t i = 0; i < s->points && i < 16; i++) {
 		const struct point *p = &s->point[i];
 		char rate[32];
@@ -287,7 +288,7 @@ static void put_goodput(const struct sizing *s, size_t columns, struct buf *out)
 	const struct goodput_input *in = &s->checkpoint;
 	char size[32], mtbf[32], pause[32], restart[32], rate[32];
 
-	buf_say(out, "\ncheckpoints of %s, %.0f accelerators\n",
+	buf_say(out, "%scheckpoints of %s, %.0f accelerators\n", s->rows ? "\n" : "",
 		str_bytes(in->bytes, size, sizeof(size)), in->accelerators);
 	put_said(out, columns, "a failure every", "%s (%.0f h an accelerator%s)",
 		 str_seconds(g->mtbf_s, mtbf, sizeof(mtbf)), in->mtbf_one_s / 3600,
@@ -319,7 +320,8 @@ static void put_goodput(const struct sizing *s, size_t columns, struct buf *out)
 
 void sizing_text(const struct sizing *s, size_t columns, struct buf *out)
 {
-	put_first(s, columns, out);
+	if (s->rows)
+		put_first(s, columns, out);
 	if (s->rows > 1)
 		put_table(s, out);
 	if (s->has_goodput)
@@ -461,7 +463,8 @@ json_t *sizing_json(const struct sizing *s)
 
 	json_put_int(o, "schema", 1);
 	json_put_mark(o);
-	put_duty(o, &s->plan);
+	if (s->plan.step_s > 0)
+		put_duty(o, &s->plan);
 	json_put_bool(o, "storage_grows", s->grows);
 	for (size_t i = 0; i < s->points; i++)
 		json_array_append_new(points, json_point(&s->point[i]));

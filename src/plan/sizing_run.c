@@ -11,8 +11,37 @@
 #define SEED 1
 #define POOLED_MOST 8
 
-/* Of the plan's workload. */
-static const struct sizing_run *choose(const struct sizing_runs *a, double n)
+/* The fleet with another workload, in bytes: requests are as large, and as long for each byte, as
+ * in the run, and files are opened for each sample. */
+static void carry(struct fleet *f, const struct duty *from, const struct duty *to)
+{
+	double samples = to->batch / from->batch;
+	double bytes = samples * to->sample_bytes / from->sample_bytes;
+
+	f->samples *= samples;
+	f->bytes *= bytes;
+	f->requests *= bytes;
+	f->opens *= samples;
+	f->delay_s *= bytes;
+	f->cpu_s *= bytes;
+	drawn_scale(&f->compute, to->step_s / from->step_s);
+}
+
+static struct point carried(const struct point *from, const struct duty *to)
+{
+	struct point p = *from;
+	double pace =
+		duty_need(to) * to->sample_bytes / duty_need(&from->of) / from->of.sample_bytes;
+
+	p.samples_per_s *= from->of.sample_bytes / to->sample_bytes;
+	p.of = *to;
+	/* an accelerator that needs other bytes/s is another one */
+	p.au = fabs(log(pace)) < 0.05 ? p.au : NAN;
+	return p;
+}
+
+/* Of the plan's workload; of another (`other`), where there is none of that. */
+static const struct sizing_run *choose(const struct sizing_runs *a, double n, bool other)
 {
 	const struct sizing_run *best = NULL;
 
@@ -20,7 +49,7 @@ static const struct sizing_run *choose(const struct sizing_runs *a, double n)
 		const struct sizing_run *r = &a->run[i];
 		bool fits = r->point->accelerators <= n;
 
-		if (!duty_same(&r->point->of, a->plan) || !r->basis.known)
+		if (duty_same(&r->point->of, a->plan) == other || !r->basis.known)
 			continue;
 		if (!best || (fits && best->point->accelerators > n) ||
 		    (fits && r->point->accelerators > best->point->accelerators) ||
@@ -107,11 +136,11 @@ static void fill(struct sizing_row *r, const struct point *p, const struct fleet
 }
 
 /* Repetitions of a run: those that look like it. */
-static bool repeats(const struct sizing_runs *a, const struct sizing_run *run,
-		    const struct sizing_run *other)
+static bool repeats(const struct sizing_run *run, const struct sizing_run *other)
 {
 	return other->basis.known && other->point->accelerators == run->point->accelerators &&
-	       other->point->hosts == run->point->hosts && duty_same(&other->point->of, a->plan);
+	       other->point->hosts == run->point->hosts &&
+	       duty_same(&other->point->of, &run->point->of);
 }
 
 struct pooled {
@@ -138,6 +167,25 @@ static void pool_end(const struct pooled *p, double n, double *low, double *mid,
 	*high = fmin(100, *mid + sqrt(p->high / n + between));
 }
 
+static struct fleet_prediction fleet_of(const struct sizing_runs *a, const struct sizing_run *run,
+					const struct sizing_row *row)
+{
+	const struct duty *from = &run->point->of;
+	uint32_t ranks = (uint32_t)row->accelerators, hosts = (uint32_t)row->hosts;
+	struct fleet_prediction f;
+	struct basis *b;
+
+	if (duty_same(from, a->plan))
+		return fleet_predict(&run->basis, ranks, hosts, 0, SEED);
+	b = xcalloc(1, sizeof(*b));
+	*b = run->basis;
+	for (uint32_t i = 0; i < b->count; i++)
+		carry(&b->one[i], from, a->plan);
+	f = fleet_predict(b, ranks, hosts, 0, SEED);
+	free(b);
+	return f;
+}
+
 /* The mean of what repetitions of the run say; *like: the mean of what they measured. */
 static struct fleet_prediction predict(const struct sizing_runs *a, const struct sizing_run *run,
 				       const struct sizing_row *row, struct point *like)
@@ -151,10 +199,9 @@ static struct fleet_prediction predict(const struct sizing_runs *a, const struct
 		const struct sizing_run *one = &a->run[i];
 		struct fleet_prediction f;
 
-		if (!repeats(a, run, one))
+		if (!repeats(run, one))
 			continue;
-		f = fleet_predict(&one->basis, (uint32_t)row->accelerators, (uint32_t)row->hosts, 0,
-				  SEED);
+		f = fleet_of(a, one, row);
 		if (!f.known && all.known)
 			continue;
 		if (!all.known)
@@ -182,7 +229,8 @@ static struct fleet_prediction predict(const struct sizing_runs *a, const struct
 int sizing_by_run(void *arg, struct sizing_row *row, struct err *e)
 {
 	const struct sizing_runs *a = arg;
-	const struct sizing_run *run = choose(a, row->accelerators);
+	const struct sizing_run *same = choose(a, row->accelerators, false);
+	const struct sizing_run *run = same ? same : choose(a, row->accelerators, true);
 	struct fleet_prediction f;
 	struct point like;
 
@@ -208,6 +256,12 @@ int sizing_by_run(void *arg, struct sizing_row *row, struct err *e)
 				       "goes by its rate and AU alone: %s",
 				       row->accelerators, run->point->from, f.why));
 		return 0;
+	}
+	if (!same) {
+		like = carried(&like, a->plan);
+		note_once(a, xasprintf("'%s' measured '%s': what '%s' gets follows from bytes, "
+				       "with requests as large as there",
+				       run->point->from, run->point->of.name, a->plan->name));
 	}
 	fill(row, &like, &f);
 	return 1;

@@ -63,6 +63,30 @@ def checkpoints(tmp):
     assert found["checkpoints"]["bytes"] == 14e9 and "young_s" not in found["checkpoints"]
 
 
+def checkpoints_alone(tmp):
+    """Neither results nor points: only how often to write, and nothing of what accelerators get."""
+    text, found = planned(tmp, "-n", "8", "--checkpoint", "1TB", "--write-rate", "10GB/s")
+    assert abs(found["checkpoints"]["young_s"] - 67082.0) < 1 and not found["plans"] and not found["points"], found
+    assert text.startswith("checkpoints of 931 GiB, 8 accelerators") and "does it pass" not in text, text
+    assert not audited(pathlib.Path(tmp) / "plan.json")[0]
+    done = stoker("plan", "-n", "8", "--checkpoint", "1TB", "-o", pathlib.Path(tmp) / "none.html", status=2)
+    assert "a page draws what accelerators get" in done.stderr and not (pathlib.Path(tmp) / "none.html").exists(), done
+
+
+def measured_points(tmp):
+    """What was measured is planned as it was; within it yes; beyond it at least that much; another model is no reason for a no."""
+    points = ["--point", POINT, "--point", "hosts=1,accelerators=12,samples_per_s=162,au=62.6", *H100]
+    rows = planned(tmp, *points, "-n", "12,8,6,13", "--hosts", "1")[1]["plans"]
+    assert abs(rows[0]["au_percent"]["estimate"] - 62.6) < 1e-6 and rows[0]["bounded"], rows[0]
+    assert [r["passes"] for r in rows] == ["no", "yes", "yes", "no"] and rows[3]["au_percent"]["estimate"] <= 62.6, rows
+    rows = planned(tmp, "--point", POINT + ",largest=yes", *H100, "-n", "32", "--hosts", "4")[1]["plans"]
+    assert rows[0]["samples_per_s"]["at_least"] <= 160 and rows[0]["by_rate_percent"]["estimate"] > 85, rows
+    rows = planned(tmp, "--point", "hosts=1,accelerators=20,samples_per_s=32600,au=92,model=resnet50,accelerator=h100", *H100, "-n", "2")[1]["plans"]
+    # HPE Cray C500 of MLPerf Storage v1.0: 20 ResNet-50, and 2 3D-UNet with 39.7 samples/s, AU 92.2 %
+    assert rows[0]["passes"] == "not known" and rows[0]["bytes_per_s"]["at_least"] <= 3.8e9, rows
+    assert abs(rows[0]["by_rate_percent"]["estimate"] - 91.6) < 3 and rows[0]["by_rate_percent"]["high"] > 91.6, rows
+
+
 def none(tmp):
     text, _ = planned(tmp, "--point", "hosts=1,accelerators=4,samples_per_s=8", *H100, "-n", "8")
     assert "most that pass none: even one on each host misses the target" in text, text
@@ -309,6 +333,8 @@ def main():
         moved_workload(tmp)
         hostile(tmp)
         checkpoints(tmp)
+        checkpoints_alone(tmp)
+        measured_points(tmp)
         none(tmp)
         refused()
         results(tmp)
