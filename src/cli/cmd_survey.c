@@ -131,6 +131,7 @@ static int survey(void *arg, struct err *e)
 	if (rc == 0)
 		rc = print(a, &s, e);
 	census_release(&s);
+	str_list_release(&a->key);
 	return rc;
 }
 
