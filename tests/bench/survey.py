@@ -21,7 +21,7 @@ SMALL, LARGE = "retinanet_b200", "cosmoflow_h100"
 
 
 def throttle(**keys):
-    return ["storage.store=throttle+memory", *[f"storage.throttle.{k}={v}" for k, v in keys.items()]]
+    return ["reader.decode=none", "storage.store=throttle+memory", *[f"storage.throttle.{k}={v}" for k, v in keys.items()]]
 
 
 # name: (workload, the store)
@@ -70,10 +70,10 @@ def one(binary, name):
                 group = device.group("blkio", blkio__throttle__read_bps_device=f"{device.number()} {int(150e6)}")
                 if not group:
                     raise Unavailable("there is no control group for block devices")
-                return compare(binary, name, SMALL, ["storage.store=posix"], str(device.mount), dict(preexec_fn=join([group])))
+                return compare(binary, name, SMALL, ["reader.decode=none", "storage.store=posix"], str(device.mount), dict(preexec_fn=join([group])))
         pathlib.Path(tmp, "below").mkdir()
         with SlowFs(f"{tmp}/below", read_us=5000, direct=1) as mount:
-            return compare(binary, name, SMALL, ["storage.store=posix"], mount)
+            return compare(binary, name, SMALL, ["reader.decode=none", "storage.store=posix"], mount)
 
 
 def main():
