@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "trace/profile/profile.h"
+#include "trace/workload/workload_of.h"
 
 #define MS 1000000LL
 
@@ -197,6 +198,7 @@ static void test_order(void **state)
 /* Mapped data beside a small file of a known format: what is mapped is the dataset. */
 static void test_mapped(void **state)
 {
+	struct buf text = {0};
 	struct made m;
 	uint32_t tokens;
 
@@ -215,6 +217,12 @@ static void test_mapped(void **state)
 	assert_string_equal(profile_main_group(&m.a)->extension, "bin");
 	expect(&m, PROFILE_CHECKPOINTS, 3);
 	expect_unknown(&m, PROFILE_BATCH);
+	/* its workload maps, too, and needs no batch from the user */
+	workload_of(&m.a, NULL, &text);
+	assert_non_null(strstr(text.data, "format: mmap_indexed_binary"));
+	assert_non_null(strstr(text.data, "num_samples_per_file: 524 "));
+	assert_non_null(strstr(text.data, "batch_size: 1 "));
+	buf_release(&text);
 	release(&m);
 }
 
@@ -267,6 +275,8 @@ static void test_epochs(void **state)
 	finish(&m);
 	expect(&m, PROFILE_EPOCHS, 2);
 	expect(&m, PROFILE_STEPS, 30);
+	assert_true(profile_is_apart(&m.a, &m.job.event[0]));
+	assert_false(profile_is_apart(&m.a, &m.job.event[m.job.events - 1]));
 	release(&m);
 	/* an evaluation in the middle of an epoch does not end it */
 	begin(&m, 0, 1);

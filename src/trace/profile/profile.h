@@ -253,6 +253,8 @@ static inline bool profile_is_data(const struct profile *a, uint32_t file)
 	return file != JOB_NONE &&
 	       (a->role[file] == FILE_DATASET || a->role[file] == FILE_EVALUATION);
 }
+/* Whether the thread of an event does not train, or not yet: a scan of the files, a check. */
+bool profile_is_apart(const struct profile *a, const struct job_event *v);
 
 /* A value without how it is known: "4", "28.2 ms", "not identifiable". */
 void profile_put_value(const struct profile *a, enum profile_key f, struct buf *out);

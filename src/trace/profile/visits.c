@@ -58,8 +58,7 @@ struct under_way {
 	uint32_t opened_file;
 };
 
-/* Whether its thread does not train, or not yet. */
-static bool is_apart(const struct profile *a, const struct job_event *v)
+bool profile_is_apart(const struct profile *a, const struct job_event *v)
 {
 	return a->apart_until_ns && v->begin_ns < a->apart_until_ns[v->thread];
 }
@@ -70,7 +69,7 @@ static void find_data_sizes(struct profile *a, struct shape *shape)
 		const struct job_event *v = &a->job->event[i];
 
 		if (v->kind == JOB_READ && v->result > 0 && profile_is_data(a, v->file) &&
-		    !is_apart(a, v))
+		    !profile_is_apart(a, v))
 			shape[a->group_of[v->file]].by_size[log2_of(v->result)] +=
 				(uint64_t)v->result;
 	}
@@ -213,7 +212,7 @@ static void collect(struct profile *a, struct shape *shape, struct places_read *
 		struct shape *s;
 
 		if (!profile_is_data(a, v->file) || (v->result < 0 && v->kind != JOB_MAP) ||
-		    is_apart(a, v))
+		    profile_is_apart(a, v))
 			continue;
 		s = &shape[a->group_of[v->file]];
 		if (s->container) {

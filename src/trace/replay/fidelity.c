@@ -157,7 +157,9 @@ static bool counts(const struct profile *a, const struct job_event *v, bool data
 	if (job_failed(v) && (is_transfer(v) || v->kind == JOB_CLOSE || v->kind == JOB_SEEK ||
 			      v->kind == JOB_SYNC || v->kind == JOB_TRUNCATE))
 		return false;
-	return !dataset_only || (is_transfer(v) && profile_is_data(a, v->file));
+	/* a workload has what trains, and no scan of the files before */
+	return !dataset_only || (is_transfer(v) && profile_is_data(a, v->file) &&
+				 (v->kind != JOB_READ || !profile_is_apart(a, v)));
 }
 
 static void gather(const struct profile *a, const uint64_t *id, bool transfers, bool same,

@@ -100,6 +100,24 @@ static const struct format_facts *format_with(unsigned flag, bool *same)
 	return NULL;
 }
 
+#define UNREAD_BYTES 100e3 /* of a sample of a mapped file, where nothing shows steps either */
+
+/* Of a dataset whose reads are in no log, as it is mapped: samples for each file, which are steps
+ * where these are known. 0: it is none. */
+static double unread_samples(const struct profile *a)
+{
+	double steps = number_of(a, PROFILE_STEPS, 0) * fmax(1, number_of(a, PROFILE_RANKS, 1));
+	double files = fmax(1, number_of(a, PROFILE_FILES, 1));
+
+	if (a->visits > 0 || profile_has(a, PROFILE_SAMPLES))
+		return 0;
+	if (steps > 0)
+		return ceil(steps / fmax(1, number_of(a, PROFILE_EPOCHS, 1)) / files);
+	return a->job->sees & JOB_SEES_REQUESTS
+		       ? fmax(1, round(number_of(a, PROFILE_DATA_BYTES, 0) / files / UNREAD_BYTES))
+		       : 0;
+}
+
 /* The format of the job's files, or of ours the one that is read most alike. */
 static const struct format_facts *format_for(const struct profile *a,
 					     const struct recorded_has *has, bool *same)
@@ -107,6 +125,8 @@ static const struct format_facts *format_for(const struct profile *a,
 	bool many = has->exact && has->per_file > 1;
 	const struct format_facts *f = profile_format(a);
 
+	if (unread_samples(a) > 0 && a->job->sees & JOB_SEES_REQUESTS) /* it is mapped */
+		return format_with(FORMAT_MAPS, same);
 	/* of an image or a text, files have not the sizes that requests need */
 	if (f && (many ? f->flags & FORMAT_IMAGE : has->requests && is_text(f)))
 		return format_with(FORMAT_RAW_ARRAY, same);
@@ -122,17 +142,6 @@ static const struct format_facts *format_for(const struct profile *a,
 			f = v;
 	}
 	return f;
-}
-
-/* Of a dataset whose reads are in no log, as it is mapped: steps of an epoch for each file; 0. */
-static double unread_steps(const struct profile *a)
-{
-	double steps = number_of(a, PROFILE_STEPS, 0) * fmax(1, number_of(a, PROFILE_RANKS, 1));
-
-	return a->visits == 0 && steps > 0 && !profile_has(a, PROFILE_SAMPLES)
-		       ? ceil(steps / fmax(1, number_of(a, PROFILE_EPOCHS, 1)) /
-			      fmax(1, number_of(a, PROFILE_FILES, 1)))
-		       : 0;
 }
 
 static void put_dataset(const struct profile *a, const char *recorded,
@@ -158,13 +167,15 @@ static void put_dataset(const struct profile *a, const char *recorded,
 		    "%.0f", has->per_file);
 		put(out, "record_length_bytes", "assumed, of the size of the files", "%.0f",
 		    fmax(1, ceil(has->file_bytes / has->per_file)));
-	} else if (unread_steps(a) > 0) {
+	} else if (unread_samples(a) > 0) {
 		put(out, "num_samples_per_file",
-		    "assumed: a sample is a step, as the log does not show what is read", "%.0f",
-		    unread_steps(a));
+		    number_of(a, PROFILE_STEPS, 0) > 0
+			    ? "assumed: a sample is a step, as the log does not show what is read"
+			    : "assumed, for samples of about 100 KB: not identifiable",
+		    "%.0f", unread_samples(a));
 		put(out, "record_length_bytes", "assumed, of the size of the files", "%.0f",
 		    fmax(1, ceil(number_of(a, PROFILE_DATA_BYTES, 0) / fmax(1, files) /
-				 unread_steps(a))));
+				 unread_samples(a))));
 	} else if (a->container) {
 		put(out, "num_samples_per_file", known(&a->value[PROFILE_SAMPLES_PER_FILE]), "%.0f",
 		    per_file);
@@ -261,8 +272,11 @@ static void put_reader(const struct profile *a, const char *recorded,
 	buf_puts(out, "\nreader:\n");
 	if (a->stream && has->requests)
 		put(out, "batch_size", "assumed: a step here is a file", "1");
-	else if (unread_steps(a) > 0)
-		put(out, "batch_size", "assumed: a sample here is a step", "1");
+	else if (unread_samples(a) > 0)
+		put(out, "batch_size",
+		    number_of(a, PROFILE_STEPS, 0) > 0 ? "assumed: a sample here is a step"
+						       : "assumed: not identifiable",
+		    "1");
 	else if (profile_has(a, PROFILE_BATCH))
 		put(out, "batch_size", known(&a->value[PROFILE_BATCH]), "%.0f",
 		    a->value[PROFILE_BATCH].number);
@@ -482,7 +496,8 @@ static void put_fidelity(const struct profile *a, const struct recorded_has *has
 	for (size_t i = 0; i < a->job->events; i++) {
 		const struct job_event *v = &a->job->event[i];
 
-		if (v->kind == JOB_READ && v->result > 0 && profile_is_data(a, v->file)) {
+		if (v->kind == JOB_READ && v->result > 0 && profile_is_data(a, v->file) &&
+		    !profile_is_apart(a, v)) {
 			reads++;
 			bytes += (double)v->result;
 		}
@@ -588,7 +603,8 @@ static void ask(const struct profile *a, const struct recorded_has *has, struct 
 			   "The job's epochs end with a batch of %.0f samples. A run has whole "
 			   "batches and leaves it out.\n",
 			   short_batch(a));
-	if (!profile_has(a, PROFILE_BATCH) && !(a->stream && has->requests) && mean_batch(a) < 1)
+	if (!profile_has(a, PROFILE_BATCH) && !(a->stream && has->requests) && mean_batch(a) < 1 &&
+	    unread_samples(a) <= 0)
 		buf_printf(asked,
 			   "the batch size is not identifiable (%s): give "
 			   "reader.batch_size=N\n",
