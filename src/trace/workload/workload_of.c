@@ -375,7 +375,8 @@ static void put_training(const struct profile *a, const struct recorded_has *has
 		    fmax(1, number_of(a, PROFILE_EPOCHS, 1)));
 	else
 		put(out, "epochs", "assumed", "1");
-	if (profile_has(a, PROFILE_STEPS) && recorded_of_cut(a))
+	/* where batches differ, a shorter epoch shows no end within it */
+	if (profile_has(a, PROFILE_STEPS) && profile_has(a, PROFILE_BATCH) && recorded_of_cut(a))
 		put(out, "total_training_steps", "seen: it ended within an epoch", "%.0f",
 		    a->value[PROFILE_STEPS].number);
 	if (same)
