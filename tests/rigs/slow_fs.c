@@ -13,6 +13,8 @@
  *   nth_read=K     the same of reads, at random
  *   first_us=N     the first read of an open file takes N µs more
  *   large_us=N     a read of 32 KiB or more takes N µs more
+ *   alone_us=N     a read waits until another one is under way, too, for N µs at most
+ *   cache=1        reads of an open file take no time when it was read before that
  *   close_us=N     each close; stat_us=N: each stat by name
  *   turn_s=T       of each 2 T s, reads take nth_us=N µs more in the second half
  *   direct=1       nothing is kept in the page cache (direct_io)
@@ -20,9 +22,9 @@
  *                  otherwise the kernel fills up with zeros)
  *   keep=1         what was read stays in the page cache when the file is opened again
  *   control=FILE   requests whose names are in this file hang for as long as they are there:
- * getattr, readdir, open, create, read, write, flush, release, unlink, mkdir, rename, truncate,
- * fsync, statfs, or all; with @TEXT, those of paths that contain it. A hung request cannot be
- * interrupted: its thread is in uninterruptible sleep.
+ * getattr, readdir, open, create, read, write, flush, release, unlink, mkdir, rmdir, rename,
+ * truncate, fsync, statfs, or all; with @TEXT, those of paths that contain it. A hung request
+ * cannot be interrupted: its thread is in uninterruptible sleep.
  */
 #define FUSE_USE_VERSION 35
 #define _GNU_SOURCE
@@ -42,8 +44,8 @@
 
 static const char *source, *control;
 static double read_s, open_s, bytes_s;
-static int turns, direct, keep, newest, open_turns, nth_file, nth_thread, nth_read;
-static double crowd_s, nth_s, first_s, large_s, close_s, stat_s, turn_s;
+static int turns, direct, keep, newest, open_turns, nth_file, nth_thread, nth_read, cache;
+static double crowd_s, nth_s, first_s, large_s, close_s, stat_s, turn_s, alone_s;
 static size_t brief;
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER, queue = PTHREAD_MUTEX_INITIALIZER;
 static double free_at; /* when all bytes asked for will have been moved */
@@ -84,12 +86,46 @@ static void take_time(double from, double each, double bytes)
 
 /* What a file handle is. */
 struct handle {
-	int fd, slow, read;
+	int fd, slow, read, cached;
+	uint64_t name;
 };
 
 static struct handle *handle_of(const struct fuse_file_info *fi)
 {
 	return (struct handle *)(uintptr_t)fi->fh;
+}
+
+/* ---- stores that are better with more requests, or with the same again ---- */
+
+static _Atomic int under_way;
+
+static void wait_for_company(double until)
+{
+	while (under_way < 2 && now() < until)
+		sleep_until(now() + 0.0005);
+}
+
+/* Names of files that are in the cache, by their hashes. */
+static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned char cached_names[1 << 20];
+
+static int is_cached(uint64_t name)
+{
+	int is;
+
+	pthread_mutex_lock(&cache_lock);
+	is = cached_names[name / 8 % sizeof(cached_names)] >> name % 8 & 1;
+	pthread_mutex_unlock(&cache_lock);
+	return is;
+}
+
+static void keep_cached(uint64_t name, int is)
+{
+	unsigned char *at = &cached_names[name / 8 % sizeof(cached_names)];
+
+	pthread_mutex_lock(&cache_lock);
+	*at = (unsigned char)((*at & ~(1 << name % 8)) | (is ? 1 << name % 8 : 0));
+	pthread_mutex_unlock(&cache_lock);
 }
 
 /* Waits until it is its turn, when the last that came is served next. */
@@ -126,13 +162,13 @@ static uint64_t mixed(uint64_t x)
 	return x ^ x >> 31;
 }
 
-static int slow_name(const char *path)
+static uint64_t name_hash(const char *path)
 {
 	uint64_t h = 14695981039346656037u;
 
 	for (; *path; path++)
 		h = (h ^ (unsigned char)*path) * 1099511628211u;
-	return nth_file && mixed(h) % (uint64_t)nth_file == 0;
+	return mixed(h);
 }
 
 static int slow_caller(void)
@@ -243,7 +279,12 @@ static int opened(struct fuse_file_info *fi, int fd, const char *path)
 
 	if (!h)
 		return -errno;
-	*h = (struct handle){.fd = fd, .slow = slow_name(path)};
+	*h = (struct handle){.fd = fd, .name = name_hash(path)};
+	h->slow = nth_file && h->name % (uint64_t)nth_file == 0;
+	if (cache && (fi->flags & O_ACCMODE) == O_RDONLY)
+		h->cached = is_cached(h->name);
+	else if (cache)
+		keep_cached(h->name, 0);
 	fi->fh = (uintptr_t)h;
 	fi->direct_io = direct != 0;
 	fi->keep_cache = keep != 0;
@@ -272,19 +313,20 @@ static int slow_create(const char *path, mode_t mode, struct fuse_file_info *fi)
 	char p[4096];
 
 	gate("create", path);
-	return under(p, sizeof(p), path) ? -ENAMETOOLONG
-					 : opened(fi, open(p, fi->flags | O_CREAT, mode), path);
+	return under(p, sizeof(p), path)
+		       ? -ENAMETOOLONG
+		       : opened(fi, open(p, (fi->flags & ~O_DIRECT) | O_CREAT, mode), path);
 }
 
 static int slow_read(const char *path, char *buf, size_t n, off_t at, struct fuse_file_info *fi)
 {
-	static _Atomic int under_way;
 	double from;
 	ssize_t got;
 	int others = under_way++;
 
 	gate("read", path);
-	(void)path;
+	if (alone_s > 0)
+		wait_for_company(now() + alone_s);
 	if (turns)
 		pthread_mutex_lock(&turn);
 	if (newest)
@@ -293,8 +335,10 @@ static int slow_read(const char *path, char *buf, size_t n, off_t at, struct fus
 	if (brief && n > 1)
 		n = n > 2 * brief ? brief : n / 2; /* never all, never nothing */
 	got = pread(handle_of(fi)->fd, buf, n, at);
-	if (got >= 0)
+	if (got >= 0 && !handle_of(fi)->cached)
 		take_time(from, read_s + oddly(handle_of(fi), n, others), (double)got);
+	if (cache)
+		keep_cached(handle_of(fi)->name, 1);
 	if (newest)
 		leave_newest();
 	if (turns)
@@ -343,6 +387,14 @@ static int slow_unlink(const char *path)
 	return under(p, sizeof(p), path) || unlink(p) ? -errno : 0;
 }
 
+static int slow_rmdir(const char *path)
+{
+	char p[4096];
+
+	gate("rmdir", path);
+	return under(p, sizeof(p), path) || rmdir(p) ? -errno : 0;
+}
+
 static int slow_mkdir(const char *path, mode_t mode)
 {
 	char p[4096];
@@ -359,6 +411,14 @@ static int slow_rename(const char *from, const char *to, unsigned flags)
 	if (flags)
 		return -EINVAL;
 	return under(p, sizeof(p), from) || under(q, sizeof(q), to) || rename(p, q) ? -errno : 0;
+}
+
+static int slow_chmod(const char *path, mode_t mode, struct fuse_file_info *fi)
+{
+	char p[4096];
+
+	(void)fi;
+	return under(p, sizeof(p), path) || chmod(p, mode) ? -errno : 0;
 }
 
 static int slow_truncate(const char *path, off_t size, struct fuse_file_info *fi)
@@ -396,7 +456,9 @@ static const struct fuse_operations operations = {
 	.release = slow_release,
 	.unlink = slow_unlink,
 	.mkdir = slow_mkdir,
+	.rmdir = slow_rmdir,
 	.rename = slow_rename,
+	.chmod = slow_chmod,
 	.truncate = slow_truncate,
 	.fsync = slow_fsync,
 	.statfs = slow_statfs,
@@ -430,6 +492,8 @@ int main(int argc, char **argv)
 		close_s += value_of(argv[i], "close_us") * 1e-6;
 		stat_s += value_of(argv[i], "stat_us") * 1e-6;
 		turn_s += value_of(argv[i], "turn_s");
+		alone_s += value_of(argv[i], "alone_us") * 1e-6;
+		cache += value_of(argv[i], "cache") > 0;
 		nth_file += (int)value_of(argv[i], "nth_file");
 		nth_thread += (int)value_of(argv[i], "nth_thread");
 		nth_read += (int)value_of(argv[i], "nth_read");
