@@ -299,6 +299,20 @@ void buf_say(struct buf *b, const char *fmt, ...)
 
 /* ---- more forms ---- */
 
+void buf_say_middle(struct buf *b, const char *s, int most)
+{
+	const char *end = s + strlen(s);
+
+	if (end - s <= most) {
+		buf_say(b, "%s", s);
+		return;
+	}
+	end -= most / 2;
+	while (((unsigned char)*end & 0xc0) == 0x80)
+		end++;
+	buf_say(b, "%.*s...%s", most / 2, s, end);
+}
+
 void buf_wrap(struct buf *b, const char *s, size_t at, size_t indent, size_t columns)
 {
 	bool begun = at > indent;

@@ -27,6 +27,10 @@ size_t say_escape(char *out, size_t size, const char *s, size_t n, enum say_keep
 void buf_say(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vsay(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 
+/* A name or a path on one line, escaped; of one longer than about `most` bytes the begin and the
+ * end, with "..." between them. */
+void buf_say_middle(struct buf *b, const char *s, int most);
+
 /* Words of `s`, escaped, and a line end, in lines of at most `columns` where words are no longer,
  * all but the first indented. `at`: the column reached. */
 void buf_wrap(struct buf *b, const char *s, size_t at, size_t indent, size_t columns);

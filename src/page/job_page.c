@@ -41,7 +41,7 @@ static void shorten(json_t *row, const char *key)
 
 	if (json_string_length(text) <= JOB_PAGE_TEXT)
 		return;
-	buf_say(&cut, "%.*s ...", JOB_PAGE_TEXT, json_string_value(text));
+	buf_say_middle(&cut, json_string_value(text), JOB_PAGE_TEXT);
 	json_put_text(row, key, cut.data);
 	buf_release(&cut);
 }

@@ -402,10 +402,10 @@ static void put_groups(const struct profile *a, bool verbose, struct buf *out)
 			   v->bytes_written < 0
 				   ? "-"
 				   : str_bytes((double)v->bytes_written, bytes, sizeof(bytes)));
-		if (verbose || strlen(v->folder) <= FOLDER_MAX)
+		if (verbose)
 			buf_say(out, "%s", v->folder);
 		else
-			buf_say(out, "%.*s...", FOLDER_MAX, v->folder);
+			buf_say_middle(out, v->folder, FOLDER_MAX);
 		buf_say(out, "%s%s%s\n", v->folder[0] && strcmp(v->folder, "/") != 0 ? "/" : "",
 			v->extension[0] ? "*." : "*", v->extension);
 	}
