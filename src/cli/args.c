@@ -80,6 +80,8 @@ const struct flag flag_small = F_SET("--small", small,
 const struct flag flag_verbose = F_SET("--verbose", verbose,
 	"print all that is known of a run instead of the short answer, and DLIO's log lines (in "
 	"dlio.log in any case)", .letter = "-v");
+const struct flag flag_print_json = F_SET("--json", json,
+	"print as JSON, and nothing else on standard output");
 const struct flag flag_quiet = F_SET("--quiet", quiet,
 	"print neither progress nor warnings on the terminal", .letter = "-q");
 const struct flag flag_progress = F_CHOICE("--progress", "MODE", progress, progress_names,

@@ -21,7 +21,7 @@ struct cli_args {
 	int64_t repeat;       /* --repeat; 0: not given */
 	double samples_per_s; /* --min-samples-per-s; 0: not given */
 	bool ranks_given;
-	bool strict, quiet, verbose, check, inspect, truth_table, small;
+	bool strict, quiet, verbose, check, inspect, truth_table, small, json;
 	bool must_name; /* the command needs a workload; DLIO's takes "default" */
 	int cfg;        /* 0: --cfg job, print the composed configuration and exit; -1: not given */
 	int progress;   /* enum progress_form */
@@ -39,7 +39,8 @@ extern const struct flag operand_workload, operand_key;
 extern const struct flag flag_ranks, flag_per_process, flag_output, flag_config_dir, flag_strict,
 	flag_check, flag_verbose, flag_quiet, flag_progress, flag_progress_file,
 	flag_progress_interval, flag_cfg, flag_truth_table, flag_small, flag_repeat,
-	flag_samples_per_s, flag_data, flag_hosts, flag_ssh, flag_ssh_arg, flag_copy_binary;
+	flag_samples_per_s, flag_data, flag_print_json, flag_hosts, flag_ssh, flag_ssh_arg,
+	flag_copy_binary;
 
 /* `a` may be the first member of a command's own arguments, which are all zeros otherwise. 1: the
  * help was printed. Release in any case. */

@@ -1,5 +1,6 @@
 #pragma once
 /* Commands. Only this folder prints for people and decides the exit status. */
+#include <jansson.h>
 #include <stdbool.h>
 
 struct flag;
@@ -36,6 +37,13 @@ extern const char *const program_examples[2];
 struct buf;
 /* Prints composed text on stdout, at once, and releases it. */
 void cli_print(struct buf *text);
+/* --json: from here on whatever is printed on stdout is left out, but for cli_put_json's. */
+void cli_only_json(void);
+/* Prints a document, and releases it. */
+void cli_put_json(json_t *value);
+/* The same of a file that a command has written. */
+struct err;
+int cli_put_json_file(const char *folder, const char *name, struct err *e);
 /* Prints "stoker: <sentence>" on stderr and returns the exit status that the code stands for. */
 struct err;
 /* Ends the process, in which threads hang that use what the command was given: what was printed is

@@ -15,6 +15,7 @@
 #include "cli/result_args.h"
 #include "page/page.h"
 #include "readback/groups.h"
+#include "result/json_out.h"
 #include "study/study.h"
 
 /* Traces may be large, and each is read several times. */
@@ -26,6 +27,7 @@ struct report_args {
 	const char *steps, *epoch, *ranks;
 	struct str_list traces;
 	struct trace_choice choice;
+	bool json;
 };
 
 /* "A" or "A-B". */
@@ -176,6 +178,21 @@ static void write_lines(const struct key_findings *k, const struct report_args *
 	fflush(out);
 }
 
+/* --json: the findings, and the table of runs. */
+static void put_document(const struct run_groups *g, const struct key_findings *k,
+			 const struct report_args *a)
+{
+	AUTO_FREE char *where = path_absolute(a->output);
+	json_t *root = json_object(), *findings = json_array();
+
+	for (size_t i = 0; i < k->n; i++)
+		json_array_append_new(findings, json_text(k->v[i].text.data));
+	json_put_text(root, "report", where);
+	json_put(root, "findings", findings);
+	json_put(root, "runs", table_json(g));
+	cli_put_json(root);
+}
+
 static int write_outputs(const struct records *all, const struct audit *audit,
 			 const struct page_runs *runs, const struct page_trace *t,
 			 const struct report_args *a, struct err *e)
@@ -192,7 +209,9 @@ static int write_outputs(const struct records *all, const struct audit *audit,
 		rc = write_table(&g, a->csv, e);
 	if (rc == 0 && a->plots)
 		rc = plots_write(&g, a->plots, e);
-	if (rc == 0)
+	if (rc == 0 && a->json)
+		put_document(&g, &k, a);
+	else if (rc == 0)
 		write_lines(&k, a);
 	damaged = result_damage(all, audit, &damage);
 	if (rc == 0 && damaged < 0) {
@@ -245,6 +264,11 @@ static int report(void *args, struct err *e)
 		rc = err_set(e, ERR_USAGE, "'report' needs the folder of at least one result");
 	if (rc == 0)
 		rc = named_output_add(a->output, e);
+	if (rc == 0 && a->json && place_named_descriptor(a->output) == STDOUT_FILENO)
+		rc = err_set(e, ERR_USAGE,
+			     "--json has standard output: give the page a file of its own (-o)");
+	if (rc == 0 && a->json)
+		cli_only_json();
 	if (rc == 0 && a->csv)
 		rc = named_output_add(a->csv, e);
 	return rc == 0 ? write_report(a, e) : rc;
@@ -281,6 +305,9 @@ static const struct flag *const flags[] = {
 	F(LIST, "--trace", "FILE", traces,
 	  "timeline: draw this file instead of the traces in the folder of the one RESULT: .pfw "
 	  "(also DFTracer's, and with gzip) or Chrome's JSON; may be repeated"),
+	F(SET, "--json", json,
+	  "print the findings and the table of all runs as JSON, and nothing else on standard "
+	  "output"),
 	NULL};
 /* clang-format on */
 

@@ -560,9 +560,18 @@ static int run(const struct cli_args *a, struct job *j, struct err *e)
 	struct dataset d = {0};
 	struct result r = {0};
 	struct run_options o = {0};
+	const char *document = a->truth_table ? "truth_table.json"
+			       : a->repeat    ? "repeat.json"
+					      : "result.json";
 	int status = 0, rc = job_load(j, a, &w, e);
+	bool answers = false;
 
-	if (rc == 0 && a->cfg >= 0) {
+	if (a->json)
+		cli_only_json();
+	if (rc == 0 && a->json && a->cfg >= 0) {
+		rc = err_set(e, ERR_USAGE,
+			     "--cfg prints the workload and --json its result: give one of them");
+	} else if (rc == 0 && a->cfg >= 0) {
 		if (j->speaks)
 			print_composed(&w);
 	} else if (rc == 0 && a->truth_table && a->repeat) {
@@ -571,15 +580,25 @@ static int run(const struct cli_args *a, struct job *j, struct err *e)
 			     "its own");
 	} else if (rc == 0 && a->truth_table) {
 		rc = truth_table(a, j, &w, e);
+		answers = rc == 0 || rc == ERR_TARGET;
 	} else if (rc == 0 && a->repeat) {
 		status = repeat_runs(a, j, &w, &r.stuck);
+		answers = !r.stuck && (status == 0 || status == 3);
 	} else if (rc == 0) {
 		rc = job_execute(j, a, &w, &o, &d, &r, e);
 		if ((rc == 0 || r.trained || r.checkpointed || r.only_evaluated) && j->speaks) {
 			struct err shown = {0};
 
 			status = show_outcome(a, &w, &r, &shown);
+			answers = !r.stuck && !r.unwritable;
 		}
+	}
+	if (a->json && answers && j->speaks) {
+		struct err missing = {0};
+
+		if (cli_put_json_file(w.output.folder ? w.output.folder : w.run_dir, document,
+				      &missing) < 0)
+			status = cli_fail(&missing);
 	}
 	if (rc < 0)
 		status = job_fail(j, e);
@@ -596,18 +615,31 @@ static int run_main(const struct command *c, int argc, char **argv)
 	return job_main(c, argc, argv, &stop, run);
 }
 
-static const struct flag *const flags[] = {&operand_workload,   &operand_key,
-					   &flag_data,          &flag_ranks,
-					   &flag_per_process,   &flag_hosts,
-					   &flag_ssh,           &flag_ssh_arg,
-					   &flag_copy_binary,   &flag_output,
-					   &flag_check,         &flag_samples_per_s,
-					   &flag_repeat,        &flag_truth_table,
-					   &flag_small,         &flag_config_dir,
-					   &flag_strict,        &flag_verbose,
-					   &flag_quiet,         &flag_progress,
-					   &flag_progress_file, &flag_progress_interval,
-					   &flag_cfg,           NULL};
+static const struct flag *const flags[] = {&operand_workload,
+					   &operand_key,
+					   &flag_data,
+					   &flag_ranks,
+					   &flag_per_process,
+					   &flag_hosts,
+					   &flag_ssh,
+					   &flag_ssh_arg,
+					   &flag_copy_binary,
+					   &flag_output,
+					   &flag_check,
+					   &flag_samples_per_s,
+					   &flag_repeat,
+					   &flag_truth_table,
+					   &flag_small,
+					   &flag_config_dir,
+					   &flag_strict,
+					   &flag_verbose,
+					   &flag_quiet,
+					   &flag_progress,
+					   &flag_progress_file,
+					   &flag_progress_interval,
+					   &flag_cfg,
+					   &flag_print_json,
+					   NULL};
 
 const struct command command_run = {
 	.name = "run",

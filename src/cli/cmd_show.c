@@ -22,6 +22,8 @@
 #include "os/sysinfo.h"
 #include "os/system.h"
 #include "result/fields.h"
+#include "result/json_out.h"
+#include "result/json_result.h"
 #include "result/result.h"
 #include "screen/terminal.h"
 #include "store/store.h"
@@ -30,7 +32,7 @@
 
 /* ---- what the ranks write in a checkpoint ---- */
 
-#define RANGES_MAX 4 /* then "..." */
+#define RANGES_MAX 4 /* then "and more" */
 
 struct rank_kind {
 	struct checkpoint_rank_bytes bytes;
@@ -92,7 +94,7 @@ static void print_kind(const struct rank_kind *k)
 	    k->count, k->bytes.part[CHECKPOINT_WHOLE] + k->bytes.part[CHECKPOINT_LAYERS],
 	    k->bytes.part[CHECKPOINT_OPTIMIZER], k->bytes.total,
 	    str_bytes((double)k->bytes.total, size, sizeof(size)), k->bytes.files, ranges,
-	    k->more ? ",..." : "");
+	    k->more ? " and more" : "");
 }
 
 static double gib(uint64_t bytes)
@@ -173,6 +175,24 @@ static void print_plan(const struct workload *w, const struct checkpoint_plan *p
 	free(kinds.v);
 }
 
+/* --json */
+static void print_totals(const struct workload *w, const struct checkpoint_plan *p)
+{
+	json_t *o = json_object();
+	struct checkpoint_totals t;
+
+	checkpoint_plan_totals(p, &t);
+	json_put_text(o, "model", w->model.name);
+	json_put_text(o, "folder", w->checkpoint.checkpoint_folder);
+	json_put_int(o, "ranks", t.ranks);
+	json_put_int(o, "files", t.files);
+	json_put_int(o, "model_bytes", t.model_bytes);
+	json_put_int(o, "optimizer_bytes", t.optimizer_bytes);
+	json_put_int(o, "total_bytes", t.total_bytes);
+	json_put_int(o, "bytes_of_all_ranks", t.whole_bytes);
+	cli_put_json(o);
+}
+
 static int show_checkpoint(const struct command *c, int argc, char **argv)
 {
 	struct cli_args a;
@@ -187,7 +207,10 @@ static int show_checkpoint(const struct command *c, int argc, char **argv)
 		if (rc == 0)
 			rc = checkpoint_plan_init(&p, &w, a.ranks, &e);
 		if (rc == 0) {
-			print_plan(&w, &p);
+			if (a.json)
+				print_totals(&w, &p);
+			else
+				print_plan(&w, &p);
 			checkpoint_plan_release(&p);
 		}
 	}
@@ -198,6 +221,23 @@ static int show_checkpoint(const struct command *c, int argc, char **argv)
 
 /* ---- */
 
+/* --json: what a list says, by name; NULL: it is printed. */
+static json_t *listed;
+
+static void list_begin(bool json)
+{
+	listed = json ? json_object() : NULL;
+	if (json)
+		cli_only_json();
+}
+
+static void list_end(void)
+{
+	if (listed)
+		cli_put_json(listed);
+	listed = NULL;
+}
+
 static void print_buf(struct buf *b)
 {
 	say_text(stdout, b);
@@ -205,7 +245,7 @@ static void print_buf(struct buf *b)
 }
 
 /* "name    text", the text in as many lines as the terminal needs. */
-static void print_row(int margin, const char *name, int indent, const char *text)
+static void print_line(int margin, const char *name, int indent, const char *text)
 {
 	struct buf b = {0};
 	size_t at;
@@ -215,6 +255,14 @@ static void print_row(int margin, const char *name, int indent, const char *text
 	buf_wrap(&b, text, at > (size_t)indent ? at - 1 : at, (size_t)indent,
 		 (size_t)terminal_width(STDOUT_FILENO));
 	print_buf(&b);
+}
+
+static void print_row(int margin, const char *name, int indent, const char *text)
+{
+	if (listed)
+		json_put_text(listed, name, text);
+	else
+		print_line(margin, name, indent, text);
 }
 
 /* What one accelerator of the workload needs. The bytes in files are those that its dataset would
@@ -249,6 +297,27 @@ static void print_columns(const char *const *cell, const int *place, size_t n)
 static const int workload_places[] = {0, -24, 60, 66, 76, 87, 94};
 #define WORKLOAD_COLUMNS (sizeof(workload_places) / sizeof(workload_places[0]))
 
+static void list_workload(const char *name, const struct workload *w, bool runs,
+			  const struct need *n, bool estimated)
+{
+	json_t *o = json_object();
+
+	json_put_text(o, "loader", w->reader.data_loader);
+	json_put_text(o, "format", w->dataset.format);
+	json_put_int(o, "files", (uint64_t)w->dataset.num_files_train);
+	json_put_int(o, "samples_per_file", (uint64_t)w->dataset.num_samples_per_file);
+	json_put_int(o, "batch_size", (uint64_t)w->reader.batch_size);
+	if (n->known) {
+		json_put_real(o, "needs_samples_per_s", n->samples);
+		json_put_real(o, "needs_bytes_per_s", n->bytes);
+		if (n->target > 0)
+			json_put_real(o, "needs_bytes_per_s_at_target", n->bytes_at_target);
+		json_put_bool(o, "bytes_are_estimated", estimated);
+	}
+	json_put_bool(o, "runs", runs);
+	json_put(listed, name, o);
+}
+
 static void print_workload(const char *name, const struct workload *w, bool runs)
 {
 	char reader[64], files[48], batch[24], samples[24] = "-", bytes[40] = "-", target[24] = "-";
@@ -275,6 +344,8 @@ static void print_workload(const char *name, const struct workload *w, bool runs
 	}
 	if (!runs)
 		snprintf(target, sizeof(target), "no");
+	if (listed)
+		list_workload(name, w, runs, &n, estimated);
 	print_columns(cell, workload_places, WORKLOAD_COLUMNS);
 }
 
@@ -291,11 +362,16 @@ static bool can_run(const char *name)
 	return rc == 0;
 }
 
+struct list_args {
+	const char *word; /* a filter, or a folder */
+	bool json;
+};
+
 /* Those whose names have the filter in them, if there is one: a line each. */
 static int print_workloads(void *args, struct err *why)
 {
-	const char *filter = *(const char **)args;
-
+	const struct list_args *a = args;
+	const char *filter = a->word;
 	static const char *const head[WORKLOAD_COLUMNS] = {
 		"workload",  "loader, format", "files x samples", "batch",
 		"samples/s", "bytes/s",        "target"};
@@ -303,6 +379,7 @@ static int print_workloads(void *args, struct err *why)
 	size_t shown = 0;
 	bool none = false;
 
+	list_begin(a->json);
 	for (const char *const *name = workload_builtin_names(); *name; name++) {
 		struct workload_request req = {.workload = *name, .ranks = 1, .inspect = true};
 		struct workload w = {0};
@@ -312,9 +389,9 @@ static int print_workloads(void *args, struct err *why)
 		if (filter && !strcasestr(*name, filter))
 			continue;
 		if (shown++ == 0) {
-			print_row(0, "One accelerator needs:", 23,
-				  "samples/s and bytes/s, of bytes in files, at 100 % AU; target: "
-				  "the same bytes/s at metric.au; ~ an estimate.");
+			print_line(0, "One accelerator needs:", 23,
+				   "samples/s and bytes/s, of bytes in files, at 100 % AU; target: "
+				   "the same bytes/s at metric.au; ~ an estimate.");
 			print_columns(head, workload_places, WORKLOAD_COLUMNS);
 		}
 		rc = workload_load(&w, &req, &e);
@@ -329,10 +406,11 @@ static int print_workloads(void *args, struct err *why)
 		workload_release(&w);
 	}
 	if (none)
-		print_row(0, "no:", 23,
-			  "needs a feature that this version does not have; 'stoker run WORKLOAD' "
-			  "says "
-			  "which.");
+		print_line(0, "no:", 23,
+			   "needs a feature that this version does not have; 'stoker run WORKLOAD' "
+			   "says "
+			   "which.");
+	list_end();
 	return shown ? 0
 		     : err_set(why, ERR_USAGE,
 			       "no built-in workload has '%.100s' in its name; 'stoker show "
@@ -437,7 +515,11 @@ static int show_config(const struct command *c, int argc, char **argv)
 	} else if (rc == 0 && args.man) {
 		config_man(&b);
 	} else if (rc == 0) {
+		if (a->json)
+			cli_only_json();
 		rc = cli_load_workload(a, clock_wall_ns(), &w, &e);
+		if (rc == 0 && a->json)
+			cli_put_json(json_configuration(&w));
 		if (rc == 0)
 			workload_print(&w, args.only_set, &b);
 		if (rc == 0)
@@ -503,30 +585,38 @@ static void print_result(void)
 	print_buf(&b);
 }
 
-/* A list takes nothing but --help. */
+/* A list takes nothing but --help and --json. */
 static int show_list(const struct command *c, int argc, char **argv)
 {
 	struct err e = {0};
-	int rc = flags_parse(c, NULL, argc, argv, flags_no_operand, &e);
+	struct list_args a = {0};
+	int rc = flags_parse(c, &a, argc, argv, flags_no_operand, &e);
 
-	if (rc == 0)
+	if (rc == 0) {
+		list_begin(a.json);
 		c->list();
+		list_end();
+	}
 	return rc < 0 ? cli_fail(&e) : 0;
 }
 
 static int print_system(void *args, struct err *e)
 {
-	const char *const *folder = args;
+	const struct list_args *a = args;
 	struct system_facts s;
 	struct host_facts h = {0};
+	char processors[32];
 
 	(void)e;
 	host_facts_load(&h);
-	system_facts_load(&s, "", *folder ? *folder : ".");
-	say(stdout, "%-32s %s\n", "host", h.hostname);
+	system_facts_load(&s, "", a->word ? a->word : ".");
+	snprintf(processors, sizeof(processors), "%.1f", h.usable_cpus);
+	list_begin(a->json);
+	print_row(0, "host", 33, h.hostname);
 	for (size_t i = 0; i < s.pairs; i++)
 		print_row(0, s.pair[i].key, 33, s.pair[i].value);
-	say(stdout, "%-32s %.1f\n", "processors available", h.usable_cpus);
+	print_row(0, "processors available", 33, processors);
+	list_end();
 	system_facts_release(&s);
 	host_facts_release(&h);
 	return 0;
@@ -534,42 +624,42 @@ static int print_system(void *args, struct err *e)
 
 static int take_folder(void *args, const char *word, struct err *e)
 {
-	const char **folder = args;
+	struct list_args *a = args;
 	int kind;
 
-	if (*folder)
-		return err_set(e, ERR_USAGE, "'%s': the folder is already '%s'", word, *folder);
+	if (a->word)
+		return err_set(e, ERR_USAGE, "'%s': the folder is already '%s'", word, a->word);
 	kind = path_look(word, e);
 	if (kind < 0)
 		return kind;
 	if (kind != PATH_FOLDER)
 		return err_set(e, ERR_USAGE, "'%s' does not exist or is not a folder", word);
-	*folder = word;
+	a->word = word;
 	return 0;
 }
 
 static int take_filter(void *args, const char *word, struct err *e)
 {
-	const char **filter = args;
+	struct list_args *a = args;
 
-	if (*filter)
-		return err_set(e, ERR_USAGE, "'%s': the filter is already '%s'", word, *filter);
-	*filter = word;
+	if (a->word)
+		return err_set(e, ERR_USAGE, "'%s': the filter is already '%s'", word, a->word);
+	a->word = word;
 	return 0;
 }
 
 static int show_workloads(const struct command *c, int argc, char **argv)
 {
-	const char *filter = NULL;
+	struct list_args a = {0};
 
-	return flags_carry_out(c, &filter, argc, argv, take_filter, print_workloads);
+	return flags_carry_out(c, &a, argc, argv, take_filter, print_workloads);
 }
 
 static int show_system(const struct command *c, int argc, char **argv)
 {
-	const char *folder = NULL;
+	struct list_args a = {0};
 
-	return flags_carry_out(c, &folder, argc, argv, take_folder, print_system);
+	return flags_carry_out(c, &a, argc, argv, take_folder, print_system);
 }
 
 #define FLAG_ARGS struct config_args
@@ -578,19 +668,24 @@ static int show_system(const struct command *c, int argc, char **argv)
 static const struct flag *const config_flags[] = {
 	&operand_workload, &operand_key, &flag_data,
 	F(SET, "--set", only_set, "only the keys that differ from their defaults"),
-	&flag_ranks, &flag_config_dir, &flag_strict, &flag_quiet,
+	&flag_ranks, &flag_config_dir, &flag_strict, &flag_quiet, &flag_print_json,
 	F(SET, "--markdown", markdown, "print the reference of all keys as Markdown instead"),
 	F(SET, "--man", man, "print the manual page (roff) instead"),
 	NULL};
 static const struct flag *const checkpoint_flags[] = {
 	&operand_workload, &operand_key, &flag_ranks, &flag_config_dir, &flag_strict, &flag_quiet,
-	NULL};
+	&flag_print_json, NULL};
+#undef FLAG_ARGS
+#define FLAG_ARGS struct list_args
+static const struct flag list_json = F_SET("--json", json,
+	"print as JSON, and nothing else on standard output");
+static const struct flag *const list_flags[] = {&list_json, NULL};
 static const struct flag *const workloads_flags[] = {
 	F(OPERAND, "FILTER", "list only those that have this in their names"),
-	NULL};
+	&list_json, NULL};
 static const struct flag *const system_flags[] = {
 	F(OPERAND, "FOLDER", "a folder of the file system to be described (default: .)"),
-	NULL};
+	&list_json, NULL};
 /* clang-format on */
 
 static const struct command workloads = {
@@ -620,24 +715,28 @@ static const struct command formats = {
 	.name = "show formats",
 	.help = "List the dataset formats.",
 	.examples = {"stoker show formats", "stoker show formats | grep hdf5"},
+	.flags = list_flags,
 	.list = print_formats,
 	.carry_out = show_list};
 static const struct command stores = {
 	.name = "show stores",
 	.help = "List the stores and shims, with their options.",
 	.examples = {"stoker show stores", "stoker show stores | grep bandwidth"},
+	.flags = list_flags,
 	.list = print_stores,
 	.carry_out = show_list};
 static const struct command loaders = {
 	.name = "show loaders",
 	.help = "List the loaders.",
 	.examples = {"stoker show loaders", "stoker show loaders | grep pytorch"},
+	.flags = list_flags,
 	.list = print_loaders,
 	.carry_out = show_list};
 static const struct command verdicts = {
 	.name = "show verdicts",
 	.help = "List the checks of every run, and the question that each answers.",
 	.examples = {"stoker show verdicts", "stoker show verdicts | grep cache"},
+	.flags = list_flags,
 	.list = print_verdicts,
 	.carry_out = show_list};
 static const struct command result_topic = {

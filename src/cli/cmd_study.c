@@ -28,7 +28,7 @@ struct study_args {
 	const char *svg, *output;
 	int launcher; /* enum study_launcher */
 	struct flag_seed shuffle;
-	bool dry_run, quiet, verbose;
+	bool dry_run, quiet, verbose, json;
 };
 
 /* ---- arguments ---- */
@@ -358,6 +358,18 @@ static int study_write_script(struct study_plan *p, const struct study_args *a, 
 
 /* ---- the commands ---- */
 
+/* --json: how each run stands now. */
+static int print_states(const struct study_plan *p, struct err *e)
+{
+	struct row_status *s = xcalloc(p->experiments + 1, sizeof(*s));
+	int rc = study_status(p, s, e);
+
+	if (rc == 0)
+		cli_put_json(study_status_json(p, s));
+	free(s);
+	return rc;
+}
+
 /* The plan of what `argv` says, and what `work` makes of it. */
 static int planned(const struct command *c, int argc, char **argv,
 		   int (*work)(struct study_plan *p, const struct study_args *a, struct err *e))
@@ -366,6 +378,7 @@ static int planned(const struct command *c, int argc, char **argv,
 	struct study_args a;
 	struct study_plan p = {0};
 	struct err e = {0};
+	bool planned;
 	int rc = study_args_parse(c, &a, argc, argv, take_word, &e);
 
 	if (rc == 0) {
@@ -377,10 +390,18 @@ static int planned(const struct command *c, int argc, char **argv,
 		rc = named_output_add(a.output, &e);
 	if (rc == 0 && a.svg)
 		rc = named_output_add(a.svg, &e);
+	if (rc == 0 && a.json)
+		cli_only_json();
 	if (rc == 0)
 		rc = study_plan_init(&p, &a.o, &e);
+	planned = rc == 0;
 	if (rc == 0)
 		rc = work(&p, &a, &e);
+	if (planned && a.json) {
+		int put = print_states(&p, rc == 0 ? &e : NULL);
+
+		rc = rc < 0 ? rc : put;
+	}
 	study_plan_release(&p);
 	study_args_release(&a);
 	return rc < 0 ? cli_fail(&e) : 0;
@@ -462,6 +483,8 @@ static const struct flag flag_warm = F_SET("--warm", o.warm,
 static const struct flag flag_small = F_SET("--small", o.small,
 	"shrink every run so that the design can be tried on a laptop, and each row has the "
 	"steps that steady needs; the states in the design are not used");
+static const struct flag flag_states = F_SET("--json", json,
+	"print how each run stands as JSON, and nothing else on standard output");
 static const struct flag flag_keep_data = F_SET("--keep-data", o.keep_data,
 	"keep the datasets in the scratch folder");
 static const struct flag flag_retry = F_SET("--retry", o.retry, "run failed rows again");
@@ -478,10 +501,12 @@ static const struct flag *const run_flags[] = {
 	  "print what would run, what it needs and what will go wrong, and write nothing"),
 	F(SET, "--verbose", verbose, "with --dry-run: print every command, too", .letter = "-v"),
 	F(SET, "--quiet", quiet, "print failures only, no progress", .letter = "-q"),
+	&flag_states,
 	NULL};
 static const struct flag *const status_flags[] = {
 	FLAGS_OF_PLAN, &flag_launcher,
 	F(TEXT, "--svg", "FILE", svg, "also write the states as a picture"),
+	&flag_states,
 	NULL};
 static const struct flag *const report_flags[] = {
 	&operand_design, &flag_results, &flag_small,

@@ -23,17 +23,21 @@
 #include "cli/flags.h"
 #include "launch/hosts.h"
 #include "launch/launcher.h"
+#include "result/json_out.h"
+
+#define DOCUMENT_BYTES_MAX (1u << 30)
 
 /* ---- what is printed arrives ---- */
 
 /* The first failure of each stream. */
 static int failed[STDERR_FILENO + 1];
 static char text[BUFSIZ]; /* of standard output */
+static bool only_json;    /* nothing else is written there */
 
 static ssize_t put(void *cookie, const char *p, size_t n)
 {
 	int fd = (int)(intptr_t)cookie;
-	size_t done = 0;
+	size_t done = fd == STDOUT_FILENO && only_json ? n : 0;
 
 	while (done < n) {
 		ssize_t w = write(fd, p + done, n - done);
@@ -111,6 +115,44 @@ void cli_print(struct buf *b)
 	say_text(stdout, b);
 	fflush(stdout);
 	buf_release(b);
+}
+
+void cli_only_json(void)
+{
+	fflush(stdout);
+	only_json = true;
+}
+
+void cli_put_json(json_t *value)
+{
+	bool before = only_json;
+	struct buf b = {0};
+
+	/* 15 digits, as result files have them */
+	json_put_dump(&b, value, JSON_INDENT(4) | JSON_REAL_PRECISION(15), JSON_EXACT);
+	buf_putc(&b, '\n');
+	json_decref(value);
+	fflush(stdout);
+	only_json = false;
+	cli_print(&b);
+	only_json = before;
+}
+
+int cli_put_json_file(const char *folder, const char *name, struct err *e)
+{
+	AUTO_FREE char *path = path_join(folder, name);
+	json_error_t why;
+	struct buf b = {0};
+	int rc = file_read(path, DOCUMENT_BYTES_MAX, &b, e);
+	json_t *root = rc == 0 ? json_loadb(b.data ? b.data : "", b.len, 0, &why) : NULL;
+
+	buf_release(&b);
+	if (rc < 0)
+		return err_wrap(e, "--json prints '%s', which was not written", name);
+	if (!root)
+		return err_set(e, ERR_DATA, "'%s': line %d: %s", path, why.line, why.text);
+	cli_put_json(root);
+	return 0;
 }
 
 int cli_fail(const struct err *e)

@@ -1,6 +1,8 @@
 #pragma once
 /* The runs of a study in groups: repetitions of one configuration together; copies of a run are no
  * repetitions. Which runs count is decided here, once, for findings, tables, charts and figures. */
+#include <jansson.h>
+
 #include "base/stats.h"
 #include "readback/audit.h"
 
@@ -95,6 +97,8 @@ enum palette_mark palette_mark_of(size_t place);
 /* As CSV, a line for each run: model, processes, what was varied, AU and throughput with their
  * spread. The columns that analyses of DLIO results use come first. */
 void table_csv(const struct run_groups *g, struct buf *out);
+/* The same as a list of objects: numbers, texts, and null where a run has none. */
+json_t *table_json(const struct run_groups *g);
 
 /* What a set of runs shows, in sentences, each with the figures it rests on. All of them rest on
  * the same runs, those that count, and on whole-run AU. */

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "result/json_out.h"
 
 static const double MIB = 1048576;
 
@@ -197,4 +198,60 @@ void table_csv(const struct run_groups *g, struct buf *out)
 			put_number(out, record_shown(r, k));
 		buf_putc(out, '\n');
 	}
+}
+
+/* The cell at *at, unquoted; *at: the next one, or the end of the line. */
+static void take_cell(const char **at, struct buf *cell)
+{
+	const char *c = *at;
+	bool quoted = *c == '"';
+
+	buf_reset(cell);
+	buf_puts(cell, "");
+	for (c += quoted; *c && *c != '\n' && (quoted || *c != ','); c++) {
+		if (quoted && *c == '"' && *++c != '"')
+			break;
+		buf_putc(cell, *c);
+	}
+	*at = *c == ',' ? c + 1 : c;
+}
+
+static json_t *cell_json(const char *name, const char *cell)
+{
+	static const char *const texts[] = {"model",   "parameter", "value",    "overrides",
+					    "factors", "checks",    "left_out", "failed_checks",
+					    "tool",    "folder",    "verdict",  "findings",
+					    "supply",  NULL};
+	bool formula = cell[0] == '\'' && cell[1] && strchr("=+-@", cell[1]);
+
+	for (const char *const *t = texts; *t; t++)
+		if (strcmp(name, *t) == 0)
+			return json_text(cell + formula);
+	return cell[0] ? json_number(strtod(cell, NULL)) : json_null();
+}
+
+json_t *table_json(const struct run_groups *g)
+{
+	struct buf text = {0}, name = {0}, cell = {0};
+	json_t *list = json_array();
+	const char *line;
+
+	table_csv(g, &text);
+	line = strchr(text.data, '\n') + 1;
+	while (*line) {
+		const char *head = text.data;
+		json_t *o = json_object();
+
+		while (*head != '\n') {
+			take_cell(&head, &name);
+			take_cell(&line, &cell);
+			json_put(o, name.data, cell_json(name.data, cell.data));
+		}
+		line += *line == '\n';
+		json_array_append_new(list, o);
+	}
+	buf_release(&text);
+	buf_release(&name);
+	buf_release(&cell);
+	return list;
 }

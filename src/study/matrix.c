@@ -11,6 +11,7 @@
 #include "base/say.h"
 #include "base/str.h"
 #include "base/vector.h"
+#include "result/json_out.h"
 
 #define COLUMNS_SHOWN 64
 #define CELL_WIDTH 7
@@ -115,6 +116,40 @@ static void matrix_build(struct matrix *m, const struct study_plan *p,
 		count(cell, status[i].state);
 		count(&m->all, status[i].state);
 	}
+}
+
+json_t *study_status_json(const struct study_plan *p, const struct row_status *status)
+{
+	static const char *const names[] = {
+		[RUN_PENDING] = "pending", [RUN_DONE] = "done", [RUN_BAD] = "failed"};
+	json_t *root = json_object(), *rows = json_array();
+	struct cell all = {0};
+
+	for (size_t i = 0; i < p->experiments; i++) {
+		const struct experiment *x = &p->experiment[i];
+		const struct row_status *s = &status[i];
+		const char *why = s->reason[0] ? s->reason : x->why.code ? x->why.text : NULL;
+		json_t *o = json_object();
+
+		count(&all, s->state);
+		json_put_int(o, "line", p->design.row[x->row].line);
+		json_put_text(o, "model", x->model);
+		json_put_int(o, "processes", (uint64_t)x->processes);
+		json_put(o, "overrides", json_texts(&p->design.row[x->row].overrides));
+		json_put_int(o, "repeat", x->repeat);
+		json_put_text(o, "state", names[s->state]);
+		json_put_text(o, "folder", x->folder);
+		if (s->seconds > 0)
+			json_put_real(o, "seconds", s->seconds);
+		if (why && s->state != RUN_DONE)
+			json_put_text(o, "why", why);
+		json_array_append_new(rows, o);
+	}
+	json_put_int(root, "done", all.done);
+	json_put_int(root, "failed", all.failed);
+	json_put_int(root, "pending", all.pending);
+	json_put(root, "rows", rows);
+	return root;
 }
 
 static void matrix_release(struct matrix *m)

@@ -287,6 +287,8 @@ int study_run(struct study_plan *p, study_event_fn fn, void *arg, size_t *failed
  * letters; texts and columns that do not fit go on below. */
 void study_matrix_text(const struct study_plan *p, const struct row_status *status, bool color,
 		       int width, struct buf *out);
+/* {"done", "failed", "pending", "rows"}: each run with its folder, and why it failed. */
+json_t *study_status_json(const struct study_plan *p, const struct row_status *status);
 /* As a picture (SVG). */
 void study_matrix_svg(const struct study_plan *p, const struct row_status *status, struct buf *out);
 

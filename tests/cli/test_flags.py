@@ -1,4 +1,5 @@
 """Every command takes its own options and no other's: all pairs of a command and an option, from the help texts."""
+import json
 import os
 import pathlib
 import re
@@ -128,8 +129,34 @@ def forms(tmp):
             assert form in man.split(f".SS stoker {' '.join(command)}")[1].split(".SS")[0] or form in ("-h", "--help")
 
 
+def documents(tmp):
+    """--json: a document, and nothing else on standard output; the exit status and standard error stay."""
+    def document(*args, **kw):
+        return json.loads(stoker(*args, "--json", **kw).stdout)
+
+    run = ["run", *tiny(tmp / "jdata", tmp / "jout", files=4)]
+    assert document(*run)["status"] == "complete"
+    checked = stoker(*run, "--json", "--min-samples-per-s", "1e9", status=3)
+    assert json.loads(checked.stdout)["training"] and "check: " in checked.stderr, checked
+    page = document("report", tmp / "jout", "-o", tmp / "j.html")
+    assert page["runs"][0]["processes"] == 1 and isinstance(page["runs"][0]["model"], str), page["runs"]
+    stoker("report", tmp / "jout", "--json", "-o", "/dev/stdout", status=2)
+    nothing = stoker("run", "default", "--cfg", "job", "--json", status=2)
+    assert nothing.stdout == "" and "--cfg" in nothing.stderr, nothing
+    for verb in (["status"], ["run", "--dry-run"]):
+        states = document("study", *verb, SOURCE / "examples/design.csv", "--config-dir", SOURCE / "examples", cwd=tmp)
+        assert states["pending"] == len(states["rows"]) > 1, states
+    needs = document("show", "workloads", "unet3d_h100")["unet3d_h100"]
+    assert needs["needs_bytes_per_s"] > 1e9 and needs["format"] == "npz", needs
+    for topic in ("formats", "stores", "loaders", "verdicts", "system"):
+        assert len(document("show", topic)) > 3, topic
+    assert document("show", "config", "default", "reader.batch_size=7")["reader.batch_size"]["value"] == 7
+    assert document("show", "checkpoint", "llama3_8b", "-n8")["total_bytes"] > 1e9
+
+
 with tempfile.TemporaryDirectory() as tmp:
     pairs()
+    documents(pathlib.Path(tmp))
     spellings()
     help_of_a_command()
     forms(pathlib.Path(tmp))
