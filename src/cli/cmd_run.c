@@ -217,6 +217,9 @@ static void overrides_of(const struct repeating *x, size_t k, struct str_list *l
 	override_put_text(list, "output.folder", folder);
 	if (x->of.cold)
 		override_put(list, "storage.page_cache", "cold_epochs");
+	/* what one adds to tell more by itself would come between it and the next */
+	if (x->w->run.probe == PROBE_AUTO)
+		override_put(list, "run.probe", "false");
 	if (x->generated)
 		override_put(list, "workflow.generate_data", "false");
 	/* the last one removes what was generated, where that is asked for */

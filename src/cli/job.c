@@ -243,6 +243,7 @@ int job_execute(struct job *j, const struct cli_args *a, struct workload *w, str
 	o->fabric = j->fabric;
 	o->start_wall_ns = j->begin_wall_ns;
 	o->stop = j->stop;
+	o->one_of_many = getenv(ERR_CODE_FILE) != NULL;
 	o->progress = progress_show;
 	o->progress_arg = &view;
 	if (rc == 0 && !j->signals) {

@@ -291,6 +291,8 @@ static int to_enum(const struct opt *row, const struct node *v, int *out, struct
 
 	if (v->kind == NODE_BOOL)
 		at = choice_index(row, v->b ? "on" : "off");
+	if (v->kind == NODE_BOOL && at < 0)
+		at = choice_index(row, v->b ? "true" : "false");
 	else if (v->kind == NODE_NULL)
 		at = choice_index(row, "none");
 	if (at < 0)

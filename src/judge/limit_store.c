@@ -6,6 +6,7 @@
 
 #include "judge/limit_memory.h"
 #include "judge/limit_view.h"
+#include "predict/outlook.h"
 #include "store/store.h"
 
 static const double STATS_SHARE = 0.3; /* of the time in requests: look-ups that are named */
@@ -183,7 +184,7 @@ static void advise_probe(struct limit_view *v)
 	if (v->law.probed)
 		return;
 	v->advised = true;
-	limit_found(v, FACT(EFFECT_PROBE));
+	limit_found(v, outlook_probe_would(v->outlook));
 }
 
 /* The samples are in memory, and yet reads take long: what lies between? And what more workers

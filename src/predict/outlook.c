@@ -805,6 +805,16 @@ static bool explain(struct variants *v, struct outlook *out)
 	return true;
 }
 
+/* Whether training read from the storage what is in the page cache since, and may not be evicted.
+ */
+static bool keeps_what_was_cold(const struct result *r)
+{
+	const struct residency *c = r->usage ? &r->usage[0].cache_start : NULL;
+
+	return r->workload->storage.page_cache == PAGE_CACHE_KEEP && c && c->known &&
+	       c->bytes > 0 && 2 * c->cached_bytes < c->bytes;
+}
+
 void outlook_compute(const struct result *r, uint32_t epochs, const struct store_law *law,
 		     const struct framework_costs *f, struct outlook *out, struct basis *basis)
 {
@@ -812,7 +822,10 @@ void outlook_compute(const struct result *r, uint32_t epochs, const struct store
 	struct variants v;
 	const struct variant *best = &v.one[0];
 
-	*out = (struct outlook){.unordered_au = NAN, .window_au = NAN, .probed = law->probed};
+	*out = (struct outlook){.unordered_au = NAN,
+				.window_au = NAN,
+				.probed = law->probed,
+				.probe_evicts = keeps_what_was_cold(r)};
 	out->known = variants_make(&v, r, epochs, law, out);
 	out->measured_au = d->wall_s > 0 ? 100 * d->mean_s[TIME_COMPUTE] / d->wall_s : 0;
 	out->known = out->known && explain(&v, out);
@@ -856,13 +869,19 @@ void outlook_compute(const struct result *r, uint32_t epochs, const struct store
 	variants_release(&v);
 }
 
+struct fact outlook_probe_would(const struct outlook *o)
+{
+	return fact_with(FACT(EFFECT_PROBE), 0,
+			 o->probe_evicts ? "storage.page_cache=cold_epochs" : "");
+}
+
 /* Why it is not known, and what could tell. */
 static void add_untold(const struct outlook *o, struct fact_list *to)
 {
 	if (o->untold.reason != REASON_NONE)
 		fact_add(to, o->untold);
 	if (o->probe_can)
-		fact_add(to, FACT(EFFECT_PROBE));
+		fact_add(to, outlook_probe_would(o));
 }
 
 void outlook_tell_workers(const struct outlook *o, uint32_t have, struct fact_list *to)

@@ -14,6 +14,8 @@ void outlook_compute(const struct result *r, uint32_t epochs, const struct store
 /* Adds what more workers would do, where each of `have` reads: a promise with its interval, or that
  * it cannot be told and why; nothing where there is no prediction. */
 void outlook_tell_workers(const struct outlook *o, uint32_t have, struct fact_list *to);
+/* That a probe could tell, with the keys that it needs. */
+struct fact outlook_probe_would(const struct outlook *o);
 /* The settings of the loader that help most, or the storage that would where none do, with what
  * they give; or why it is not known. `crowded`: never more workers. `brief`: a longer run would not
  * be like this one. Nothing where there is no prediction. */

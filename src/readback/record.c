@@ -474,6 +474,8 @@ static bool is_factor(const char *key)
 					   "run.trace",
 					   "run.sample_interval",
 					   "run.watchdog",
+					   "run.probe",
+					   "run.probe_time",
 					   NULL};
 
 	for (size_t i = 0; not [i]; i++)

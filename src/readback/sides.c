@@ -331,8 +331,9 @@ static void compare_keys(const struct key_differences *d, struct sides *out)
  */
 static bool is_condition(const char *key)
 {
-	static const char *const prefix[] = {"workflow.generate_data", "workflow.profiling",
-					     "run.trace", "run.sample_interval", "run.watchdog"};
+	static const char *const prefix[] = {
+		"workflow.generate_data", "workflow.profiling", "run.trace",
+		"run.sample_interval",    "run.watchdog",       "run.probe"};
 
 	for (size_t i = 0; i < sizeof(prefix) / sizeof(prefix[0]); i++)
 		if (strncmp(key, prefix[i], strlen(prefix[i])) == 0)

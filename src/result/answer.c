@@ -292,8 +292,11 @@ static void put_probe(struct answer *a)
 	const struct probe *p = &a->r->probe;
 	struct buf text = {0};
 
-	probe_text(p, &text);
-	if (p->why[0])
+	if (p->own)
+		probe_own_text(p, &text);
+	else
+		probe_text(p, &text);
+	if (p->why[0] && !p->own)
 		buf_say(&text, "; %s", p->why);
 	put_row(a, "probe", "%s", text.data);
 	buf_release(&text);
@@ -672,7 +675,8 @@ void result_answer(const struct result *r, const struct run_metrics *m, bool col
 	    (evaluation_share(m) >= EVALUATION_MOST ||
 	     spare(&a, lines, costs + limit + remedy + fails + tail)))
 		put_evaluation(&a);
-	if (r->probe.asked && spare(&a, lines, costs + limit + remedy + fails + tail))
+	if (r->probe.asked &&
+	    (r->probe.own || spare(&a, lines, costs + limit + remedy + fails + tail)))
 		put_probe(&a);
 	if (costs)
 		put_costs(&a);

@@ -989,6 +989,8 @@ FIGURE(SUPPLY, SAID, "text", TEXT, NULL, true, supply_fed_text(x, a->text, 256),
        "The same as a sentence")
 
 SECTION(PROBE, "What the storage gives by itself")
+FIGURE(PROBE, OWN, "own", FLAG, NULL, x->own, true,
+       "The run decided on it, as its own measures left open what more readers would do")
 FIGURE(PROBE, DONE, "done", FLAG, NULL, true, x->done, "It was measured")
 FIGURE(PROBE, WHY, "why", TEXT, NULL, true, x->why[0] ? x->why : NULL, "Why not, or not in full")
 FIGURE(PROBE, COLD, "cold", FLAG, NULL, true, x->cold, "The page cache held none of the bytes")

@@ -295,6 +295,7 @@ struct outlook {
 	bool refuted;       /* the times of requests go by no explanation of them */
 	bool probed;        /* the reads of a probe were taken in, too */
 	bool probe_can;     /* tell what is untold */
+	bool probe_evicts;  /* only if it may take out of the page cache what training left there */
 	struct fact untold; /* why the effect of more readers is not known; REASON_NONE: it is */
 	struct costs_effect costs; /* may be said where nothing else is known */
 	uint32_t changes;

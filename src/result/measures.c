@@ -194,7 +194,7 @@ DEFINE_SHAPE(probe_point, V(readers), V(seconds), V(samples), V(opens), V(reques
 #undef SHAPE
 
 #define SHAPE struct probe
-DEFINE_SHAPE(probe, V(asked), V(done), V(hung), V(why), V(cold), V(evict_s), V(run_readers),
+DEFINE_SHAPE(probe, V(asked), V(own), V(done), V(hung), V(why), V(cold), V(evict_s), V(run_readers),
 	     V(processes), V(count), V(sized_count));
 #undef SHAPE
 

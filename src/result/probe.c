@@ -24,17 +24,35 @@ void probe_release(struct probe *p)
 	*p = (struct probe){0};
 }
 
+static void put_point(const struct probe_point *at, bool first, struct buf *out)
+{
+	double rate = probe_rate(at);
+
+	buf_printf(out, "%s%s", first ? "" : ", ", NUMBER(rate, 3));
+	buf_printf(out, "%s with %u", first ? " samples/s" : "", at->readers);
+	if (first)
+		buf_puts(out, at->readers == 1 ? " reader" : " readers");
+}
+
 void probe_text(const struct probe *p, struct buf *out)
 {
 	if (!p->done)
 		buf_puts(out, "not done");
-	for (uint32_t i = 0; p->done && i < p->count; i++) {
-		const struct probe_point *at = &p->point[i];
-		double rate = at->seconds > 0 ? (double)at->samples / at->seconds : 0;
+	for (uint32_t i = 0; p->done && i < p->count; i++)
+		put_point(&p->point[i], i == 0, out);
+}
 
-		buf_printf(out, "%s%s", i ? ", " : "", NUMBER(rate, 3));
-		buf_printf(out, "%s with %u", i ? "" : " samples/s", at->readers);
-		if (i == 0)
-			buf_puts(out, at->readers == 1 ? " reader" : " readers");
+void probe_own_text(const struct probe *p, struct buf *out)
+{
+	double took = p->evict_s;
+
+	for (uint32_t i = 0; i < probe_points(p); i++)
+		took += probe_point_at(p, i)->seconds;
+	if (p->done) {
+		put_point(&p->point[0], true, out);
+		put_point(&p->point[p->count - 1], false, out);
+	} else {
+		buf_puts(out, "not done");
 	}
+	buf_printf(out, "; took %.1f s (run.probe=false: none)", took);
 }

@@ -41,6 +41,7 @@ struct probe_point {
 
 struct probe {
 	bool asked;    /* for it; else all else is 0 */
+	bool own;      /* by the run itself, whose measures left open what more readers would do */
 	bool done;     /* the points tell what the run's storage does */
 	bool hung;     /* a thread is still in a request and uses what it was given */
 	char why[256]; /* why it is not done, or has fewer points than it should; else empty */
@@ -71,3 +72,6 @@ static inline double probe_rate(const struct probe_point *p)
 void probe_release(struct probe *p);
 /* "95.5 samples/s with 1 reader, 190 with 2", or "not done". */
 void probe_text(const struct probe *p, struct buf *out);
+/* Of one that the run decided on: the fewest readers and the most, how long it took, and the key
+ * without it; on one line. */
+void probe_own_text(const struct probe *p, struct buf *out);

@@ -351,7 +351,10 @@ static void put_probe(struct buf *out, const struct probe *p)
 		return;
 	probe_text(p, &text);
 	if (p->done)
-		buf_printf(&text, " (the run had %u)", p->run_readers);
+		buf_printf(&text, " (the run had %u%s)", p->run_readers,
+			   p->own ? ", which could not tell what more would do; with "
+				    "run.probe=false, there is no probe"
+				  : "");
 	if (p->why[0])
 		buf_printf(&text, "; %s", p->why);
 	put_row(out, "probe", "%s", text.data);

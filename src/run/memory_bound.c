@@ -19,6 +19,13 @@ static uint64_t bytes_beside_training(const struct run_plan *p)
 
 int run_memory(struct run_plan *p, struct err *e)
 {
-	return plan_memory(p, rank_bytes(p) + sizeof(struct rank_progress), checkpoints_bytes(p),
-			   bytes_beside_training(p), e);
+	uint64_t rank = rank_bytes(p) + sizeof(struct rank_progress), saved = checkpoints_bytes(p);
+	int rc = plan_memory(p, rank, saved, bytes_beside_training(p), e);
+
+	/* a run is not refused for a probe that nobody asked for */
+	if (rc < 0 && p->w->run.probe == PROBE_AUTO && !p->no_own_probe) {
+		p->no_own_probe = true;
+		rc = plan_memory(p, rank, saved, bytes_beside_training(p), e);
+	}
+	return rc;
 }

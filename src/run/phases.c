@@ -512,13 +512,14 @@ static int create_ranks(struct run *run, struct err *e)
 
 static void probe_storage(struct run *run)
 {
+	double time_s = probe_time_s(&run->plan, run->r);
 	struct err e;
 	bool watched;
 
-	if (!run->plan.w->run.probe)
+	if (!(time_s > 0))
 		return;
 	watched = watch_start(&run->watch, PROGRESS_PROBE, &e) == 0;
-	probe_sweep(&run->plan, &run->shared, run->r);
+	probe_sweep(&run->plan, &run->shared, time_s, run->r);
 	if (watched)
 		watch_stop(&run->watch);
 	else
@@ -619,7 +620,12 @@ static struct run *create_run(const struct workload *w, const struct run_options
 	run_place_init(&run->at, o->net, o->processes, o->ranks);
 	run_stop_init(&run->shared.stop, o->net, o->stop);
 	run->plan = (struct run_plan){
-		.w = w, .at = &run->at, .d = d, .loader = loader_find(w->reader.data_loader)};
+		.w = w,
+		.at = &run->at,
+		.d = d,
+		.loader = loader_find(w->reader.data_loader),
+		.no_own_probe = o->net || o->one_of_many,
+	};
 	run->watch = (struct run_watch){.plan = &run->plan, .o = o, .shared = &run->shared, .r = r};
 	return run;
 }

@@ -34,6 +34,7 @@ struct run_plan {
 	uint64_t train_steps, eval_steps;
 	uint64_t saves, loads;       /* checkpoints written (0 by time: not known) and read back */
 	uint64_t memory_bound_bytes; /* of this process */
+	bool no_own_probe;           /* where run.probe is auto */
 };
 
 /* One epoch of it. */

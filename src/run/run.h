@@ -91,6 +91,7 @@ struct run_options {
 	void *progress_arg;
 	int64_t progress_ns;
 	bool dataset_only; /* stoker generate */
+	bool one_of_many;  /* of a study or a search, whose other runs tell what this one cannot */
 };
 
 /* With a net all processes call this. Process 0 gathers what all measured and writes the results;

@@ -15,6 +15,7 @@
 #include "comm/net.h"
 #include "dataset/each.h"
 #include "dataset/residency.h"
+#include "judge/judge.h"
 #include "loader/sample_reader.h"
 
 /* The sweep goes to at least this many times the readers of the run, and to this many at least. */
@@ -30,6 +31,10 @@
 /* A point is left out when one request would take so many times its time. */
 #define TOO_LONG 3
 #define LOOK_NS (NS_PER_S / 50)
+/* s: of training that is worth a probe which nobody asked for, and the most that one takes. */
+#define OWN_LEAST_S 1.0
+#define OWN_LEAST_LOST 0.05 /* of it, in anything but computing */
+#define OWN_MOST_S 2.0
 /* Requests of another size: this part of the usual one, or so many times that; whole pages where
  * that leaves something. From one open, and not one after another: nothing is read ahead of them.
  */
@@ -76,6 +81,7 @@ struct sweep {
 	_Atomic uint32_t ended;   /* readers */
 	_Atomic uint32_t closing; /* no further sample is begun */
 	_Atomic uint32_t halt;
+	int64_t linger_ns;     /* at least: the last samples are waited for */
 	struct stop_flag stop; /* no further request is made; its own, cleared between points */
 };
 
@@ -158,9 +164,50 @@ uint64_t probe_bytes(const struct run_plan *p)
 {
 	uint64_t bytes = 0;
 
-	if (!p->w->run.probe || !p->w->workflow.train || p->d->format->is.flags & FORMAT_NO_IO)
+	if (p->w->run.probe == PROBE_NEVER || (p->w->run.probe == PROBE_AUTO && p->no_own_probe) ||
+	    !p->w->workflow.train || p->d->format->is.flags & FORMAT_NO_IO)
 		return 0;
 	return readers_here(p, &bytes) ? bytes : 0;
+}
+
+/* ---- whether ---- */
+
+static bool asks_for_probe(const struct limit *l)
+{
+	return fact_first(&l->facts, REASON_EFFECT_PROBE) ||
+	       fact_first(&l->effects, REASON_EFFECT_PROBE) ||
+	       fact_first(&l->remedy, REASON_EFFECT_PROBE);
+}
+
+/* Whether what the run says without a probe is that one could tell; *length_s: of training. */
+static bool is_untold(struct result *r, double *length_s)
+{
+	struct run_metrics m = {0};
+	struct err e;
+	bool untold = metrics_compute(&m, r, &e) == 0 && judge_trust(r, &m, &e) == 0;
+	const struct decomposition *d = &r->judged.time;
+
+	*length_s = d->wall_s;
+	/* what takes long is left out where it would be of no use */
+	untold = untold && d->wall_s >= OWN_LEAST_S &&
+		 d->mean_s[TIME_COMPUTE] < (1 - OWN_LEAST_LOST) * d->wall_s &&
+		 judge_result(r, &m, &e) == 0 && asks_for_probe(&r->judged.limit);
+	judgement_release(&r->judged);
+	metrics_release(&m);
+	return untold;
+}
+
+double probe_time_s(const struct run_plan *p, struct result *r)
+{
+	double time_s = p->w->run.probe_time, length_s;
+
+	if (p->w->run.probe != PROBE_AUTO)
+		return p->w->run.probe == PROBE_ALWAYS ? time_s : 0;
+	/* files that are kept in the page cache are not the storage's any more */
+	if (!probe_bytes(p) || !is_untold(r, &length_s))
+		return 0;
+	r->probe.own = true;
+	return fmin(fmin(time_s, OWN_MOST_S), length_s);
 }
 
 /* ---- a reader ---- */
@@ -406,7 +453,7 @@ static int run_point(struct sweep *s, uint32_t n, int64_t time_ns, struct probe_
 	thread_wake(&s->go, -1);
 	if (rc == 0)
 		wait_for_readers(s, started, begin + time_ns, false);
-	if (!end_readers(s, started, time_ns > LINGER_NS ? time_ns : LINGER_NS))
+	if (!end_readers(s, started, time_ns > s->linger_ns ? time_ns : s->linger_ns))
 		return err_set(e, -ETIMEDOUT,
 			       "a request of one of %u readers did not return for %d s", n,
 			       (int)(GRACE_NS / NS_PER_S));
@@ -673,10 +720,11 @@ static int sweep_sizes(struct sweep *s, struct probe *p, uint64_t bytes, double 
 	return rc;
 }
 
-static int sweep_points(struct sweep *s, struct probe *p, uint32_t most, struct err *e)
+static int sweep_points(struct sweep *s, struct probe *p, uint32_t most, double all_s,
+			struct err *e)
 {
 	unsigned points = points_up_to(most) + PROBE_SIZED_MAX;
-	double time_s = s->plan->w->run.probe_time / points;
+	double time_s = all_s / points;
 	struct next_point next = {0};
 	struct err sized;
 	int rc = 0;
@@ -705,8 +753,8 @@ static int sweep_points(struct sweep *s, struct probe *p, uint32_t most, struct 
 	return rc;
 }
 
-static int carry_out(const struct run_plan *p, struct run_shared *shared, struct result *r,
-		     struct err *e)
+static int carry_out(const struct run_plan *p, struct run_shared *shared, double time_s,
+		     struct result *r, struct err *e)
 {
 	struct probe *out = &r->probe;
 	struct sweep *s = NULL;
@@ -719,6 +767,9 @@ static int carry_out(const struct run_plan *p, struct run_shared *shared, struct
 	out->cold = !through_page_cache(p) || evicts(p);
 	if (rc == 0)
 		rc = make_sweep(&s, p, shared, here, e);
+	/* nobody asked for more time than its own */
+	if (rc == 0)
+		s->linger_ns = out->own ? 0 : LINGER_NS;
 	if (rc == 0)
 		rc = check_kept_cache(s, r, e);
 	rc = run_agree(p->at, rc, e);
@@ -727,28 +778,32 @@ static int carry_out(const struct run_plan *p, struct run_shared *shared, struct
 	if (rc == 0)
 		rc = run_share(p->at, &most, sizeof(most), e);
 	if (rc == 0)
-		rc = sweep_points(s, out, most, e);
+		rc = sweep_points(s, out, most, time_s, e);
 	if (s && !out->hung)
 		release_sweep(s);
 	return rc;
 }
 
-void probe_sweep(const struct run_plan *p, struct run_shared *shared, struct result *r)
+void probe_sweep(const struct run_plan *p, struct run_shared *shared, double time_s,
+		 struct result *r)
 {
 	struct probe *out = &r->probe;
 	struct err e = {0};
 	int rc;
 
-	out->asked = p->w->run.probe;
-	if (!out->asked)
-		return;
+	out->asked = true;
 	if (!p->w->workflow.train)
 		rc = err_set(&e, ERR_USAGE, "without workflow.train no training files are read");
 	else if (p->d->format->is.flags & FORMAT_NO_IO)
 		rc = err_set(&e, ERR_USAGE, "dataset.format %s reads nothing",
 			     p->w->dataset.format);
 	else
-		rc = carry_out(p, shared, r, &e);
+		rc = carry_out(p, shared, time_s, r, &e);
+	/* nobody asked for it: the run is as it would be without */
+	if (rc < 0 && out->own && out->count == 0 && !out->hung) {
+		*out = (struct probe){0};
+		return;
+	}
 	if (rc < 0)
 		snprintf(out->why, sizeof(out->why), "%.*s", (int)sizeof(out->why) - 1, e.text);
 	/* two numbers of readers are the least that can be compared */

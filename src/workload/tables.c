@@ -15,6 +15,7 @@ static const char *const read_types[] = {"on_demand", "memory", NULL};
 static const char *const file_accesses[] = {"multi", "shared", "collective", "mpio", "posix", NULL};
 const char *const workload_page_cache_names[] = {"keep", "cold", "cold_epochs", "drop_behind",
 						 NULL};
+const char *const workload_probe_names[] = {"auto", "true", "false", NULL};
 static const char *const barriers[] = {"sockets", "mpi", "auto", NULL};
 static const char *const measures[] = {"all", "none", NULL};
 static const char *const traces[] = {"none", "pfw", "chrome", "both", NULL};
@@ -525,12 +526,16 @@ const struct opt workload_rows[] = {
 	      "With none, the readers' requests are neither counted nor timed, the machine is "
 	      "not sampled and the page cache is not inspected; only the steps are timed, and "
 	      "results that need more are missing. Use it to see what measuring costs.", OURS)
-	BOOL(run.probe, "false",
+	ENUM(run.probe, "auto", workload_probe_names,
 	     "Whether the storage is probed after training, outside every measured time: short "
 	     "sweeps of 1, 2, 4, ... readers over the same files, beyond what the run used, tell "
-	     "what more or fewer readers would do where the run itself cannot.", OURS)
+	     "what more or fewer readers would do where the run itself cannot. With auto, only "
+	     "where the run itself cannot, in one process, after at least 1 s of training, for "
+	     "2 s at most and not longer than training; not in the runs of a study or a search.",
+	     OURS)
 	F64(run.probe_time, "5",
-	     "Time of all sweeps of run.probe together; evicting files between them takes its own.",
+	     "Time of all sweeps of run.probe together; evicting files between them takes its "
+	     "own. With run.probe=auto, 2 s of it at most.",
 	     RANGE(0.1, WORKLOAD_SECONDS_MAX), .unit = "s", OURS)
 	I64(run.stack_bytes, "131072",
 	      "Stack of each rank and worker thread.",

@@ -28,6 +28,7 @@ enum sampler { SAMPLER_DERIVE, SAMPLER_ITERATIVE, SAMPLER_INDEX, SAMPLER_NONE };
 enum profiler { PROFILER_NONE, PROFILER_IOSTAT, PROFILER_DARSHAN, PROFILER_TENSORBOARD };
 enum barrier_choice { BARRIER_OVER_SOCKETS, BARRIER_OVER_MPI, BARRIER_OVER_FASTER };
 enum measuring { MEASURE_ALL, MEASURE_NONE };
+enum probe_when { PROBE_AUTO, PROBE_ALWAYS, PROBE_NEVER };
 enum trace_files { TRACE_OFF, TRACE_PFW, TRACE_CHROME, TRACE_BOTH };
 enum transport { TRANSPORT_NONE, TRANSPORT_SHARED_MEMORY };
 enum sample_order {
@@ -202,7 +203,7 @@ struct workload {
 		int measure;          /* enum measuring */
 		int trace;            /* enum trace_files */
 		int64_t trace_events; /* spans kept of each reader */
-		bool probe;           /* after training: sweeps of readers */
+		int probe;            /* enum probe_when; after training: sweeps of readers */
 		double probe_time;    /* s, of all of them */
 		int64_t stack_bytes;  /* of rank and worker threads */
 	} run;
@@ -236,6 +237,7 @@ struct workload {
 };
 
 extern const char *const workload_framework_names[];  /* by enum framework; ends with NULL */
+extern const char *const workload_probe_names[];      /* by enum probe_when; ends with NULL */
 extern const char *const workload_page_cache_names[]; /* by enum page_cache; ends with NULL */
 extern const struct opt workload_rows[];
 extern const size_t workload_row_count;

@@ -3,6 +3,7 @@ or hangs."""
 # takes 49 s
 # tier: long
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -189,10 +190,68 @@ def stopped_by_a_signal(tmp):
     assert "stopped" in result["probe"]["why"], result["probe"]
 
 
+def by_itself(tmp):
+    """A run that cannot tell what more workers would do probes, unless it is short, told not to, or one of many; where what
+    was read cold is to stay in the page cache, it says which keys would tell."""
+    keys = dict(storage__store="throttle+memory", storage__throttle__latency=0.004, fmt="npy", files=200)
+
+    def run(name, **more):
+        out = os.path.join(tmp, name)
+        keys_of = dict(keys, **more)
+        done = stoker("run", *[a for a in tiny(os.path.join(tmp, "data"), out, keys_of.pop("fmt"), keys_of.pop("files"), **keys_of)
+                               if a != "-q"])
+        return load(out), done.stdout
+
+    def own(n):
+        result, text = run("own")
+        p = result.get("probe", {"points": []})
+        if p["points"]:
+            assert p["own"] and " (run.probe=false: none)" in text and "run.probe=true" not in result["limit"]["text"], (p, text)
+            assert result["training"]["decomposition"]["wall_s"] > 1, result["training"]["decomposition"]
+            assert sum(q["seconds"] for q in p["points"] + p["sized"]) < 6, p
+        told = text.partition("to change it")[2].partition("\n")[0]
+        return [q["readers"] for q in p["points"]] == [1, 2, 4, 8] and p["done"] and "reader.read_threads" in told, text
+
+    right, text = attempts("by_itself", own)
+    assert right or SANITIZED, text
+    audited = stoker("audit", "--json", os.path.join(tmp, "own"))
+    assert '"check": "figures"' not in audited.stdout, audited.stdout
+
+    for name, more in (("never", dict(run__probe="false")), ("short", dict(files=40))):
+        result, _ = run(name, **more)
+        assert "probe" not in result, result["probe"]
+    many = os.path.join(tmp, "many")
+    stoker("run", "--repeat", 2, *tiny(os.path.join(tmp, "data"), many, **keys))
+    assert all("probe" not in load(os.path.join(many, k)) for k in ("1", "2"))
+    # all but computing is a few percent: what more workers would do is not asked
+    right, p = attempts("keeps_up", lambda n: (lambda p: (p is None, p))(
+        run("told", storage__throttle__latency=0, train__computation_time=0.02)[0].get("probe")))
+    assert right or SANITIZED, p
+
+    if subprocess.run(["stat", "-f", "-c", "%T", tmp], capture_output=True, text=True).stdout.strip() == "tmpfs":
+        left_out(f"the page cache: '{tmp}' lies in memory")
+        return
+    files = dict(storage__store="throttle+posix")
+    shutil.rmtree(os.path.join(tmp, "data"), ignore_errors=True)
+    run("made", **files, workflow__train="false")
+    for f in os.scandir(os.path.join(tmp, "data", "train")):
+        fd = os.open(f.path, os.O_RDONLY)
+        os.fsync(fd)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(fd)
+    result, _ = run("kept", **files, workflow__generate_data="false")
+    assert "probe" not in result, result["probe"]
+    said = result["limit"]["text"]
+    assert "run.probe=true" not in said or "run.probe=true storage.page_cache=cold_epochs can tell" in said, said
+    right, p = attempts("cold", lambda n: (lambda p: (bool(p and p["own"] and p["cold"]), p))(
+        run("cold", **files, workflow__generate_data="false", storage__page_cache="cold")[0].get("probe")))
+    assert right or SANITIZED, p
+
+
 def main():
     with tempfile.TemporaryDirectory() as tmp:
         all_ways_to_read(tmp)
-    for case in (page_cache, nothing_is_lost, a_request_that_hangs, stopped_by_a_signal):
+    for case in (by_itself, page_cache, nothing_is_lost, a_request_that_hangs, stopped_by_a_signal):
         with tempfile.TemporaryDirectory() as tmp:
             case(tmp)
     for case in (independent_readers, one_queue, shared_bandwidth, requests_a_second):
