@@ -103,13 +103,14 @@ static int report(const struct replay_args *x, const struct replay_plan *p,
 		  const struct replay_image *m, const struct replay_done *done, struct err *e)
 {
 	struct job here;
-	struct buf text = {0}, json = {0};
+	struct buf text = {0}, json = {0}, said = {0};
 	struct fidelity f;
 	int rc = replay_job(p, &here, e);
 
 	if (rc == 0) {
 		fidelity_of(p->job, &here, true, false, &f);
 		fidelity_json(&f, &json);
+		fidelity_say_time(&f, !x->no_think && x->think_scale == 1, &said);
 		if (x->json)
 			buf_append(&text, json.data, json.len);
 		else
@@ -117,12 +118,15 @@ static int report(const struct replay_args *x, const struct replay_plan *p,
 		say_text(stdout, &text);
 		if (done->differing && !x->json)
 			say_differing(p, m, done);
+		if (!x->json)
+			say_text(stdout, &said);
 		fflush(stdout);
 		if (x->output)
 			rc = file_write(x->output, json.data, json.len, e);
 	}
 	buf_release(&text);
 	buf_release(&json);
+	buf_release(&said);
 	job_release(&here);
 	return rc;
 }

@@ -132,8 +132,10 @@ def check_loop(tmp):
     took = {}
     for name, *args in ("as it was",), ("half", "--think-scale", "0.5"), ("none", "--no-think"):
         out = tmp / "out.json"
-        replay(tmp, log, "--data", data, "-o", out, *args)
+        said = replay(tmp, log, "--data", data, "-o", out, *args).splitlines()[-1]
         f = json.loads(out.read_text())
+        assert re.fullmatch(r"Your job takes (as long here: |\S+ m?s here instead of )\S+ m?s\." if name == "as it was" else
+                            r"The requests take \S+ m?s here; the job took \S+ m?s with its own thinking\.", said), (name, said)
         took[name] = f["run_s"]["here"]
         assert f["requests_equal"] == 1 and f["other_requests_equal"] == 1 and f["order_tau"] == 1, f
         assert f["bytes_read"]["log"] == f["bytes_read"]["here"] == 6 * 70000 + 15 + 50000, f

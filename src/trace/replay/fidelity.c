@@ -15,6 +15,7 @@
 
 /* Of fewer times than these no distance is printed: of one each it is 1 or 0. */
 #define FEWEST 5
+#define SAME_TIME 0.02 /* times that differ by less are the same */
 
 /* ---- statistics ---- */
 
@@ -549,6 +550,25 @@ void fidelity_print(const struct fidelity *f, struct buf *out)
 	put_times(out, "reading a sample, median", &f->sample);
 	put_times(out, "step, median", &f->step);
 	put_pair(out, "run time", SECONDS, f->wall_s);
+}
+
+void fidelity_say_time(const struct fidelity *f, bool think, struct buf *out)
+{
+	double log = f->wall_s.log, run = f->wall_s.run;
+	char here[32], there[32];
+
+	if (isnan(log) || isnan(run))
+		return;
+	str_seconds(run, here, sizeof(here));
+	str_seconds(log, there, sizeof(there));
+	if (!think)
+		buf_printf(out,
+			   "The requests take %s here; the job took %s with its own thinking.\n",
+			   here, there);
+	else if (strcmp(here, there) == 0 || fabs(run - log) < SAME_TIME * log)
+		buf_printf(out, "Your job takes as long here: %s.\n", here);
+	else
+		buf_printf(out, "Your job takes %s here instead of %s.\n", here, there);
 }
 
 /* `"name": value`, and what follows. */

@@ -51,6 +51,9 @@ void fidelity_forget_requests(struct fidelity *f);
 /* Step times that somebody else measured, in s, in place of those of the run's requests. */
 void fidelity_set_steps(struct fidelity *f, const struct job *log, const double *run_s, size_t n);
 void fidelity_print(const struct fidelity *f, struct buf *out);
+/* How long the job takes here instead, as a sentence; nothing where that is not known. `think`: as
+ * the job did between its requests. */
+void fidelity_say_time(const struct fidelity *f, bool think, struct buf *out);
 void fidelity_json(const struct fidelity *f, struct buf *out);
 
 /* The largest difference of two empirical distributions; sorts both. NAN if one is empty. */
