@@ -40,7 +40,7 @@ static const double PERIODS = 2.2;      /* of what varies, in a point */
 static const double NOTICED = 2;        /* times the points lost for want of a processor */
 static const double BEYOND = 1.5;       /* times what was read before the storage became slower */
 static const double LONG_ENOUGH = 0.9;  /* of that: the last points are as long as could be told */
-static const double HALF_ENOUGH = 0.6;  /* of that: it was planned for it */
+static const double HALF_ENOUGH = 0.5;  /* of that: planned for it, and cut to periods */
 static const double UNREAD = 1.3;       /* times the samples that were read before, to be cold */
 static const double WARMS = 2;          /* times faster reading of the same number, later */
 static const double WARMS_STEP = 0.1;   /* of a step, that this is at least */
@@ -303,11 +303,26 @@ static void tell_event(const struct capacity *c, enum capacity_event_kind kind, 
 		c->tell(c->arg, &event);
 }
 
-/* Too short to have seen what varies. One that misses the target misses it with that, too. */
+/* Too short to have seen what varies. */
 static bool too_short(const struct capacity *c, const struct capacity_run *r)
 {
-	return r->au >= c->o->target && !r->full &&
+	return !r->full &&
 	       r->measured_s + r->slowed_s < LONG_ENOUGH * least_seconds(c, r->accelerators);
+}
+
+/* A short one that misses the target misses it with what varies, too: it counts until a longer one
+ * of the same number tells by how much. */
+static void leave_short_out(struct capacity *c)
+{
+	const struct capacity_run *last = &c->run[c->runs - 1];
+	double lasted = last->measured_s + last->slowed_s;
+
+	if (!last->full && lasted < HALF_ENOUGH * least_seconds(c, last->accelerators))
+		return;
+	for (size_t i = 0; i + 1 < c->runs; i++)
+		if (c->run[i].accelerators == last->accelerators && too_short(c, &c->run[i]) &&
+		    c->run[i].measured_s + c->run[i].slowed_s < lasted)
+			c->run[i].outdated = true;
 }
 
 /* Stalls that come again, slow phases, a rate that falls: a point must last for two periods of
@@ -316,7 +331,7 @@ static void look_for_variation(struct capacity *c)
 {
 	const struct capacity_run *last = &c->run[c->runs - 1];
 	double lasts = last->measured_s + last->slowed_s;
-	double need = PERIODS * fmax(last->varies_s, last->slowed_s);
+	double need = fmax(PERIODS * last->varies_s, BEYOND * last->slowed_s);
 	double use = BEYOND * last->slowed_s * last->accelerators;
 
 	if (!(need > fmax(lasts, c->least_s)) && !(use > c->least_use) &&
@@ -325,7 +340,8 @@ static void look_for_variation(struct capacity *c)
 	c->least_s = fmax(c->least_s, fmin(need, c->o->time_s));
 	c->least_use = fmax(c->least_use, use);
 	for (size_t i = 0; i + 1 < c->runs; i++)
-		c->run[i].outdated = c->run[i].outdated || too_short(c, &c->run[i]);
+		if (c->run[i].au >= c->o->target && too_short(c, &c->run[i]))
+			c->run[i].outdated = true;
 	tell_event(c, CAPACITY_LONGER, least_seconds(c, last->accelerators));
 }
 
@@ -417,6 +433,7 @@ static void look_for_change(struct capacity *c)
 static void look_back(struct capacity *c)
 {
 	look_for_variation(c);
+	leave_short_out(c);
 	look_for_change(c);
 }
 
