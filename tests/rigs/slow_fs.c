@@ -410,6 +410,7 @@ static int slow_rename(const char *from, const char *to, unsigned flags)
 	gate("rename", from);
 	if (flags)
 		return -EINVAL;
+	keep_cached(name_hash(to), 0);
 	return under(p, sizeof(p), from) || under(q, sizeof(q), to) || rename(p, q) ? -errno : 0;
 }
 
