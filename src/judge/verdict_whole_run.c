@@ -10,6 +10,7 @@ static void judge_whole_run(const struct result *r, const struct run_metrics *m,
 {
 	(void)r;
 	double low = 100, high = 0, gap = 0, first_low = 0, first_high = 0;
+	double spread = 0, spread_low = 0, spread_high = 0;
 	double shortest = INFINITY, longest = 0;
 	uint32_t shortest_at = 0, longest_at = 0;
 
@@ -24,6 +25,11 @@ static void judge_whole_run(const struct result *r, const struct run_metrics *m,
 			continue;
 		low = fmin(low, e->whole_au_min);
 		high = fmax(high, e->whole_au_max);
+		if (e->whole_au_max - e->whole_au_min > spread) {
+			spread = e->whole_au_max - e->whole_au_min;
+			spread_low = e->whole_au_min;
+			spread_high = e->whole_au_max;
+		}
 		if (e->train_valid && e->train_au_max - e->train_au_min > gap) {
 			gap = e->train_au_max - e->train_au_min;
 			first_low = e->train_au_min;
@@ -43,8 +49,9 @@ static void judge_whole_run(const struct result *r, const struct run_metrics *m,
 		FACT(WHOLE_RUN_SHARE, m->whole.au, low, high, m->whole_au.min, m->whole_au.max));
 	if (gap > RANK_SPREAD_POINTS)
 		verdict_found(v, VERDICT_WARN, FACT(WHOLE_RUN_RANKS_DIFFER, first_low, first_high));
-	else if (high - low > RANK_SPREAD_POINTS)
-		verdict_found(v, VERDICT_WARN, FACT(WHOLE_RUN_RANKS_DIFFER, low, high));
+	else if (spread > RANK_SPREAD_POINTS)
+		verdict_found(v, VERDICT_WARN,
+			      FACT(WHOLE_RUN_RANKS_DIFFER, spread_low, spread_high));
 	if (longest > shortest * (1 + EPOCH_SPREAD_SHARE))
 		verdict_found(v, VERDICT_WARN,
 			      FACT(WHOLE_RUN_EPOCHS_DIFFER, longest, longest_at + 1, shortest,
