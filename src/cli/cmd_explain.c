@@ -16,6 +16,7 @@
 #include "result/fields.h"
 #include "trace/confirm.h"
 #include "trace/darshan/darshan_log.h"
+#include "trace/profile/job_advice.h"
 #include "trace/profile/profile.h"
 #include "trace/replay/fidelity.h"
 #include "trace/trace_reader.h"
@@ -28,6 +29,13 @@ struct explain_args {
 	const char *output, *confirm;
 };
 
+static bool ends_in(const char *s, const char *end)
+{
+	size_t n = strlen(s), k = strlen(end);
+
+	return n > k && strcmp(s + n - k, end) == 0;
+}
+
 static void print_profile(const struct profile *a, const struct explain_args *x)
 {
 	struct buf text = {0};
@@ -36,14 +44,11 @@ static void print_profile(const struct profile *a, const struct explain_args *x)
 		profile_json(a, &text);
 	else
 		profile_print(a, x->verbose, &text);
+	if (!x->json)
+		job_advice_put(a, &x->log,
+			       x->output && !ends_in(x->output, ".html") ? x->output : NULL,
+			       &text);
 	cli_print(&text);
-}
-
-static bool ends_in(const char *s, const char *end)
-{
-	size_t n = strlen(s), k = strlen(end);
-
-	return n > k && strcmp(s + n - k, end) == 0;
 }
 
 /* A workload, and what the user has to add to it. */

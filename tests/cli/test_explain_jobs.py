@@ -123,6 +123,28 @@ def text():
             assert len(reasons) == len(set(reasons)), reasons
 
 
+def advice():
+    """A training ends with what changes would give at most, and the command to type; what is no training with neither."""
+    def of(name):
+        log = STORED / f"{name}.strace.gz"
+        said = json.loads(stoker("explain", "--json", log).stdout).get("advice", [])
+        return {f["reason"]: f.get("figures", {}) for f in said}, stoker("explain", log).stdout
+
+    said, text = of("forkserver-workers")
+    # decoded by two workers, and hardly any time is spent in reads
+    assert said["advice.processor"]["share"] < 0.05 and {"advice.cached_same", "advice.storage_same"} <= set(said), said
+    more = said["advice.workers"]
+    assert more["workers"] == 4 and 1.5 < more["times"] <= 2, said
+    assert abs(more["step"] * more["times"] - said["advice.processor"]["step"]) < 1e-6, said
+    last = text.rstrip().splitlines()[-1]
+    assert last.startswith("  stoker run job.yaml ") and " reader.read_threads=4 reader.prefetch_size=8 " in last, last
+    said, text = of("array-shards")
+    assert list(said) == ["advice.keeps_up"] and "read_threads" not in text.rstrip().splitlines()[-1], said
+    said, text = of("checksum")
+    assert not said and "what would change it" not in text, said
+
+
+advice()
 text()
 page()
 stored()

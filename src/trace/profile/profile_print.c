@@ -6,6 +6,7 @@
 #include "base/say.h"
 #include "base/str.h"
 #include "result/json_out.h"
+#include "trace/profile/job_advice.h"
 #include "trace/profile/profile.h"
 
 static void put_count(struct buf *out, double v)
@@ -615,6 +616,9 @@ void profile_json(const struct profile *a, struct buf *out)
 			json_put(values, profile_rows[f].key,
 				 value_json(&a->value[f], profile_rows[f].unit));
 	json_put(root, "values", values);
+	list = job_advice_json(a);
+	if (list)
+		json_put(root, "advice", list);
 	list = json_array();
 	for (size_t i = 0; i < job->notes.n; i++)
 		json_array_append_new(list, json_text(job->notes.v[i]));
