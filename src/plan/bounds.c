@@ -12,9 +12,24 @@
 /* Fewer hosts are set up, and measured, by themselves. */
 #define PART_ERROR 0.03
 
-static bool is_of(const struct sizing *s, const struct point *p)
+static bool same_steps(const struct duty *a, const struct duty *b)
 {
-	return duty_same(&p->of, &s->plan);
+	struct duty as = *b;
+
+	as.step_s = a->step_s;
+	return duty_same(a, &as);
+}
+
+/* Steps of the same samples as the point's, computed no faster: they wait no longer. */
+static bool no_harder(const struct sizing *s, const struct point *p)
+{
+	return same_steps(&p->of, &s->plan) && s->plan.step_s >= 0.99 * p->of.step_s;
+}
+
+/* The same, computed no slower: they wait as long. */
+static bool no_easier(const struct sizing *s, const struct point *p)
+{
+	return same_steps(&p->of, &s->plan) && s->plan.step_s <= 1.01 * p->of.step_s;
 }
 
 /* NAN: not known. */
@@ -47,14 +62,16 @@ static void move(struct sizing_range *r, const struct sizing_row *row, const str
 		double here = fmin(n, part_of(p, row->hosts)) / n;
 		double there = fmax(1, p->accelerators / n);
 
-		if (!is_of(s, p) || isnan(v))
+		if (isnan(v))
 			continue;
-		low = fmax(low, v * (1 - off - (row->hosts < p->hosts ? PART_ERROR : 0)) * here);
-		if (row->hosts >= p->hosts)
-			least = fmax(least, v * here);
-		if (row->hosts <= p->hosts) {
+		if (no_harder(s, p)) {
+			off += row->hosts < p->hosts ? PART_ERROR : 0;
+			low = fmax(low, v * (1 - off) * here);
+			least = fmax(least, row->hosts >= p->hosts ? v * here : 0);
+		}
+		if (no_easier(s, p) && row->hosts <= p->hosts) {
 			most = fmin(most, v * there);
-			high = fmin(high, v * (1 + off) * there);
+			high = fmin(high, v * (1 + ENDS * error_of(p, by_rate)) * there);
 		}
 	}
 	/* what was measured as much as it was counts more than what others had no more of */
@@ -77,11 +94,25 @@ static double bytes_seen(const struct sizing *s, double hosts)
 	return most;
 }
 
+/* The AU with such a share by rate: what AU leaves out is at most as long as in a point. */
+static double au_with(const struct sizing *s, double share)
+{
+	double gap = 0;
+
+	for (size_t i = 0; i < s->points; i++) {
+		const struct point *p = &s->point[i];
+
+		if (!isnan(p->au))
+			gap = fmax(gap, 1 / point_share(p) - 1 / p->au);
+	}
+	return share / fmax(share, 1 - gap * share);
+}
+
 static bool is_measured(const struct sizing_row *r, const struct sizing *s)
 {
 	for (size_t i = 0; i < s->points; i++)
-		if (is_of(s, &s->point[i]) && s->point[i].accelerators == r->accelerators &&
-		    s->point[i].hosts == r->hosts)
+		if (duty_same(&s->point[i].of, &s->plan) &&
+		    s->point[i].accelerators == r->accelerators && s->point[i].hosts == r->hosts)
 			return true;
 	return false;
 }
@@ -92,8 +123,7 @@ void bounds_apply(struct sizing_row *r, const struct sizing *s)
 
 	/* nobody knows of more than was measured */
 	r->share.low = fmin(r->share.low, seen);
-	if (!r->bounded)
-		r->au.low = fmin(r->au.low, seen * fmax(1, r->au.mid / r->share.mid));
+	r->au.low = fmin(r->au.low, au_with(s, seen));
 	move(&r->share, r, s, true);
 	move(&r->au, r, s, false);
 	r->bounded = r->bounded || is_measured(r, s);
@@ -117,14 +147,14 @@ enum sizing_answer bounds_answer(const struct sizing_row *r, const struct sizing
 		const struct point *p = &s->point[i];
 		double v = measured(p, by_rate);
 
-		if (!is_of(s, p) || isnan(v))
+		if (isnan(v))
 			continue;
-		if (n <= part_of(p, r->hosts) && v >= target)
+		if (no_harder(s, p) && n <= part_of(p, r->hosts) && v >= target)
 			return SIZING_YES;
-		if (r->hosts <= p->hosts && n >= p->accelerators && v < target)
-			found = SIZING_NO;
-		if (r->hosts <= p->hosts && n >= p->accelerators + p->hosts && is_largest(s, p) &&
-		    !by_rate)
+		if (!no_easier(s, p) || r->hosts > p->hosts)
+			continue;
+		if ((n >= p->accelerators && v < target) ||
+		    (n >= p->accelerators + p->hosts && is_largest(s, p) && !by_rate))
 			found = SIZING_NO;
 	}
 	return found;
@@ -138,13 +168,13 @@ void bounds_most(struct sizing_most *m, const struct sizing *s, double hosts)
 		const struct point *p = &s->point[i];
 		double v = isnan(p->au) ? measured(p, true) : p->au;
 
-		if (!is_of(s, p))
-			continue;
-		if (v >= s->plan.target)
+		if (v >= s->plan.target && no_harder(s, p))
 			low = fmax(low, floor(part_of(p, hosts) / hosts) * hosts);
-		else if (hosts <= p->hosts)
+		if (hosts > p->hosts || !no_easier(s, p))
+			continue;
+		if (v < s->plan.target)
 			high = fmin(high, p->accelerators - 1);
-		if (hosts <= p->hosts && is_largest(s, p))
+		if (is_largest(s, p))
 			high = fmin(high, p->accelerators + p->hosts - 1);
 	}
 	high = floor(high / hosts) * hosts;

@@ -1,8 +1,9 @@
 #pragma once
 /* What measured points say by themselves, without a law: more accelerators on as many hosts take no
  * fewer samples/s and get no larger a share each, more hosts give no less, and a part of what was
- * measured, with as many accelerators on each host or fewer, is fed as all of it was. Of points of
- * the planned workload only. Shares are from 0 to 1. */
+ * measured, with as many accelerators on each host or fewer, is fed as all of it was. The same
+ * steps, computed slower, get no smaller a share. Of points with such steps only. Shares are from 0
+ * to 1. */
 #include "plan/sizing.h"
 
 /* Moves both shares of a row to where the points allow them; where one has as many accelerators and

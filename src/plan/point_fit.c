@@ -48,18 +48,17 @@ double tail_max(double n, double xi, double p)
 /* What was not measured waits neither as long as the points nor independently of them: in
  * logarithms, so far on the way from a system that is sized to its target, where waits are this
  * part of what the target allows. And how far from there: one standard deviation. */
-#define LIKE_SAME 0.7
-#define LIKE_OTHER 0.5
+#define LIKE_SAME 0.8
+#define LIKE_OTHER 0.4
 #define SIZED 0.7
 #define SCATTER_SAME 0.35
+#define SCATTER_PACE 0.6
 #define SCATTER_OTHER 0.9
 /* What more hosts, or more storage, may get beyond the end that a point which passes shows: each
  * system is tuned by itself. */
 #define TUNED 1.25
 /* A point so far below its target is at the end of something. */
 #define FAILING 0.05
-/* The corner between computing and the cap: the norm's exponent. */
-#define CORNER 16
 /* Caps may lie this far beyond the largest rate measured: as good as no end. */
 #define CAP_RANGE 300.0
 /* A cap so many times above what was measured is one that was not seen. */
@@ -111,6 +110,11 @@ static double table_at(const struct tail_table *t, double xi, double p, double n
 
 /* ---- one set of parameters ---- */
 
+static double square(double x)
+{
+	return x * x;
+}
+
 static double cost(const struct point_fit *f, const double *v, const struct duty *d)
 {
 	return 1 - v[FIT_SIZE] + v[FIT_SIZE] * d->sample_bytes / f->plan.sample_bytes;
@@ -126,19 +130,34 @@ static struct caps caps_of(const double *v)
 	return (struct caps){v[FIT_RANK], v[FIT_HOST], v[FIT_STORE]};
 }
 
+/* Of the waits of single ranks, from the smallest number among the points to `n`. */
+static double growth_to(const struct point_fit *f, const double *v, double n)
+{
+	if (n == f->smallest)
+		return 1;
+	return table_at(f->table, v[FIT_SHAPE], v[FIT_RARITY], n) /
+	       table_at(f->table, v[FIT_SHAPE], v[FIT_RARITY], f->smallest);
+}
+
+/* The larger of both, a little more where they are alike: their norm of exponent 16. */
+static double rounded(double a, double b)
+{
+	double longer = fmax(a, b), part = square(square(square(square(fmin(a, b) / longer))));
+
+	return longer * sqrt(sqrt(sqrt(sqrt(1 + part))));
+}
+
 static struct fit_result forward(const struct point_fit *f, const double *v, struct caps caps,
 				 const struct duty *d, double n, double hosts)
 {
 	double unit = cost(f, v, d);
-	double growth = table_at(f->table, v[FIT_SHAPE], v[FIT_RARITY], n) /
-			table_at(f->table, v[FIT_SHAPE], v[FIT_RARITY], f->smallest);
-	double more = v[FIT_MORE] * fmax(0, log(n / f->largest));
+	double growth = growth_to(f, v, n);
+	double more = n > f->largest ? v[FIT_MORE] * log(n / f->largest) : 0;
 	double wait = d->step_s * (v[FIT_WAIT] * (1 - v[FIT_ALONE] + v[FIT_ALONE] * growth) + more);
 	double of_hosts = caps.host * hosts, of_store = caps.store * (f->grows ? hosts : 1);
 	double of_ranks = caps.rank * n;
 	double busy = n * d->batch * unit / fmin(of_ranks, fmin(of_hosts, of_store));
-	double alone = d->step_s + wait, longer = fmax(busy, alone);
-	double step = longer * pow(1 + pow(fmin(busy, alone) / longer, CORNER), 1.0 / CORNER);
+	double alone = d->step_s + wait, step = rounded(busy, alone);
 	double all = step + v[FIT_GAP] * d->step_s;
 	struct fit_result r = {.au = d->step_s / step,
 			       .share = d->step_s / all,
@@ -157,11 +176,6 @@ static struct fit_result forward(const struct point_fit *f, const double *v, str
 static double target_of(const struct point_fit *f, const struct point *p)
 {
 	return p->of.target > 0 ? p->of.target : f->plan.target;
-}
-
-static double square(double x)
-{
-	return x * x;
 }
 
 /* -2 ln of the likelihood. */
@@ -527,8 +541,11 @@ static double unlike(const struct point_fit *f, const struct fit_draw *d, double
 {
 	bool other = f->other_accelerator || f->other_size;
 	/* several points show how much they differ */
-	double like = other ? LIKE_OTHER : pow(LIKE_SAME, 1.0 / (double)(f->points * f->points));
-	double scatter = other ? SCATTER_OTHER : SCATTER_SAME / (double)(f->points * f->points);
+	double like =
+		f->other_size ? LIKE_OTHER : pow(LIKE_SAME, 1.0 / (double)(f->points * f->points));
+	double scatter = f->other_size          ? SCATTER_OTHER
+			 : f->other_accelerator ? SCATTER_PACE
+						: SCATTER_SAME / (double)(f->points * f->points);
 	double allows = allowed(f->plan.target);
 	const struct point *p = &f->point[0];
 

@@ -274,13 +274,21 @@ static void test_typed(void **state)
 
 /* ---- what holds for any points ---- */
 
-/* A system and points of it, measured inexactly. STOKER_PLANS=500 tries more of them. */
-#define SYSTEMS 16
-#define WIDTHS 3 /* numbers of accelerators and of hosts that are planned */
+/* A system and points of it, measured inexactly; the same, another accelerator or another model is
+ * planned. STOKER_PLANS=500 tries more of them. */
+#define SYSTEMS 28
+#define NUMBERS 6 /* of accelerators that are planned, */
+#define WIDTHS 3  /* and of hosts */
 
 static double drawn(uint64_t system, uint64_t *at, double low, double high)
 {
 	return low * pow(high / low, (double)(rng_word(system, (*at)++) >> 11) * 0x1p-53);
+}
+
+/* Every fifth has as much more storage as hosts. */
+static bool grows(uint64_t system)
+{
+	return system % 5 == 4;
 }
 
 static struct point of_system(uint64_t system, uint64_t *at, double hosts, double n)
@@ -288,12 +296,28 @@ static struct point of_system(uint64_t system, uint64_t *at, double hosts, doubl
 	uint64_t own = 0;
 	double host = drawn(system, &own, 60, 2000), store = host * drawn(system, &own, 0.5, 8);
 	double wait = drawn(system, &own, 0.0005, 0.2) * pow(n / 8, drawn(system, &own, 0.01, 0.5));
-	double rate = fmin(20 * n / (1 + wait), fmin(host * hosts, store));
+	double rate =
+		fmin(20 * n / (1 + wait), fmin(host * hosts, store * (grows(system) ? hosts : 1)));
 	struct point p = measured(hosts, n, rate * drawn(system, at, 0.99, 1.01), NAN);
 
 	p.samples_per_s = fmin(p.samples_per_s, 20 * n);
-	p.au = fmin(1, point_share(&p) * drawn(system, at, 1.001, 1.03));
+	if (system % 7)
+		p.au = fmin(1, point_share(&p) * drawn(system, at, 1.001, 1.03));
 	return p;
+}
+
+/* What is planned of it: half of the systems have another accelerator, or another model. */
+static struct duty other_duty(uint64_t system, uint64_t *at)
+{
+	struct duty d = duty;
+
+	if (system % 4 == 1)
+		d.step_s *= drawn(system, at, 0.3, 3);
+	if (system % 4 == 3) {
+		d.sample_bytes *= drawn(system, at, 0.001, 10);
+		d.step_s *= drawn(system, at, 0.1, 2);
+	}
+	return d;
 }
 
 static void holds_order(const struct sizing_range *r, const char *what)
@@ -302,7 +326,7 @@ static void holds_order(const struct sizing_range *r, const char *what)
 		fail_msg("%s: %g (%g to %g) are in no order", what, r->mid, r->low, r->high);
 }
 
-/* No less in `easier`. */
+/* No less in `easier`, neither in figures nor in answers. */
 static void holds_easier(const struct sizing_row *easier, const struct sizing_row *r,
 			 uint64_t system)
 {
@@ -317,10 +341,29 @@ static void holds_easier(const struct sizing_row *easier, const struct sizing_ro
 				 "%g on %g %.5f",
 				 (int)system, i, easier->accelerators, easier->hosts, a[i],
 				 r->accelerators, r->hosts, b[i]);
+	if ((easier->passes == SIZING_NO && r->passes != SIZING_NO) ||
+	    (easier->passes != SIZING_YES && r->passes == SIZING_YES) ||
+	    (easier->enough == SIZING_NO && r->enough != SIZING_NO) ||
+	    (easier->enough != SIZING_YES && r->enough == SIZING_YES))
+		fail_msg("system %d: %g accelerators on %g hosts pass (%d, %d), %g on %g (%d, %d)",
+			 (int)system, easier->accelerators, easier->hosts, easier->passes,
+			 easier->enough, r->accelerators, r->hosts, r->passes, r->enough);
 }
 
-static void holds_bounds(const struct sizing *s, const struct sizing_row *r)
+/* The answer of a row, and the most that pass on its hosts. */
+static void holds_most(const struct sizing *s, const struct sizing_row *r, uint64_t system)
 {
+	holds_order(&s->most.n, "most that pass");
+	if ((r->passes == SIZING_YES && s->most.n.high + r->hosts <= r->accelerators) ||
+	    (r->passes == SIZING_NO && s->most.n.low >= r->accelerators))
+		fail_msg("system %d: %g accelerators on %g hosts: answer %d, most %g (%g to %g)",
+			 (int)system, r->accelerators, r->hosts, r->passes, s->most.n.mid,
+			 s->most.n.low, s->most.n.high);
+}
+
+static void holds_bounds(const struct sizing *s, const struct sizing_row *r, uint64_t system)
+{
+	bool same = duty_same(&s->plan, &duty);
 	double most = 0;
 
 	holds_order(&r->au, "AU");
@@ -328,10 +371,10 @@ static void holds_bounds(const struct sizing *s, const struct sizing_row *r)
 	holds_order(&r->samples_per_s, "samples/s");
 	for (size_t i = 0; i < s->points; i++) {
 		const struct point *p = &s->point[i];
-		double share = fmin(1, point_share(p));
+		double share = fmin(1, point_share(p)), grown = s->grows ? r->hosts / p->hosts : 1;
 
-		most = fmax(most, p->samples_per_s);
-		if (p->accelerators != r->accelerators || p->hosts != r->hosts)
+		most = fmax(most, p->samples_per_s * p->of.sample_bytes * grown);
+		if (!same || p->accelerators != r->accelerators || p->hosts != r->hosts)
 			continue;
 		/* what other points bound it by is within what they were measured exactly */
 		if (fabs(r->share.mid - share) > 0.021 || fabs(r->au.mid - p->au) > 0.051)
@@ -340,10 +383,18 @@ static void holds_bounds(const struct sizing *s, const struct sizing_row *r)
 				 p->accelerators, share, p->au, r->share.mid, r->au.mid);
 		assert_true(r->bounded);
 	}
-	/* of one storage */
-	if (!r->bounded && r->samples_per_s.low > most * (1 + 1e-9))
-		fail_msg("at least %g samples/s, of which %g were measured", r->samples_per_s.low,
-			 most);
+	if (r->samples_per_s.low * s->plan.sample_bytes > most * (1 + 1e-9))
+		fail_msg("system %d: at least %g bytes/s, of which %g were measured", (int)system,
+			 r->samples_per_s.low * s->plan.sample_bytes, most);
+	if (s->points == 1 && s->plan.sample_bytes != duty.sample_bytes)
+		assert_true(r->passes != SIZING_NO && r->enough != SIZING_NO);
+	/* the largest that passes is at the end of a host or of the storage: both stay open */
+	if (same && s->points == 1 && s->point[0].largest && r->hosts > s->point[0].hosts &&
+	    r->accelerators / r->hosts <= s->point[0].accelerators / s->point[0].hosts &&
+	    r->accelerators > s->point[0].accelerators) {
+		assert_true(r->passes != SIZING_NO && (s->grows || !r->bounded));
+		assert_true(r->share.high > 0.85);
+	}
 }
 
 static void try_system(uint64_t system)
@@ -353,27 +404,39 @@ static void try_system(uint64_t system)
 	struct point p[3] = {of_system(system, &at, few, few * a_host),
 			     of_system(system, &at, few, 2 * few * a_host),
 			     of_system(system, &at, 2 * few, 2 * few * a_host)};
-	const double n[WIDTHS] = {few * a_host, ceil(few * a_host * drawn(system, &at, 1.1, 4)),
-				  ceil(few * a_host * 4.5)};
+	const struct duty of = other_duty(system, &at);
+	double all = few * a_host;
+	const double n[NUMBERS] = {ceil(all * drawn(system, &at, 0.3, 1)),
+				   all,
+				   all + 1,
+				   ceil(all * drawn(system, &at, 1.1, 4)) + 1,
+				   ceil(all * 4.5) + 1,
+				   ceil(all * drawn(system, &at, 5, 28)) + 1};
 	const double hosts[WIDTHS] = {few, few + 1, 2 * few};
 	struct sizing s[WIDTHS] = {{.rows = 0}};
 	size_t points = 1 + system % 3;
 
-	p[0].largest = points == 1 && system % 2;
+	/* as submissions say it, of what passes */
+	p[0].largest = points == 1 && point_share(&p[0]) >= 0.9;
 	for (int h = 0; h < WIDTHS; h++) {
-		const struct sizing_question q = {
-			.plan = &duty, .accelerators = n, .count = WIDTHS, .hosts = hosts[h]};
+		const struct sizing_question q = {.plan = &of,
+						  .accelerators = n,
+						  .count = NUMBERS,
+						  .hosts = hosts[h],
+						  .grows = grows(system)};
 		struct err e = {0};
 
 		if (hosts[h] > n[0])
 			continue;
 		if (sizing_find(&s[h], &q, p, points, &e) < 0)
 			fail_msg("system %d: %s", (int)system, e.text);
-		for (int i = 0; i < WIDTHS; i++)
-			holds_bounds(&s[h], &s[h].row[i]);
-		for (int i = 1; i < WIDTHS; i++)
+		for (int i = 0; i < NUMBERS; i++) {
+			holds_bounds(&s[h], &s[h].row[i], system);
+			holds_most(&s[h], &s[h].row[i], system);
+		}
+		for (int i = 1; i < NUMBERS; i++)
 			holds_easier(&s[h].row[i - 1], &s[h].row[i], system);
-		for (int i = 0; h > 0 && i < WIDTHS; i++)
+		for (int i = 0; h > 0 && i < NUMBERS; i++)
 			holds_easier(&s[h].row[i], &s[h - 1].row[i], system);
 	}
 	for (int h = 0; h < WIDTHS; h++)
@@ -423,6 +486,21 @@ static void test_parts(void **state)
 	planned(&s, &p, 1, 16, 2);
 	assert_int_equal(s.row[0].passes, SIZING_YES);
 	sizing_release(&s);
+	/* so does a slower accelerator; where a slower one fails, it fails */
+	p.of.step_s = 0.2;
+	p.samples_per_s *= 2.5;
+	planned(&s, &p, 1, 32, 4);
+	assert_int_equal(s.row[0].passes, SIZING_YES);
+	assert_true(s.most.n.low >= 32);
+	sizing_release(&s);
+	p = measured(4, 32, 400, 0.63);
+	p.of.step_s = 0.6;
+	p.samples_per_s /= 1.2;
+	planned(&s, &p, 1, 32, 4);
+	assert_int_equal(s.row[0].passes, SIZING_NO);
+	assert_true(s.row[0].au.high <= 0.65);
+	sizing_release(&s);
+	p = measured(4, 32, 592, 0.93);
 	p.largest = true;
 	planned(&s, &p, 1, 36, 4);
 	assert_int_equal(s.row[0].passes, SIZING_NO);
