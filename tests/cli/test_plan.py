@@ -161,6 +161,12 @@ def results(tmp):
     assert found["plans"][0]["needs"]["requests_per_s"] > found["plans"][0]["needs"]["samples_per_s"] * 0.99, found["plans"][0]
     assert found["plans"][1]["by_rate_percent"]["high"] < 60, found["plans"][1]
     assert "throttle+memory' of this program" in text, text
+    # another size, as --small leaves: in bytes, by the run's own limit; 2 3D-UNet need 6.4 GB/s
+    text, other = planned(tmp, "--from", a, *H100, "-n", "2", "--hosts", "1", "--despite-verdicts")
+    r = other["plans"][0]
+    assert r["by"] == "simulation" and "follows from bytes" in text, (r, text)
+    assert r["passes"] == "no" and r["bytes_per_s"]["estimate"] < 24e6 and r["by_rate_percent"]["estimate"] < 0.5, r
+    assert r["bytes_per_s"].get("low", r["bytes_per_s"].get("at_least")) < 21e6, r
     pooled(tmp, a, words, found)
     runs_believed(tmp, a, words)
     b = run_once(tmp, "b", "dataset.record_length_bytes=50000")
