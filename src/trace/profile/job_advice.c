@@ -27,13 +27,16 @@ struct times {
 	double batch;   /* of one worker, or of the trainer that reads */
 	double read;    /* of that, in read calls */
 	double workers;
+	double one; /* step that lasted longer than all others together; 0: none did */
 };
 
 /* From one batch of a rank to its next, within an epoch; of one that reads its batches itself, the
  * middle one. */
-static double mean_step(const struct profile *a)
+static double mean_step(const struct profile *a, double *longest)
 {
 	double sum = 0, n = 0;
+
+	*longest = 0;
 
 	for (size_t i = 1; i < a->steps; i++) {
 		const struct step *s = &a->step[i], *last = s - 1;
@@ -42,8 +45,11 @@ static double mean_step(const struct profile *a)
 		    s->epoch != last->epoch)
 			continue;
 		sum += (double)(s->taken_ns - last->taken_ns) / 1e9;
+		*longest = fmax(*longest, (double)(s->taken_ns - last->taken_ns) / 1e9);
 		n++;
 	}
+	if (2 * *longest < sum)
+		*longest = 0;
 	if (n > 0)
 		return sum / n;
 	return profile_has(a, PROFILE_STEP) ? a->value[PROFILE_STEP].number : NAN;
@@ -69,7 +75,7 @@ static bool find_times(const struct profile *a, struct times *t)
 	if (!profile_has(a, PROFILE_WORKERS))
 		return false;
 	t->workers = a->value[PROFILE_WORKERS].number;
-	t->step = mean_step(a);
+	t->step = mean_step(a, &t->one);
 	t->compute = profile_has(a, PROFILE_COMPUTE) ? a->value[PROFILE_COMPUTE].number : NAN;
 	t->batch = t->workers > 0 ? t->workers * t->step : t->step - t->compute;
 	t->read = fmin(read_of_batch(a), t->batch);
@@ -154,6 +160,11 @@ static void job_advice_find(const struct profile *a, struct job_advice *out)
 	}
 	if (waits < 0 || !find_times(a, &t)) {
 		fact_add(&out->says, FACT(ADVICE_UNTOLD));
+		return;
+	}
+	/* a worker that starts late, or a storage that stalls once: no mean describes it */
+	if (t.one > 0) {
+		fact_add(&out->says, FACT(ADVICE_ONE_WAIT, t.one));
 		return;
 	}
 	fact_add(&out->says, 2 * t.read < t.batch ? FACT(ADVICE_PROCESSOR, t.step, t.read / t.batch)
