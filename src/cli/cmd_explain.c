@@ -46,8 +46,7 @@ static void print_profile(const struct profile *a, const struct explain_args *x)
 		profile_print(a, x->verbose, &text);
 	if (!x->json)
 		job_advice_put(a, &x->log,
-			       x->output && !ends_in(x->output, ".html") ? x->output : NULL,
-			       &text);
+			       x->output && !ends_in(x->output, ".html") ? x->output : NULL, &text);
 	cli_print(&text);
 }
 
