@@ -12,7 +12,7 @@ static const double FOLDER_SLOW = 0.7; /* of the reads of a slow folder */
 static const double OTHERS_SLOW = 0.2; /* of the reads of all others, at most */
 static const double FILES_SLOW = 0.35; /* of all reads, at most, where some files are slow */
 static const double AGAIN = 0.7;       /* of the next reads of a file of which one was slow */
-static const double AMONG = 0.25;      /* of the slow reads: others were not, meanwhile */
+static const double AMONG = 0.25;      /* of the slow reads or files: others were not, meanwhile */
 static const size_t READS_LEAST = 12;  /* of a folder */
 static const size_t SLOW_FILES_LEAST = 3, FILES_LEAST = 9;
 static const double TURNS = 0.35;     /* of the logarithm: longer beside one of the same name */
@@ -30,7 +30,8 @@ struct read {
 	double log_s, beyond, weight;
 	double usual; /* mean of `beyond` under its name */
 	bool slow;
-	bool met; /* all that were under way when it began are known */
+	bool apart; /* and others were not, meanwhile */
+	bool met;   /* all that were under way when it began are known */
 };
 
 struct reads {
@@ -84,28 +85,34 @@ static void hold_against_alike(struct reads *r)
 	qsort(r->at, r->n, sizeof(*r->at), by_begin);
 }
 
-/* Whether reads under other names were served as usual while slow ones were under way; by folder or
- * by file. */
-static bool among_others(const struct reads *r, bool folders)
+/* Marks the slow reads during which one under another name, a folder or a file, was served as
+ * usual. `r` by time. */
+static void mark_apart(struct reads *r, bool folders)
 {
-	size_t slow = 0, among = 0;
-
 	for (size_t i = 0; i < r->n; i++) {
 		const struct read_seen *s = r->at[i].of;
 
-		if (!r->at[i].slow)
-			continue;
-		slow++;
-		for (size_t k = i + 1; k < r->n && r->at[k].of->begin_ns < s->end_ns; k++) {
+		r->at[i].apart = false;
+		for (size_t k = i + 1; r->at[i].slow && !r->at[i].apart && k < r->n &&
+				       r->at[k].of->begin_ns < s->end_ns;
+		     k++) {
 			uint32_t other = r->at[k].of->name ^ s->name;
 
-			if (!r->at[k].slow && (folders ? read_name_folder(other) : other)) {
-				among++;
-				break;
-			}
+			r->at[i].apart =
+				!r->at[k].slow && (folders ? read_name_folder(other) : other);
 		}
 	}
-	return slow > 0 && (double)among >= AMONG * (double)slow;
+}
+
+static bool among_others(const struct reads *r)
+{
+	size_t slow = 0, apart = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		slow += r->at[i].slow;
+		apart += r->at[i].apart;
+	}
+	return slow > 0 && (double)apart >= AMONG * (double)slow;
 }
 
 /* The time of slow reads, and what they took beyond those like them. */
@@ -128,7 +135,7 @@ static void sum_up(const struct reads *r, struct by_name *f)
 	f->share = slow_s + other_s > 0 ? beyond_s / (slow_s + other_s) : 0;
 }
 
-static bool slow_folders(const struct reads *r, struct by_name *f)
+static bool slow_folders(struct reads *r, struct by_name *f)
 {
 	struct folder {
 		uint32_t name;
@@ -160,23 +167,27 @@ static bool slow_folders(const struct reads *r, struct by_name *f)
 			slow += folder[k].slow;
 			all += folder[k].all;
 		}
-	return f->slow > 0 && 2 * f->slow <= f->all && slow <= OTHERS_SLOW * all &&
-	       among_others(r, true);
+	mark_apart(r, true);
+	return f->slow > 0 && 2 * f->slow <= f->all && slow <= OTHERS_SLOW * all && among_others(r);
 }
 
-/* `r` by name and time. */
-static bool slow_files(const struct reads *r, struct by_name *f)
+/* Others are served beside the first reads of a slow file, and have nothing to read after that:
+ * files are counted, not reads. */
+static bool slow_files(struct reads *r, struct by_name *f)
 {
 	double slow = 0, all = 0, again = 0, next = 0;
-	size_t files = 0, slow_ones = 0;
+	size_t files = 0, slow_ones = 0, apart = 0;
 
+	mark_apart(r, false);
+	qsort(r->at, r->n, sizeof(*r->at), by_file);
 	for (size_t i = 0, to; i < r->n; i = to) {
-		bool any = false;
+		bool any = false, beside = false;
 
 		for (to = i; to < r->n && r->at[to].of->name == r->at[i].of->name; to++) {
 			const struct read *a = &r->at[to];
 
 			any = any || a->slow;
+			beside = beside || a->apart;
 			all += a->weight;
 			slow += a->slow ? a->weight : 0;
 			if (to == i || !a[-1].slow)
@@ -186,10 +197,12 @@ static bool slow_files(const struct reads *r, struct by_name *f)
 		}
 		files++;
 		slow_ones += any;
+		apart += beside;
 	}
 	*f = (struct by_name){
 		.what = NAME_SLOW_FILES, .slow = (double)slow_ones, .all = (double)files};
-	return slow_ones >= SLOW_FILES_LEAST && files >= FILES_LEAST && slow <= FILES_SLOW * all &&
+	return slow_ones >= SLOW_FILES_LEAST && files >= FILES_LEAST &&
+	       (double)apart >= AMONG * (double)slow_ones && slow <= FILES_SLOW * all &&
 	       again >= AGAIN * next && next > 0;
 }
 
@@ -318,12 +331,9 @@ struct by_name by_name_find(const struct read_seen *seen, size_t n, uint64_t apa
 	} else if (slow_folders(&r, &f)) {
 		sum_up(&r, &f);
 		found = f;
-	} else if (among_others(&r, false)) {
-		qsort(r.at, r.n, sizeof(*r.at), by_file);
-		if (slow_files(&r, &f)) {
-			sum_up(&r, &f);
-			found = f;
-		}
+	} else if (slow_files(&r, &f)) {
+		sum_up(&r, &f);
+		found = f;
 	}
 	free(r.at);
 	return found;

@@ -43,8 +43,8 @@ def run(case, out, change=()):
     keys = dict(dict(storage__store="throttle+memory", dataset__record_length_bytes=65536, reader__read_threads=workers,
                      dataset__record_length_bytes_stdev=16000, reader__prefetch_size=2 * workers,
                      train__computation_time=COMPUTE), **keys, **{STORE + k: v for k, v in throttle.items()})
-    if probe and not change:
-        keys.update(run__probe="true", run__probe_time=1.5)
+    if not change:
+        keys.update(run__probe=str(probe).lower(), run__probe_time=1.5)
     stoker("run", *tiny("/queues", out, "npy", FILES * ranks, **keys), *change, "-n", ranks)
     return load(out)
 
