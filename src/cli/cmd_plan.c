@@ -166,12 +166,16 @@ static void look_at_result(void *arg, size_t i, struct run_record *r)
 		point_of_record(&x->point, r, &x->why);
 }
 
+static void release_result(struct known_result *x)
+{
+	free(x->folder);
+	str_list_release(&x->failed);
+}
+
 static void known_release(struct known *k)
 {
-	for (size_t i = 0; i < k->results; i++) {
-		free(k->result[i].folder);
-		str_list_release(&k->result[i].failed);
-	}
+	for (size_t i = 0; i < k->results; i++)
+		release_result(&k->result[i]);
 	free(k->run);
 	free(k->result);
 	free(k->point);
@@ -192,6 +196,35 @@ static int refuse_failed(const struct known_result *x, struct err *e)
 	return e->code;
 }
 
+/* Of a folder of many workloads' results, those of the one that is planned, where there are any. */
+static void take_those_of(const struct duty *plan, struct known *k)
+{
+	size_t of = 0, others = 0, n = 0;
+
+	for (size_t i = 0; i < k->results; i++)
+		if (!k->result[i].why.code)
+			*(duty_same(&k->result[i].point.of, plan) ? &of : &others) += 1;
+	if (of == 0 || others == 0)
+		return;
+	for (size_t i = 0; i < k->results; i++) {
+		struct known_result *x = &k->result[i];
+
+		if (!x->why.code && !duty_same(&x->point.of, plan)) {
+			release_result(x);
+			continue;
+		}
+		k->result[n] = *x;
+		k->run[n] = k->run[i];
+		k->run[n].point = &k->result[n].point;
+		n++;
+	}
+	k->results = n;
+	/* no note of the plan, which knows nothing of them */
+	say(stderr,
+	    "stoker: planned from the %zu result%s of this workload; %zu of others %s left out\n",
+	    of, of == 1 ? "" : "s", others, others == 1 ? "is" : "are");
+}
+
 /* Results that are not of one workload on one storage. */
 static int refuse_mixed(const struct point *a, const struct point *b, struct err *e)
 {
@@ -201,7 +234,8 @@ static int refuse_mixed(const struct point *a, const struct point *b, struct err
 		return err_set(
 			e, ERR_USAGE,
 			"results of different workloads: '%.200s' has batches of %.0f samples of "
-			"%s in %.4g s, '%.200s' of %.0f of %s in %.4g s; plan from one workload",
+			"%s in %.4g s, '%.200s' of %.0f of %s in %.4g s; plan from one workload, "
+			"or name it (--model)",
 			a->from, a->of.batch, str_bytes(a->of.sample_bytes, bytes[0], 32),
 			a->of.step_s, b->from, b->of.batch,
 			str_bytes(b->of.sample_bytes, bytes[1], 32), b->of.step_s);
@@ -292,8 +326,11 @@ static int common_duty(const struct known *k, struct duty *out, struct err *e)
  * it where it was named. */
 static int take_known(const struct plan_args *a, struct known *k, struct duty *plan, struct err *e)
 {
-	int rc = take_results(a, k, e);
+	int rc;
 
+	if (a->model)
+		take_those_of(plan, k);
+	rc = take_results(a, k, e);
 	for (size_t i = 0; rc == 0 && i < a->point.n; i++) {
 		struct point *p = &k->point[k->points];
 

@@ -108,6 +108,13 @@ def others(tmp):
     assert "the configuration of" in said and "--point" in said, said
     text = stoker("plan", leaf("20260724_141551"), leaf("20260723_140825"), "--checkpoint", "912GB", "-n", "64").stdout
     assert "50.3 GiB/s" in text, text
+    # a system's folder has all workloads: those of the one that is planned
+    system = leaf("unet3d_h100/run-1").parents[1]
+    assert "or name it (--model)" in stoker("plan", system, "-n", "2", status=2).stderr
+    done = stoker("plan", system, "--model", "unet3d_h100", "-n", "2", "--json", tmp / "plan.json")
+    assert "planned from the 1 result of this workload; 1 of others is left out" in done.stderr, done.stderr
+    assert "from 1 point" in done.stdout and "resnet50" not in done.stdout, done.stdout
+    assert "no findings" in stoker("audit", tmp / "plan.json").stdout
     said = stoker("plan", leaf("unet3d_h100/run-1"), leaf("unet3d-1acc"), "-n", "2", status=2).stderr
     assert "results of different storage" in said and "'Juicedata/JuiceFS-cloud-nvme-distributed-cache'" in said, said
     text = stoker("compare", leaf("unet3d_h100/run-1"), leaf("unet3d-1acc")).stdout
