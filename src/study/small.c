@@ -464,6 +464,9 @@ static void put_text(const char *model, const struct shrink *s, struct buf *out)
 			buf_puts(out, "; too few for the steps that steady needs in every row");
 		if (s->size > s->time)
 			buf_puts(out, "; an accelerator needs more bytes/s than in full size");
+		if (s->time < 1 && s->compute[1] > 0 && s->compute[0] * s->time < SMALL_STEP_S)
+			buf_puts(out, "; steps this short show the delays of this host, too: take "
+				      "fewer accelerators, or full size");
 	}
 	if (s->model < 1)
 		buf_printf(out, "%s checkpoints 1/%s of the size", s->files_to[1] > 0 ? "," : "",

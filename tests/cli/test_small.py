@@ -26,6 +26,11 @@ with tempfile.TemporaryDirectory(dir="/var/tmp") as tmp:
                  f"dataset.data_folder={tmp}/data").stdout
     assert "page_cache: keep" in out and "epochs: 1\n" in out, out
 
+    # steps of under 2 ms are called too short
+    for n, short in ((4, False), (32, True)):
+        done = stoker("run", "unet3d_h100", "--small", "--cfg", "job", "-n", n, f"dataset.data_folder={tmp}/data")
+        assert ("steps this short show the delays of this host" in done.stderr) == short, done.stderr
+
     # a mistake is told as without it
     bad = stoker("run", "unet3d_h100", "--small", "reader.batch_siz=1", "--strict", status=2)
     assert "batch_siz" in bad.stderr, bad.stderr
