@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/say.h"
 #include "base/str.h"
 #include "conf/override.h"
 #include "dataset/dataset.h"
+#include "dataset/manifest.h"
 #include "study/scaling.h"
 
 /* Rounds of making the files more until every row has its steps. */
@@ -541,6 +543,39 @@ static void put_conditions(const struct workload *w, struct str_list *out)
 		str_list_add(out, xstrdup("++workload.storage.page_cache=cold_epochs"));
 }
 
+/* A larger dataset of the same samples that is in the folder, as of a run with more workers, stays:
+ * two runs that are compared read the same files. */
+static void take_what_is_there(const struct workload *w, struct str_list *out, struct buf *said)
+{
+	const char *folder = w->dataset.data_folder;
+	struct err ignored = {0};
+	struct store *store = NULL;
+	struct manifest m = {0};
+	struct dataset d = {0};
+	struct io io = {0};
+
+	if (!folder || !file_exists(folder) || !w->workflow.train || w->workflow.checkpoint ||
+	    loaded_or_not(dataset_init(&d, w, &ignored)) < 0)
+		return;
+	if (store_create(&store, w->storage.store, node_path(w->tree, "workload.storage"),
+			 &ignored) == 0) {
+		io.store = store;
+		if (manifest_read(&io, folder, &m, &ignored) == 0 && m.found && m.complete &&
+		    manifest_compare(&m, &d, wants_evaluation(w), NULL) == MANIFEST_LARGER &&
+		    (double)m.files[DATASET_TRAIN] <=
+			    SMALL_KEPT_MOST * (double)d.files[DATASET_TRAIN]) {
+			put_number(out, "dataset.num_files_train", (double)m.files[DATASET_TRAIN]);
+			if (m.files[DATASET_EVAL] > 0)
+				put_number(out, "dataset.num_files_eval",
+					   (double)m.files[DATASET_EVAL]);
+			buf_printf(said, "  all %.0f files that are in the folder are read\n",
+				   (double)m.files[DATASET_TRAIN]);
+		}
+	}
+	store_destroy(store);
+	dataset_release(&d);
+}
+
 void small_run(const char *workload, const char *config_dir, const struct str_list *overrides,
 	       int64_t ranks, struct str_list *out, struct buf *said)
 {
@@ -555,10 +590,12 @@ void small_run(const char *workload, const char *config_dir, const struct str_li
 	if (loaded_or_not(study_load(&p, &x, &x.overrides, true, &w, &ignored)) == 0 &&
 	    workload_reads(&w))
 		put_conditions(&w, &x.overrides);
-	workload_release(&w);
-	str_list_copy(out, &x.overrides);
 	if (p.shrunk.len)
 		buf_puts(said, p.shrunk.data);
+	if (workload_reads(&w))
+		take_what_is_there(&w, &x.overrides, said);
+	workload_release(&w);
+	str_list_copy(out, &x.overrides);
 	buf_release(&p.shrunk);
 	str_list_release(&x.overrides);
 }

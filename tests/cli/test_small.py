@@ -8,9 +8,9 @@ from util import load, stoker  # noqa: E402
 
 
 with tempfile.TemporaryDirectory(dir="/var/tmp") as tmp:
-    done = stoker("run", "cosmoflow_h100", "-n", "1", "--small", "--progress", "none", "-o", f"{tmp}/out",
-                  f"dataset.data_folder={tmp}/data", "train.epochs=1", "dataset.record_length_bytes=100KB",
-                  "dataset.record_length_bytes_stdev=0")
+    run = ["run", "cosmoflow_h100", "-n", "1", "--small", "--progress", "none", "-o", f"{tmp}/out", f"dataset.data_folder={tmp}/data",
+           "train.epochs=1", "dataset.record_length_bytes=100KB", "dataset.record_length_bytes_stdev=0"]
+    done = stoker(*run)
     assert "--small: cosmoflow_h100: files " in done.stderr, done.stderr
     r = load(f"{tmp}/out")
     keys = r["configuration"]
@@ -20,6 +20,14 @@ with tempfile.TemporaryDirectory(dir="/var/tmp") as tmp:
     assert abs(r["need"]["bytes_per_s"] / (100e3 / 0.0035) - 1) < 0.02, r["need"]
     assert r["training"]["epochs"][0]["steps"] >= 20, r["training"]["epochs"][0]
     assert "steady" not in [v["name"] for v in r["verdicts"] if v["level"] == "fail"], r["verdicts"]
+
+    # fewer readers need fewer steps; the larger dataset that is there is read all the same, so that both can be compared
+    files = r["configuration"]["dataset.num_files_train"]["value"]
+    fewer = run + ["reader.read_threads=1", "reader.prefetch_size=1", "--cfg", "job"]
+    done = stoker(*fewer)
+    assert f"all {files} files that are in the folder are read" in done.stderr and f"num_files_train: {files}\n" in done.stdout, done
+    done = stoker(*fewer, f"dataset.data_folder={tmp}/other")
+    assert "in the folder" not in done.stderr and f"num_files_train: {files}\n" not in done.stdout, done
 
     # what the caller sets stays
     out = stoker("run", "unet3d_h100", "--small", "--cfg", "job", "storage.page_cache=keep", "train.epochs=1",
