@@ -19,7 +19,7 @@ with tempfile.TemporaryDirectory(dir="/var/tmp") as tmp:
     # what one accelerator needs is what it needs in full size: 100 kB each 3.5 ms
     assert abs(r["need"]["bytes_per_s"] / (100e3 / 0.0035) - 1) < 0.02, r["need"]
     assert r["training"]["epochs"][0]["steps"] >= 20, r["training"]["epochs"][0]
-    assert "steady" not in [v["name"] for v in r["verdicts"] if v["level"] == "fail"], r["verdicts"]
+    assert "steady" not in [v["check"] for v in r["verdicts"] if v["level"] == "fail"], r["verdicts"]
 
     # fewer readers need fewer steps; the larger dataset that is there is read all the same, so that both can be compared
     files = r["configuration"]["dataset.num_files_train"]["value"]
