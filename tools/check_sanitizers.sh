@@ -16,8 +16,8 @@ for preset in asan tsan; do
     case $preset in
     asan) tiers=interop,tidy,truth,scale,fault tests='cli.(report|recipes|page_cache)|unit.rng_large' ;;
     tsan)
-        tiers=interop,tidy,fuzz,truth,fault tests='contract.(format|checkpoint)|cli.(report|recipes|words|findings|hostile_text|damaged_results|examples|framework_time|plan|need)'
-        tests="$tests|unit.(jpeg|png|csv|npz|npy|zip|hdf5|outlook|yaml|scalar|override|workload|rng_large)"
+        tiers=interop,tidy,fuzz,truth,fault tests='contract.(format|checkpoint)|cli.(report|recipes|words|findings|hostile_text|damaged_results|examples|framework_time|plan|need|flags|survey|mlperf_results)'
+        tests="$tests|unit.(jpeg|png|csv|npz|npy|zip|hdf5|outlook|yaml|scalar|override|workload|rng_large|point_fit)"
         ;;
     esac
     compiler=
