@@ -41,13 +41,12 @@ void cli_print(struct buf *text);
 void cli_only_json(void);
 /* Prints a document, and releases it. */
 void cli_put_json(json_t *value);
+struct err;
 /* The same of a file that a command has written. */
-struct err;
 int cli_put_json_file(const char *folder, const char *name, struct err *e);
-/* Prints "stoker: <sentence>" on stderr and returns the exit status that the code stands for. */
-struct err;
 /* Ends the process, in which threads hang that use what the command was given: what was printed is
  * written out, and pipes, sockets and terminals are closed, as a thread that the kernel cannot end
  * keeps them open and whoever reads them waiting. */
 _Noreturn void cli_leave(int status);
+/* Prints "stoker: <sentence>" on stderr and returns the exit status that the code stands for. */
 int cli_fail(const struct err *e);

@@ -110,7 +110,7 @@ static void put_need(const struct sizing *s, const struct sizing_row *r, size_t 
 	if (s->plan.target > 0)
 		buf_say(&text, " for the target; %s at 100 %%", full);
 	if (!isfinite(r->need_requests))
-		buf_puts(&text, "; requests/s are not known without a result (--from)");
+		buf_puts(&text, "; requests/s are not known without a result of Stoker (--from)");
 	put_line(out, columns, "storage needed", &text);
 }
 

@@ -86,12 +86,14 @@ static void say_next(struct sizing_row *r, const struct point *p, const struct f
 {
 	double more = fmin(r->accelerators, fmax(2 * p->accelerators,
 						 ceil(sqrt(p->accelerators * r->accelerators))));
+	double each = ceil(p->accelerators / p->hosts);
 
 	if (r->hosts > p->hosts)
-		snprintf(r->next, sizeof(r->next),
-			 "a run on %.0f hosts with %.4g accelerators on each: it shows whether the "
-			 "hosts or the storage limit",
-			 2 * p->hosts, ceil(p->accelerators / p->hosts));
+		snprintf(
+			r->next, sizeof(r->next),
+			"a run on %.0f hosts with %.4g accelerator%s on each: it shows whether the "
+			"hosts or the storage limit",
+			2 * p->hosts, each, each == 1 ? "" : "s");
 	else if (f->at_most)
 		snprintf(r->next, sizeof(r->next),
 			 "a run with %.0f accelerators, or with more readers: it shows how the "
