@@ -67,7 +67,7 @@ static bool is_first_of(const struct census *s, size_t row)
 	return true;
 }
 
-/* "3D-UNet 0.15, ResNet-50 2.1 H100; RetinaNet 6.5 B200". */
+/* "3D-UNet 1.2, ResNet-50 9.5 H100; RetinaNet 17.1 B200". */
 static void put_answer(const struct census *s, struct buf *out)
 {
 	size_t before = out->len;
@@ -163,8 +163,8 @@ static void put_rows(const struct census *s, struct buf *out)
 		buf_say(out, "  %-12s %-6s %-26s %10s  ", r->model, r->kind[0] ? r->kind : "-",
 			range.data, need_rate_text(r->need.bytes * r->target, need, sizeof(need)));
 		if (isfinite(r->fed))
-			buf_say(out, "%s; %.0f readers get %s\n", census_limit_texts[r->limit],
-				r->at_readers,
+			buf_say(out, "%s; %.0f reader%s %s\n", census_limit_texts[r->limit],
+				r->at_readers, round(r->at_readers) == 1 ? " gets" : "s get",
 				need_rate_text(r->supply_bytes, supply, sizeof(supply)));
 		else
 			buf_say(out, "%s\n", p->why);
