@@ -17,6 +17,7 @@
 #include "cli/flags.h"
 #include "os/child.h"
 #include "os/signals.h"
+#include "result/json_result.h"
 #include "workload/framework_costs.h"
 #include "workload/workload.h"
 
@@ -28,7 +29,7 @@ struct calibrate_args {
 	const char *output, *python;
 	const char *only, *name; /* NULL: not given */
 	double time_limit;       /* s */
-	bool quiet;
+	bool quiet, json;
 };
 
 struct calibration {
@@ -340,7 +341,9 @@ static int write_profile(struct calibration *c, const struct file_out *out, stru
 	rc = file_out_write(out, text.data, text.len);
 	if (rc < 0)
 		rc = err_sys(e, -rc, "cannot write '%s'", c->args->output);
-	if (rc == 0 && !c->args->quiet) {
+	if (rc == 0 && c->args->json) {
+		cli_put_json(json_node(doc));
+	} else if (rc == 0 && !c->args->quiet) {
 		text.len = 0;
 		costs_print(costs, &text);
 		say_text(stdout, &text);
@@ -424,6 +427,7 @@ static const struct flag *const flags[] = {
 	F(TEXT, "--name", "NAME", name, "the name of the profile (torch-VERSION-local)"),
 	F(REAL, "--time-limit", "SECONDS", time_limit, 1, 86400,
 	  "end Python if it takes longer (600)"),
+	F(SET, "--json", json, "print the profile as JSON, and nothing else on standard output"),
 	F(SET, "--quiet", quiet, "print only what is missing", .letter = "-q"),
 	NULL};
 /* clang-format on */

@@ -7,6 +7,7 @@
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/job.h"
+#include "result/json_out.h"
 
 static struct stop_flag stop;
 
@@ -66,6 +67,22 @@ static void print_outcome(const struct result *r)
 	print_mean(r);
 }
 
+static void put_outcome(const struct result *r)
+{
+	json_t *o = json_object();
+
+	json_put_text(o, "schema", "stoker-generate/1");
+	json_put_text(o, "folder", r->dataset->folder);
+	json_put_int(o, "files_written", r->generation.files);
+	json_put_int(o, "bytes_written", r->generation.bytes);
+	json_put_int(o, "files_that_existed", r->generation.skipped);
+	if (r->generation.mean_file_bytes > 0)
+		json_put_real(o, "mean_file_bytes", r->generation.mean_file_bytes);
+	json_put_int(o, "samples_per_file", r->dataset->samples_per_file);
+	json_put_real(o, "seconds", (double)r->generation.wall_ns / 1e9);
+	cli_put_json(o);
+}
+
 static int generate(const struct cli_args *a, struct job *j, struct err *e)
 {
 	struct workload w = {0};
@@ -74,10 +91,12 @@ static int generate(const struct cli_args *a, struct job *j, struct err *e)
 	struct run_options o = {.dataset_only = true};
 	int rc = job_load(j, a, &w, e);
 
+	if (a->json)
+		cli_only_json();
 	if (rc == 0)
 		rc = job_execute(j, a, &w, &o, &d, &r, e);
 	if (rc == 0 && j->speaks)
-		print_outcome(&r);
+		(a->json ? put_outcome : print_outcome)(&r);
 	if (r.stuck)
 		cli_leave(rc < 0 ? job_fail(j, e) : 0);
 	result_release(&r);
@@ -91,10 +110,20 @@ static int generate_main(const struct command *c, int argc, char **argv)
 	return job_main(c, argc, argv, &stop, generate);
 }
 
-static const struct flag *const flags[] = {
-	&operand_workload, &operand_key, &flag_data, &flag_ranks, &flag_per_process,
-	&flag_config_dir, &flag_strict, &flag_verbose, &flag_quiet, &flag_progress,
-	&flag_progress_file, &flag_progress_interval, NULL};
+static const struct flag *const flags[] = {&operand_workload,
+					   &operand_key,
+					   &flag_data,
+					   &flag_ranks,
+					   &flag_per_process,
+					   &flag_config_dir,
+					   &flag_strict,
+					   &flag_verbose,
+					   &flag_print_json,
+					   &flag_quiet,
+					   &flag_progress,
+					   &flag_progress_file,
+					   &flag_progress_interval,
+					   NULL};
 
 const struct command command_generate = {
 	.name = "generate",

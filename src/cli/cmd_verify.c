@@ -18,6 +18,7 @@
 #include "launch/launcher.h"
 #include "os/signals.h"
 #include "os/sysinfo.h"
+#include "result/json_out.h"
 #include "screen/progress.h"
 #include "store/store.h"
 
@@ -98,12 +99,45 @@ static int watched(const struct workload *w, struct watch *h, struct verify_resu
 	return rc;
 }
 
+static void print_found(const struct verify_result *v, double seconds, const char *outcome)
+{
+	char bytes[32], rate[32];
+
+	if (v->files)
+		say(stdout, "%llu files, %s compared, %s/s: %s\n", (unsigned long long)v->files,
+		    str_bytes((double)v->bytes, bytes, sizeof(bytes)),
+		    str_bytes(seconds > 0 ? (double)v->bytes / seconds : 0, rate, sizeof(rate)),
+		    outcome);
+	if (v->bad_files)
+		say(stdout,
+		    "%llu file%s or cannot be read; 'stoker generate' writes a "
+		    "file again after it was removed\n",
+		    (unsigned long long)v->bad_files, v->bad_files == 1 ? " differs" : "s differ");
+}
+
+static void put_found(const struct verify_result *v, double seconds, const char *outcome,
+		      const char *folder)
+{
+	json_t *o = json_object();
+
+	json_put_text(o, "schema", "stoker-verify/1");
+	json_put_text(o, "folder", folder);
+	json_put_text(o, "outcome", outcome);
+	json_put_int(o, "files_compared", v->files);
+	json_put_int(o, "bytes_compared", v->bytes);
+	json_put_int(o, "bad_files", v->bad_files);
+	if (v->bad_files)
+		json_put_text(o, "first_difference", v->first.text);
+	json_put_real(o, "seconds", seconds);
+	cli_put_json(o);
+}
+
 static int verify_dataset(const struct cli_args *a, const struct workload *w, struct err *e)
 {
 	struct verify_result v = {0};
 	struct watch h = {.phase = PROGRESS_CHECK, .begin_ns = clock_now_ns()};
 	const struct progress_request request = cli_progress(a);
-	char bytes[32], rate[32];
+	const char *outcome;
 	double seconds;
 	/* from here on somebody looks at the stop flag; until then a signal ends the program */
 	int rc = signals_start(&stop, e);
@@ -121,18 +155,11 @@ static int verify_dataset(const struct cli_args *a, const struct workload *w, st
 	}
 	progress_done(&view, rc);
 	seconds = (double)(clock_now_ns() - h.begin_ns) / 1e9;
-	if (v.files)
-		say(stdout, "%llu files, %s compared, %s/s: %s\n", (unsigned long long)v.files,
-		    str_bytes((double)v.bytes, bytes, sizeof(bytes)),
-		    str_bytes(seconds > 0 ? (double)v.bytes / seconds : 0, rate, sizeof(rate)),
-		    v.bad_files ? "DIFFERENT"
-		    : rc < 0    ? "not finished"
-				: "every byte as generated");
-	if (v.bad_files)
-		say(stdout,
-		    "%llu file%s or cannot be read; 'stoker generate' writes a "
-		    "file again after it was removed\n",
-		    (unsigned long long)v.bad_files, v.bad_files == 1 ? " differs" : "s differ");
+	outcome = v.bad_files ? "different" : rc < 0 ? "not finished" : "every byte as generated";
+	if (a->json && v.files)
+		put_found(&v, seconds, outcome, w->dataset.data_folder);
+	else if (!a->json)
+		print_found(&v, seconds, outcome);
 	return rc;
 }
 
@@ -193,6 +220,8 @@ static int verify_main(const struct command *c, int argc, char **argv)
 
 	if (rc == 0)
 		rc = job_begin(&j, &a, &stop, &status, &e);
+	if (rc == 0 && a.json)
+		cli_only_json();
 	/* of several processes one compares, and the others wait for its outcome */
 	if (rc == 0 && job_leads(&j))
 		rc = verify(&a, &e);
@@ -214,8 +243,8 @@ static const struct flag *const flags[] = {
 	  "dataset in its dataset.data_folder is compared"),
 	F(OPERAND, "key=value",
 	  "any key of the workload; with a folder, it replaces what the manifest says"),
-	&flag_config_dir, &flag_strict, &flag_quiet, &flag_progress, &flag_progress_file,
-	&flag_progress_interval, NULL};
+	&flag_config_dir, &flag_strict, &flag_print_json, &flag_quiet, &flag_progress,
+	&flag_progress_file, &flag_progress_interval, NULL};
 /* clang-format on */
 
 const struct command command_verify = {

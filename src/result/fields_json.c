@@ -160,7 +160,7 @@ static void put_store_options(json_t *map, const struct workload *w, const struc
 	free(config);
 }
 
-static json_t *node_json(const struct node *n)
+json_t *json_node(const struct node *n)
 {
 	json_t *o;
 
@@ -169,14 +169,14 @@ static json_t *node_json(const struct node *n)
 	if (n->kind == NODE_LIST) {
 		o = json_array();
 		for (size_t i = 0; i < n->n; i++)
-			json_array_append_new(o, node_json(n->child[i]));
+			json_array_append_new(o, json_node(n->child[i]));
 		return o;
 	}
 	if (n->kind != NODE_MAP)
 		return json_text(n->s);
 	o = json_object();
 	for (size_t i = 0; i < n->n; i++)
-		json_put(o, n->key[i], node_json(n->child[i]));
+		json_put(o, n->key[i], json_node(n->child[i]));
 	return o;
 }
 
@@ -184,7 +184,7 @@ static json_t *node_json(const struct node *n)
 static json_t *costs_json(const struct framework_costs *c)
 {
 	struct node *doc = costs_node(c);
-	json_t *o = node_json(doc);
+	json_t *o = json_node(doc);
 
 	node_free(doc);
 	return o;

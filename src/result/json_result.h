@@ -14,6 +14,9 @@ json_t *json_what_if(const struct outlook *w);
 json_t *json_series(const struct result *r);
 /* Each key of the workload with value, unit and origin. */
 json_t *json_configuration(const struct workload *w);
+/* A tree of YAML: numbers as numbers, all else as texts. */
+struct node;
+json_t *json_node(const struct node *n);
 /* [lower bound in ns, requests] of each bucket that is not empty. */
 json_t *latency_buckets(const struct hist *h);
 json_t *sized_buckets(const struct io_latency *l);

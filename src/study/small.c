@@ -2,6 +2,7 @@
 #include "study/small.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -177,12 +178,12 @@ static struct counts shrunk_counts(const struct workload *w, double files, const
 	return c;
 }
 
-static double sample_bytes(const struct full *a)
+static double sample_bytes(const struct dataset *d)
 {
-	double samples = (double)dataset_samples(&a->d, DATASET_TRAIN) +
-			 (double)dataset_samples(&a->d, DATASET_EVAL);
+	double samples = (double)dataset_samples(d, DATASET_TRAIN) +
+			 (double)dataset_samples(d, DATASET_EVAL);
 
-	return samples > 0 ? (double)a->d.likely_bytes / samples : 0;
+	return samples > 0 ? (double)d->likely_bytes / samples : 0;
 }
 
 static double least(double a, double b)
@@ -196,7 +197,7 @@ static void limit_size(const struct study_plan *p, const struct experiment *x, c
 {
 	const struct workload *w = &a->w;
 	struct counts c = shrunk_counts(w, files_of(p, x, a), s);
-	double bytes = sample_bytes(a), total = (c.files + c.eval_files) * c.per_file * bytes;
+	double bytes = sample_bytes(&a->d), total = (c.files + c.eval_files) * c.per_file * bytes;
 	double step = (double)x->processes * (double)w->reader.batch_size;
 	double eval_step = (double)x->processes * (double)w->reader.batch_size_eval;
 	double compute = 0;
@@ -431,7 +432,7 @@ static void note_row(const struct study_plan *p, const struct member *m, struct 
 	span(c.files, s->files_to);
 	span((double)w->dataset.num_samples_per_file, s->per_file_from);
 	span(c.per_file, s->per_file_to);
-	span(sample_bytes(&m->full), s->bytes);
+	span(sample_bytes(&m->full.d), s->bytes);
 	span(time_dist_mean(&w->train.computation_time), s->compute);
 	span((double)w->train.epochs, s->epochs);
 }
@@ -543,36 +544,55 @@ static void put_conditions(const struct workload *w, struct str_list *out)
 		str_list_add(out, xstrdup("++workload.storage.page_cache=cold_epochs"));
 }
 
+/* How the dataset that is in a folder fits; MANIFEST_SAME where there is none. */
+static enum manifest_fit look_into(const struct workload *w, const struct dataset *d,
+				   const char *folder, struct manifest *m)
+{
+	enum manifest_fit fit = MANIFEST_SAME;
+	struct err ignored = {0};
+	struct io io = {0};
+
+	if (store_create(&io.store, w->storage.store, node_path(w->tree, "workload.storage"),
+			 &ignored) == 0 &&
+	    manifest_read(&io, folder, m, &ignored) == 0 && m->found)
+		fit = manifest_compare(m, d, wants_evaluation(w), NULL);
+	store_destroy(io.store);
+	return fit;
+}
+
 /* A larger dataset of the same samples that is in the folder, as of a run with more workers, stays:
- * two runs that are compared read the same files. */
+ * two runs that are compared read the same files. Another one stays too, and is not read: a run
+ * with another number of accelerators has samples of another size, and a folder in this one for
+ * them. */
 static void take_what_is_there(const struct workload *w, struct str_list *out, struct buf *said)
 {
 	const char *folder = w->dataset.data_folder;
 	struct err ignored = {0};
-	struct store *store = NULL;
 	struct manifest m = {0};
 	struct dataset d = {0};
-	struct io io = {0};
+	enum manifest_fit fit;
 
-	if (!folder || !file_exists(folder) || !w->workflow.train || w->workflow.checkpoint ||
-	    loaded_or_not(dataset_init(&d, w, &ignored)) < 0)
+	if (!folder || !file_exists(folder) || loaded_or_not(dataset_init(&d, w, &ignored)) < 0)
 		return;
-	if (store_create(&store, w->storage.store, node_path(w->tree, "workload.storage"),
-			 &ignored) == 0) {
-		io.store = store;
-		if (manifest_read(&io, folder, &m, &ignored) == 0 && m.found && m.complete &&
-		    manifest_compare(&m, &d, wants_evaluation(w), NULL) == MANIFEST_LARGER &&
-		    (double)m.files[DATASET_TRAIN] <=
-			    SMALL_KEPT_MOST * (double)d.files[DATASET_TRAIN]) {
-			put_number(out, "dataset.num_files_train", (double)m.files[DATASET_TRAIN]);
-			if (m.files[DATASET_EVAL] > 0)
-				put_number(out, "dataset.num_files_eval",
-					   (double)m.files[DATASET_EVAL]);
-			buf_printf(said, "  all %.0f files that are in the folder are read\n",
-				   (double)m.files[DATASET_TRAIN]);
-		}
+	fit = look_into(w, &d, folder, &m);
+	if (fit == MANIFEST_OTHER) {
+		AUTO_FREE char *name = xasprintf("%s/small-%" PRIu64 "x%.0f", folder,
+						 d.files[DATASET_TRAIN], sample_bytes(&d));
+
+		override_put_text(out, "dataset.data_folder", name);
+		buf_say(said, "  the files are in '%s': another dataset is in '%s'\n", name,
+			folder);
+		m = (struct manifest){0};
+		fit = look_into(w, &d, name, &m);
 	}
-	store_destroy(store);
+	if (fit == MANIFEST_LARGER && m.complete && w->workflow.train && !w->workflow.checkpoint &&
+	    (double)m.files[DATASET_TRAIN] <= SMALL_KEPT_MOST * (double)d.files[DATASET_TRAIN]) {
+		put_number(out, "dataset.num_files_train", (double)m.files[DATASET_TRAIN]);
+		if (m.files[DATASET_EVAL] > 0)
+			put_number(out, "dataset.num_files_eval", (double)m.files[DATASET_EVAL]);
+		buf_printf(said, "  all %.0f files that are in the folder are read\n",
+			   (double)m.files[DATASET_TRAIN]);
+	}
 	dataset_release(&d);
 }
 

@@ -1,5 +1,6 @@
 """stoker calibrate: a profile from the Python that is there, and a sentence for every Python that is none."""
 # tier: long
+import json
 import os
 import pathlib
 import subprocess
@@ -93,6 +94,8 @@ def profile(tmp):
     out = tmp / "costs.yaml"
     done = stoker("calibrate", "--python", reports(tmp, "good", GOOD), "-o", out)
     assert "h5py cannot be imported (no module): not measured: load_hdf5" in done.stderr, done.stderr
+    laws = json.loads(stoker("calibrate", "--python", tmp / "good", "-o", out, "--json").stdout)["laws"]
+    assert laws["step"] == {"fixed": 0.5, "after_wait": 0.001, "spread": 0.25} and laws["pack"]["points"][1] == [8192, 0.25, 0.5], laws
     shown = stoker("show", "config", "default", f"framework.costs={out}").stdout
     assert "torch-9.9-local@" in shown, shown
     text = out.read_text()

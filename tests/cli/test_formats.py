@@ -2,6 +2,7 @@
 one and several ranks, no and several workers, both access patterns. And every shipped workload whose
 format is there, at toy size."""
 # tier: long
+import json
 import os
 import pathlib
 import re
@@ -24,8 +25,10 @@ def matrix(fmt, tmp):
         keys = dict(fmt=fmt, files=16, dataset__num_samples_per_file=samples, dataset__num_files_eval=4,
                     dataset__record_length_bytes=1024, workflow__evaluation="true", reader__batch_size_eval=1,
                     train__computation_time=0, evaluation__eval_time=0)
-        stoker("generate", *tiny(data, None, **keys))
-        stoker("verify", *tiny(data, None, **keys))
+        made = json.loads(stoker("generate", "--json", *tiny(data, None, **keys)).stdout)
+        assert (made["files_written"], made["files_that_existed"]) == (20, 0), made
+        same = json.loads(stoker("verify", "--json", *tiny(data, None, **keys)).stdout)
+        assert (same["outcome"], same["files_compared"]) == ("every byte as generated", 20), same
         stoker("verify", data)
         for ranks in (1, 4):
             for workers in (0, 4):

@@ -1,5 +1,7 @@
 """stoker run --small: a run that any machine can make, with the bytes/s that the full one needs."""
+import json
 import os
+import pathlib
 import sys
 import tempfile
 
@@ -28,6 +30,18 @@ with tempfile.TemporaryDirectory(dir="/var/tmp") as tmp:
     assert f"all {files} files that are in the folder are read" in done.stderr and f"num_files_train: {files}\n" in done.stdout, done
     done = stoker(*fewer, f"dataset.data_folder={tmp}/other")
     assert "in the folder" not in done.stderr and f"num_files_train: {files}\n" not in done.stdout, done
+
+    # other samples stay apart from those that are there, and are found again
+    apart = run + ["-n", "2", "dataset.record_length_bytes=50KB"]
+    done = stoker(*apart)
+    names = [line.rsplit(" in ", 1)[0].split("'")[1] for line in done.stderr.splitlines() if "another dataset is in" in line]
+    assert len(names) == 1 and names[0].startswith(f"{tmp}/data/small-"), done.stderr
+    assert load(f"{tmp}/out")["configuration"]["dataset.data_folder"]["value"] == names[0]
+    before = sorted(str(p) for p in pathlib.Path(tmp, "data").rglob("*.tfrecord"))
+    stoker(*apart)
+    stoker(*run)
+    assert sorted(str(p) for p in pathlib.Path(tmp, "data").rglob("*.tfrecord")) == before
+    assert json.loads(stoker("verify", f"{tmp}/data", "--json").stdout)["outcome"] == "every byte as generated"
 
     # what the caller sets stays
     out = stoker("run", "unet3d_h100", "--small", "--cfg", "job", "storage.page_cache=keep", "train.epochs=1",
