@@ -12,6 +12,7 @@
 #include "base/say.h"
 #include "base/str.h"
 #include "result/supply.h"
+#include "workload/framework_costs.h"
 
 #define COLUMNS 100
 #define INDENT 18
@@ -347,7 +348,10 @@ static void put_facts(struct answer *a, unsigned lines, const char *label,
 /* What the run would have been with the framework's own code. */
 static void put_costs(struct answer *a)
 {
-	struct fact f = costs_effect_fact(&a->r->judged.outlook.costs);
+	const struct workload *w = a->r->workload;
+	struct fact f = workload_costs_in_part(w)
+				? fact_with(FACT(COSTS_IN_PART), 0, w->costs->name)
+				: costs_effect_fact(&a->r->judged.outlook.costs);
 	char text[256];
 
 	put_row(a, "framework", "%s", words_of(&f, WORDS_SHORT, text, sizeof(text)));
@@ -651,7 +655,8 @@ void result_answer(const struct result *r, const struct run_metrics *m, bool col
 	struct answer a = {r, m, color, lines < ANSWER_LINES && r->workload->warnings.n > 0, out};
 	bool *shown = xcalloc(j->verdicts ? j->verdicts : 1, sizeof(*shown)), measured;
 	bool limit = j->limit.facts.count, remedy = j->limit.remedy.count, saves;
-	bool costs = j->outlook.costs.said && !j->outlook.costs.spent;
+	bool costs = (j->outlook.costs.said && !j->outlook.costs.spent) ||
+		     workload_costs_in_part(r->workload);
 	unsigned fails, bad, tail;
 
 	saves = r->checkpointed && r->rank;

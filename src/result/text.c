@@ -1,5 +1,6 @@
 /* The result as people read it: first whether to trust it, then the figures. */
 #include "result/text.h"
+#include "workload/framework_costs.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -410,8 +411,9 @@ static void put_fact(struct buf *out, const char *name, const struct fact *f)
 }
 
 /* What limits the run, and what would change it, in whole sentences. */
-static void put_limit(struct buf *out, const struct judgement *j, const struct paint *p)
+static void put_limit(struct buf *out, const struct result *r, const struct paint *p)
 {
+	const struct judgement *j = &r->judged;
 	struct buf text = {0};
 
 	limit_put(&text, &j->limit);
@@ -425,6 +427,11 @@ static void put_limit(struct buf *out, const struct judgement *j, const struct p
 	if (text.len)
 		put_row(out, "to change it", "%s", text.data);
 	buf_release(&text);
+	if (workload_costs_in_part(r->workload)) {
+		struct fact f = fact_with(FACT(COSTS_IN_PART), 0, r->workload->costs->name);
+
+		put_fact(out, "framework", &f);
+	}
 	if (j->outlook.costs.said) {
 		struct fact f = costs_effect_fact(&j->outlook.costs);
 
@@ -449,7 +456,7 @@ void result_text(const struct result *r, const struct run_metrics *m, bool color
 		put_wrapped(out, measured.data, INDENT);
 		buf_release(&measured);
 	}
-	put_limit(out, &r->judged, &p);
+	put_limit(out, r, &p);
 	put_changes(out, &r->judged.outlook);
 	if (r->judged.measured.facts.count || r->judged.limit.cause != CAUSE_NONE)
 		buf_putc(out, '\n');

@@ -385,6 +385,19 @@ static void warn_of_missing_laws(struct workload *w)
 	buf_release(&missing);
 }
 
+bool workload_costs_in_part(const struct workload *w)
+{
+	const struct format_facts *format = workload_format(w);
+	bool own = w->costs && workload_loader(w)->rule == RULE_PYTORCH;
+
+	for (int row = 0; own && row < COST_ROWS; row++)
+		if (spends(w, (enum cost_row)row) &&
+		    !costs_of(w->costs, (enum cost_row)row)->present)
+			return true;
+	return w->costs && format && !(format->flags & FORMAT_NO_IO) &&
+	       !costs_of_load(w->costs, format)->present;
+}
+
 /* A profile of another framework, or of workers that the loader does not have, or a part of one. */
 static void warn_of_costs(struct workload *w)
 {

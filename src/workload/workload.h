@@ -285,6 +285,8 @@ void workload_print(const struct workload *w, bool only_set, struct buf *out);
 void workload_warn(struct workload *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The same to w->notes. */
 void workload_note(struct workload *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Whether a law is missing in the profile of costs that the run would spend: its AU is too high. */
+bool workload_costs_in_part(const struct workload *w);
 /* The reference of all keys as Markdown (docs/config.md) and as a section of a man page. */
 void workload_docs_markdown(struct buf *out);
 void workload_man(struct buf *out);

@@ -34,7 +34,7 @@ CASES = {
     "latency_bandwidth": (LARGE, throttle(latency=0.003, bandwidth=1.5e9)),
     "requests_bandwidth": (SMALL, throttle(iops=4000, bandwidth=300e6)),
     "latency_random": (SMALL, throttle(latency="{scale: 0.004, type: exponential}", concurrency=6)),
-    "stream": (LARGE, throttle(stream_bandwidth=150e6)),
+    "stream": (LARGE, throttle(stream_bandwidth=50e6)),
 }
 
 

@@ -9,7 +9,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from util import left_out, stoker  # noqa: E402
+from util import left_out, stoker, tiny  # noqa: E402
 
 GOOD = '''{"about": {"version": "9.9", "python": "3.11.0", "processor": "fake"}}
 {"row": "step", "law": {"fixed": 0.5, "after_wait": 0.001}, "spread": 0.25}
@@ -101,6 +101,11 @@ def profile(tmp):
     text = out.read_text()
     assert "points:\n    - - 4096.0\n      - 0.125\n" in text, text
     assert "processor: fake" in text and "fixed: 0.5" in text and "spread: 0.25" in text and "date:" in text, text
+    # what was not measured is missing in a run, whose answer says so
+    run = ["run", *tiny(tmp / "data", tmp / "run", workflow__generate_data="true", train__computation_time=0.01)]
+    for costs, told in ((out, True), ("none", False), ("torch-1.13", False)):
+        done = stoker(*run, f"framework.costs={costs}")
+        assert ("were measured only in part" in done.stdout) == told, done.stdout
 
 
 def real(tmp):
