@@ -1,0 +1,497 @@
+/* What the runs of a search say: the point of each, which of them count, and the knee. */
+#include "study/capacity_known.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "base/transfer.h"
+#include "base/vector.h"
+#include "judge/verdict.h"
+#include "readback/figures.h"
+#include "readback/record.h"
+#include "readback/result_folder.h"
+#include "result/json_out.h"
+
+static const double PERIODS = 2.2;      /* of what varies, in a point */
+static const double NOTICED = 2;        /* times the points lost for want of a processor */
+static const double BEYOND = 1.5;       /* times what was read before the storage became slower */
+static const double LONG_ENOUGH = 0.9;  /* of that: the last points are as long as could be told */
+static const double UNREAD = 1.3;       /* times the samples that were read before, to be cold */
+static const double WARMS = 2;          /* times faster reading of the same number, later */
+static const double WARMS_STEP = 0.1;   /* of a step, that this is at least */
+static const double STALL_UNSURE = 0.1; /* of one checkpoint that was seen alone */
+static const double CHANGED_POINTS = 4;
+static const double CHANGED_ERRORS = 5;
+
+/* Of the measured steps of a point, so that they show what varies. */
+double capacity_least_seconds(const struct capacity *c, uint32_t accelerators)
+{
+	return fmin(c->o->time_s, fmax(c->least_s, c->least_use / accelerators));
+}
+
+/* ---- what is known ---- */
+
+/* Long enough to be the answer. */
+static bool lasts(const struct capacity_run *r)
+{
+	return r->full || r->confirms ||
+	       r->measured_s + r->slowed_s >= LONG_ENOUGH * CAPACITY_CONFIRM_S;
+}
+
+size_t capacity_knee_runs(const struct capacity *c, struct knee_run *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->runs; i++) {
+		const struct capacity_run *r = &c->run[i];
+
+		if (!r->outdated)
+			out[n++] = (struct knee_run){.accelerators = r->accelerators,
+						     .au = r->au,
+						     .error = r->error,
+						     .blocks = r->blocks,
+						     .client = r->client,
+						     .lasting = lasts(r),
+						     .index = i};
+	}
+	return n;
+}
+
+void capacity_know(struct capacity *c)
+{
+	AUTO_FREE struct knee_run *run = xcalloc(c->runs + 1, sizeof(*run));
+	size_t n = capacity_knee_runs(c, run);
+
+	knee_release(&c->knee);
+	knee_find(run, n, c->o->target, &c->knee);
+}
+
+static void tell_event(const struct capacity *c, enum capacity_event_kind kind, double seconds)
+{
+	const struct capacity_event event = {.kind = kind, .seconds = seconds};
+
+	if (c->tell)
+		c->tell(c->arg, &event);
+}
+
+/* Too short to have seen what varies. */
+static bool too_short(const struct capacity *c, const struct capacity_run *r)
+{
+	return !r->full && r->measured_s + r->slowed_s <
+				   LONG_ENOUGH * capacity_least_seconds(c, r->accelerators);
+}
+
+/* A short one that misses the target misses it with what varies, too: it counts until a longer one
+ * of the same number tells by how much. */
+static void leave_short_out(struct capacity *c)
+{
+	const struct capacity_run *last = &c->run[c->runs - 1];
+	double lasted = last->measured_s + last->slowed_s;
+
+	if (!last->full &&
+	    lasted < CAPACITY_HALF_ENOUGH * capacity_least_seconds(c, last->accelerators))
+		return;
+	for (size_t i = 0; i + 1 < c->runs; i++)
+		if (c->run[i].accelerators == last->accelerators && too_short(c, &c->run[i]) &&
+		    c->run[i].measured_s + c->run[i].slowed_s < lasted)
+			c->run[i].outdated = true;
+}
+
+/* Stalls that come again, slow phases, a rate that falls: a point must last for two periods of
+ * them, so that each has its share, and beyond what uses up a credit. */
+static void look_for_variation(struct capacity *c)
+{
+	const struct capacity_run *last = &c->run[c->runs - 1];
+	double lasts = last->measured_s + last->slowed_s;
+	double need = fmax(PERIODS * last->varies_s, BEYOND * last->slowed_s);
+	double use = BEYOND * last->slowed_s * last->accelerators;
+
+	if (!(need > fmax(lasts, c->least_s)) && !(use > c->least_use) &&
+	    !(last->slowed_s > 0 && need > c->least_s))
+		return;
+	c->least_s = fmax(c->least_s, fmin(need, c->o->time_s));
+	c->least_use = fmax(c->least_use, use);
+	for (size_t i = 0; i + 1 < c->runs; i++)
+		if (c->run[i].au >= c->o->target && too_short(c, &c->run[i]))
+			c->run[i].outdated = true;
+	tell_event(c, CAPACITY_LONGER, capacity_least_seconds(c, last->accelerators));
+}
+
+/* The same number gave another AU before, beyond chance: credit of a burst is used up, another
+ * program reads, a cache of the storage has filled. What was measured before says nothing of the
+ * storage as it is now. */
+static bool has_changed(const struct capacity *c, double *before)
+{
+	const struct capacity_run *last = &c->run[c->runs - 1];
+	double sum = 0, error = last->error * last->error, disturbed = last->disturbed;
+	size_t n = 0;
+
+	for (size_t i = 0; i + 1 < c->runs; i++) {
+		const struct capacity_run *r = &c->run[i];
+
+		if (r->outdated || r->accelerators != last->accelerators)
+			continue;
+		sum += r->au;
+		error += r->error * r->error;
+		disturbed = fmax(disturbed, r->disturbed);
+		n++;
+	}
+	*before = sum / (double)n;
+	return n && fabs(*before - last->au) >
+			    disturbed + fmax(CHANGED_POINTS, CHANGED_ERRORS * sqrt(error));
+}
+
+/* What a cache may have served says nothing of the storage where the target was met. A run is cold
+ * that read new data, or much more than all before it. */
+static void keep_cold(struct capacity *c)
+{
+	double read = 0;
+
+	c->warms = true;
+	for (size_t i = 0; i < c->runs; i++) {
+		struct capacity_run *r = &c->run[i];
+		bool cold = r->fresh || r->samples_read >= UNREAD * read;
+
+		read = r->fresh ? r->samples_read : fmax(read, r->samples_read);
+		r->outdated = r->outdated || (!cold && r->au >= c->o->target);
+	}
+}
+
+/* The first run of the same number, which found its data as nobody had read it. */
+static const struct capacity_run *first_of(const struct capacity *c, uint32_t accelerators)
+{
+	for (size_t i = 0; i + 1 < c->runs; i++)
+		if (c->run[i].accelerators == accelerators)
+			return &c->run[i];
+	return NULL;
+}
+
+/* Reading the same became faster, although waits may not tell of it. */
+static bool reads_faster(const struct capacity *c)
+{
+	const struct capacity_run *last = &c->run[c->runs - 1];
+	const struct capacity_run *first = first_of(c, last->accelerators);
+
+	return first && !last->fresh && first->read_s > WARMS * last->read_s &&
+	       first->read_s - last->read_s > (WARMS_STEP + first->disturbed / 100) * last->step_s;
+}
+
+static void look_for_change(struct capacity *c)
+{
+	struct capacity_run *last = &c->run[c->runs - 1];
+	double before;
+	bool changed = has_changed(c, &before);
+
+	if (c->warms) {
+		keep_cold(c);
+		return;
+	}
+	if (!last->fresh && ((changed && last->au > before) || reads_faster(c))) {
+		keep_cold(c);
+		tell_event(c, CAPACITY_CHANGED, 0);
+		return;
+	}
+	if (c->changed || !changed)
+		return;
+	c->changed = true;
+	c->changed_at = last->accelerators;
+	c->changed_from = before;
+	c->changed_to = last->au;
+	for (size_t i = 0; i + 1 < c->runs; i++)
+		c->run[i].outdated = true;
+	tell_event(c, CAPACITY_CHANGED, 0);
+}
+
+static void look_back(struct capacity *c)
+{
+	look_for_variation(c);
+	leave_short_out(c);
+	look_for_change(c);
+}
+
+/* ---- beside its result ---- */
+
+unsigned capacity_repeats(const struct capacity *c, uint32_t accelerators)
+{
+	unsigned n = 1;
+
+	for (size_t i = 0; i < c->runs; i++)
+		n += c->run[i].accelerators == accelerators;
+	return n;
+}
+
+bool capacity_saves(const struct capacity_run *r)
+{
+	return r->saves > 0 || r->save_every_s > 0;
+}
+
+/* What the design knew of a run, and its result does not say: beside its result. */
+void capacity_put_mark(const struct capacity_run *r, json_t *about)
+{
+	json_put_real(about, "samples_read", r->samples_read);
+	json_put_bool(about, "full", r->full);
+	json_put_bool(about, "confirms", r->confirms);
+	if (!capacity_saves(r))
+		return;
+	json_put_real(about, "whole_steps", r->whole_steps);
+	json_put_real(about, "checkpoints", r->saves);
+	json_put_real(about, "checkpoint_every_s", r->save_every_s);
+}
+
+static double number_or_0(const json_t *o, const char *key)
+{
+	return json_number_value(json_object_get(o, key));
+}
+
+static void read_mark(const char *folder, struct capacity_run *r)
+{
+	json_t *mark = result_folder_json(folder, search_mark, NULL);
+
+	r->seconds = derive_number(mark, "seconds");
+	r->fresh = json_is_true(json_object_get(mark, "fresh"));
+	r->full = json_is_true(json_object_get(mark, "full"));
+	r->confirms = json_is_true(json_object_get(mark, "confirms"));
+	r->samples_read = number_or_0(mark, "samples_read");
+	r->whole_steps = number_or_0(mark, "whole_steps");
+	r->saves = number_or_0(mark, "checkpoints");
+	r->save_every_s = number_or_0(mark, "checkpoint_every_s");
+	json_decref(mark);
+}
+
+/* ---- a point ---- */
+
+/* Of what was read by busy readers, to be a rate: turns of all of them, and a share of the time. */
+static const double TURNS_BUSY = 2, BUSY_LEAST = 0.2;
+
+/* Samples/s that the storage gave the readers while they were busy: without those that the start
+ * of an epoch reads ahead where enough was read later. A point that hardly kept them busy says no
+ * more than what it used. */
+static double delivered(const struct run_record *r, const struct run_figures *f)
+{
+	const struct steady_au *s = &r->facts.steady;
+	double batch = (double)r->workload.reader.batch_size, turn = (double)s->turn * r->ranks;
+
+	if (f->later_batches >= TURNS_BUSY * turn && f->later_busy_s >= BUSY_LEAST * f->epochs_s)
+		return batch * f->later_batches / f->later_busy_s;
+	if (f->batches >= TURNS_BUSY * turn && f->busy_s >= BUSY_LEAST * f->epochs_s)
+		return batch * f->batches / f->busy_s;
+	return batch * r->ranks / s->step_s;
+}
+
+/* AU of the whole workload from that between its checkpoints. Steps after one that workers have
+ * read for meanwhile are faster, and that is of the checkpoint. */
+static void add_saves(const struct steady_au *s, const struct run_figures *f,
+		      struct capacity_run *out)
+{
+	double gain = isfinite(s->gain_s) ? s->gain_s : 0, share = 1, unsure = STALL_UNSURE;
+
+	out->stall_s = 0;
+	if (!(f->saves > 0) || !isfinite(f->stall_s))
+		return;
+	out->stall_s = fmax(0, f->stall_s - gain);
+	if (out->save_every_s > 0)
+		share = 1 - fmin(0.99, out->stall_s / out->save_every_s);
+	else if (out->whole_steps > 0)
+		share = out->whole_steps * out->step_s /
+			(out->whole_steps * out->step_s + out->saves * out->stall_s);
+	if (f->saves > 1 && f->stall_s > 0)
+		unsure = fmin(1, f->stall_dev_s / f->stall_s / sqrt(f->saves));
+	out->au = out->between_au * share;
+	out->error = hypot(out->error * share, out->au * (1 - share) * unsure);
+}
+
+static void blame_saves(struct capacity_run *out)
+{
+	char stall[32], every[32];
+
+	out->cause = CAUSE_CHECKPOINT;
+	if (out->save_every_s > 0)
+		snprintf(every, sizeof(every), "every %.3g s", out->save_every_s);
+	else
+		snprintf(every, sizeof(every), "%.0f in %.0f steps", out->saves, out->whole_steps);
+	snprintf(
+		out->text, sizeof(out->text),
+		"Checkpoints: each stops training for %s, %s. AU between them is %.1f %%, and with "
+		"them %.1f %%",
+		str_seconds(out->stall_s, stall, sizeof(stall)), every, out->between_au, out->au);
+}
+
+static void take_record(const struct capacity *c, const struct run_record *r,
+			struct capacity_run *out)
+{
+	const struct steady_au *s = &r->facts.steady;
+	struct run_figures f;
+
+	figures_find(&f, r);
+	run_name_of(&out->name, r);
+	out->between_au = s->au;
+	out->blocks = s->blocks;
+	out->step_s = s->step_s;
+	out->measured_s = s->measured_s;
+	/* a wait for a processor is none for the storage */
+	out->varies_s = s->alone > 0 && s->alone < NOTICED * f.no_processor ? 0 : s->varies_s;
+	out->slowed_s = s->slowed_s;
+	out->warm = isfinite(s->later_au);
+	out->read_s = figure(part(record_part(r, F_RUN_TRAINING), F_TRAINING_DECOMPOSITION),
+			     F_DECOMPOSITION_SERVICE_MEAN);
+	out->request_bytes = f.returned_bytes / f.requests;
+	out->whole_au = f.whole_au;
+	out->samples_per_s = delivered(r, &f);
+	out->bytes_per_s = out->samples_per_s * f.returned_bytes / f.samples;
+	out->client_busy = f.client_busy;
+	out->run_busy = f.run_busy;
+	out->cached_share = r->facts.cached_share;
+	/* points of AU that a client without other work might have had more */
+	out->disturbed = isfinite(f.no_processor) ? f.no_processor : 0;
+	out->error = hypot(s->error, out->disturbed / 2);
+	out->au = out->between_au;
+	add_saves(s, &f, out);
+	out->client = out->au < c->o->target &&
+		      (cause_is_of(f.cause) & CAUSE_OF_CLIENT || f.machine_failed ||
+		       out->au + out->disturbed >= c->o->target);
+	out->cause = f.cause;
+	snprintf(out->text, sizeof(out->text), "%s", f.limit);
+	if (out->au < c->o->target && out->between_au >= c->o->target)
+		blame_saves(out);
+	snprintf(out->failed, sizeof(out->failed), "%s", f.failed ? f.failed->name : "");
+}
+
+int capacity_read_point(const struct capacity *c, const char *folder, struct capacity_run *out,
+			struct err *e)
+{
+	AUTO_FREE char *result = path_join(folder, "result.json");
+	struct run_record r = {0};
+	int rc = 0;
+
+	if (c->o->hosts && !file_exists(result))
+		return err_set(e, -ENOENT,
+			       "the run left no result in '%s' on this machine: it is written on "
+			       "the first host ('%s'), which must have the folder of the search in "
+			       "common with this machine",
+			       folder, c->o->host[0].name);
+	read_mark(folder, out);
+	record_load(&r, folder);
+	if (r.broken)
+		rc = err_set(e, ERR_DATA, "%.900s", r.broken);
+	else
+		take_record(c, &r, out);
+	if (rc == 0 && !isfinite(out->au))
+		rc = err_set(e, ERR_DATA,
+			     "the run in '%s' has no step after those that its prefetched "
+			     "batches serve",
+			     folder);
+	record_release(&r);
+	return rc;
+}
+
+/* ---- all of them ---- */
+
+void capacity_add(struct capacity *c, const struct capacity_run *run)
+{
+	VECTOR_PUSH(c->run, c->runs, c->room, *run);
+	c->seconds += isfinite(run->seconds) ? run->seconds : 0;
+	look_back(c);
+}
+
+/* ---- made again ---- */
+
+struct again {
+	struct capacity_options o;
+	struct capacity c;
+	bool gone; /* a run is not there */
+};
+
+static void *begin_again(const json_t *stated, const char *folder)
+{
+	const char *ended = derive_string(stated, "ended_by");
+	const char *left_out = derive_string(stated, "left_out");
+	struct again *a = xcalloc(1, sizeof(*a));
+
+	a->o = (struct capacity_options){.name = derive_string(stated, "workload"),
+					 .folder = folder,
+					 .time_s = derive_number(stated, "time_s"),
+					 .target = derive_number(stated, "target_percent")};
+	a->c = (struct capacity){.o = &a->o,
+				 .complete = json_is_true(json_object_get(stated, "complete")),
+				 .need_samples = derive_number(stated, "need_samples_per_s"),
+				 .need_bytes = derive_number(stated, "need_bytes_per_s")};
+	snprintf(a->c.stopped_by, sizeof(a->c.stopped_by), "%s", ended ? ended : "");
+	snprintf(a->c.left_out, sizeof(a->c.left_out), "%s", left_out ? left_out : "");
+	return a;
+}
+
+static const double NEED_SHARE = 0.02; /* sizes of files are drawn */
+
+static void check_need(const struct again *a, const struct run_record *r, struct derive *d)
+{
+	const struct need *n = &r->facts.need;
+
+	derive_near(d, a->c.need_samples, n->samples, NEED_SHARE * n->samples, "its runs",
+		    CAPACITY_NAME " need_samples_per_s");
+	derive_near(d, a->c.need_bytes, n->bytes, NEED_SHARE * n->bytes, "its runs",
+		    CAPACITY_NAME " need_bytes_per_s");
+}
+
+static void take_again(void *of, const json_t *row, struct run_record *r, struct derive *d)
+{
+	struct again *a = of;
+	struct capacity *c = &a->c;
+	struct capacity_run run = {
+		.accelerators = (uint32_t)json_integer_value(json_object_get(row, "accelerators")),
+		.steps = (uint64_t)json_integer_value(json_object_get(row, "steps"))};
+
+	a->gone = a->gone || !r;
+	if (!r)
+		return;
+	run.repeat = capacity_repeats(c, run.accelerators);
+	read_mark(r->folder, &run);
+	take_record(c, r, &run);
+	run_name_stated(&run.name, row);
+	derive_equal(d, run.accelerators, r->ranks, "its run", CAPACITY_NAME " accelerators");
+	derive_text(d, a->o.name, sums_workload(r), "its run", CAPACITY_NAME " workload");
+	if (r->has_workload) {
+		derive_equal(d, (double)run.steps, (double)r->workload.train.total_training_steps,
+			     "its run", CAPACITY_NAME " steps of %u accelerators",
+			     run.accelerators);
+		check_need(a, r, d);
+	}
+	capacity_add(c, &run);
+}
+
+static json_t *made_again(void *of, struct derive *d)
+{
+	struct again *a = of;
+
+	/* the answer is one of all runs */
+	if (a->gone) {
+		derive_unchecked(d, "runs that it counts are not there: nothing was made again");
+		return NULL;
+	}
+	capacity_know(&a->c);
+	return capacity_json(&a->c);
+}
+
+static void release_again(void *of)
+{
+	struct again *a = of;
+
+	capacity_release(&a->c);
+	free(a);
+}
+
+const struct sums_ops sums_capacity = {
+	.file = CAPACITY_NAME,
+	.list = "runs",
+	.numbered = true,
+	.told = "whether the search came to its end, what ended it, and what it left out",
+	.begin = begin_again,
+	.take = take_again,
+	.made = made_again,
+	.release = release_again,
+};
