@@ -129,7 +129,7 @@ OTHER_FILES = {
     "page/page.c": "the plan's data",
     "page/run_data.c": "capacity.json", "readback/curves.c": "capacity.json",
     "readback/record.c": "N_output.json and N_per_epoch_stats.json of DLIO, study_run.json",
-    "study/capacity_known.c": "capacity.json", "study/search_folder.c": "capacity.json", "study/repeat.c": "repeat.json", "study/truth_table.c": "truth_table.json", "study/runner.c": "study_run.json", "study/samples.c": "study_run.json",
+    "study/beside.c": "the progress of a run", "study/capacity_known.c": "capacity.json", "study/search_folder.c": "capacity.json", "study/repeat.c": "repeat.json", "study/truth_table.c": "truth_table.json", "study/runner.c": "study_run.json", "study/samples.c": "study_run.json",
     "study/state.c": "study.json",
 }
 FIGURE_ROW = re.compile(r'^(?:FIGURE|SHOWN|TOLD|ONE|MANY|NAMED|PARTS)\(\w+, \w+, "([^"]+)"', re.M)

@@ -108,13 +108,34 @@ static bool is_path(const char *word)
 	return strchr(key, '/') || (!workload_key_known(bare) && file_exists(word));
 }
 
+/* "NAME:8", "NAME:?" */
+static bool is_part(const char *word)
+{
+	const char *colon = strrchr(word, ':');
+
+	return colon && colon > word && colon[1] && !file_exists(word) &&
+	       (strcmp(colon, ":?") == 0 || !colon[1 + strspn(colon + 1, "0123456789")]);
+}
+
+/* "NAME:key=value" */
+static bool is_key_of_part(const char *word)
+{
+	size_t n = strcspn(word, ":=");
+
+	return word[n] == ':' && n > 0 && strchr(word, '=');
+}
+
 /* What has the form of an override is one; the first other word names the workload. */
 static int take_word(void *args, const char *word, struct err *e)
 {
 	struct cli_args *a = args;
 
-	if ((strchr(word, '=') || word[0] == '~' || word[0] == '+') &&
-	    (a->workload || !is_path(word)))
+	if (a->several && is_part(word))
+		str_list_add(&a->part, xstrdup(word));
+	else if (a->several && is_key_of_part(word))
+		str_list_add(&a->override, xstrdup(word));
+	else if ((strchr(word, '=') || word[0] == '~' || word[0] == '+') &&
+		 (a->workload || !is_path(word)))
 		str_list_add(&a->override, xstrdup(word));
 	else if (!a->workload)
 		a->workload = word;
@@ -131,7 +152,7 @@ int cli_args_parse(const struct command *c, struct cli_args *a, int argc, char *
 {
 	int rc;
 
-	*a = (struct cli_args){.cfg = -1};
+	*a = (struct cli_args){.cfg = -1, .several = c->several};
 	rc = flags_parse(c, a, argc, argv, take_word, e);
 	a->must_name = !a->data && c->operands && str_starts(c->operands, "WORKLOAD") &&
 		       !(c->link && strcmp(path_basename(argv[0]), c->link) == 0);
@@ -139,7 +160,7 @@ int cli_args_parse(const struct command *c, struct cli_args *a, int argc, char *
 	a->ranks = a->ranks > 0 ? a->ranks : 1;
 	if (rc == 0 && a->folder)
 		override_put_text(&a->override, "output.folder", a->folder);
-	if (rc == 0)
+	if (rc == 0 && a->part.n == 0)
 		rc = data_folder_apply(a, c->generates, e);
 	return rc;
 }
@@ -149,6 +170,7 @@ void cli_args_release(struct cli_args *a)
 	str_list_release(&a->ssh_args);
 	str_list_release(&a->override);
 	str_list_release(&a->data_keys);
+	str_list_release(&a->part);
 	*a = (struct cli_args){0};
 }
 

@@ -22,6 +22,10 @@ struct cli_args {
 	double samples_per_s; /* --min-samples-per-s; 0: not given */
 	bool ranks_given;
 	bool strict, quiet, verbose, check, inspect, truth_table, small, json;
+	/* The command takes several workloads: "NAME:N" and "NAME:?" are in `part`,
+	 * "NAME:key=value" in `override`, and --data is left to it. */
+	bool several;
+	struct str_list part;
 	bool must_name; /* the command needs a workload; DLIO's takes "default" */
 	int cfg;        /* 0: --cfg job, print the composed configuration and exit; -1: not given */
 	int progress;   /* enum progress_form */

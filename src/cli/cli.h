@@ -19,6 +19,7 @@ struct command {
 	const char
 		*link;  /* the program runs this command when it is called by that name; or NULL */
 	bool generates; /* writes the dataset: its folder (--data) may be empty */
+	bool several;   /* takes several workloads: "NAME:8", "NAME:?" */
 	bool alone; /* of the processes that a launcher started only the first carries it out, the
 		     * others leave at once */
 	/* argv[0] is the command's last word. Returns the exit status. */

@@ -12,6 +12,7 @@
 #include "study/capacity.h"
 #include "cli/args.h"
 #include "cli/cli.h"
+#include "cli/data_folder.h"
 #include "cli/flags.h"
 #include "conf/override.h"
 #include "launch/hosts.h"
@@ -39,6 +40,13 @@ struct capacity_args {
 	struct spread_host *spread;
 	size_t hosts;
 	struct str_list ssh; /* the words of 'run' for it */
+	/* Other workloads beside the one that is searched. */
+	const char *program;
+	struct str_list part_data;
+	struct cli_args part[CAPACITY_OTHERS_MOST];
+	struct workload part_w[CAPACITY_OTHERS_MOST];
+	struct capacity_other other[CAPACITY_OTHERS_MOST];
+	size_t others;
 };
 
 /* ---- what is seen ---- */
@@ -117,7 +125,7 @@ static void show_event(void *arg, const struct capacity_event *ev)
 		v->said_s = 0;
 		buf_say(&line, "generating %s in '%s'",
 			isfinite(ev->bytes) ? str_bytes(ev->bytes, bytes, sizeof(bytes)) : "data",
-			v->c->data);
+			ev->data);
 	} else if (ev->kind == CAPACITY_LONGER) {
 		buf_say(&line,
 			"the storage stalls, or its speed varies: runs last %.3g s from here on",
@@ -277,14 +285,194 @@ static int take_hosts(struct capacity_args *a, struct capacity_options *o, struc
 	return 0;
 }
 
+/* ---- several workloads ---- */
+
+/* Of "NAME:8", which becomes "NAME": the number, 0 for "?". */
+static int take_number(char *part, int64_t *n, struct err *e)
+{
+	char *colon = strrchr(part, ':');
+
+	*n = 0;
+	if (strcmp(colon, ":?") != 0 &&
+	    (!str_to_i64(colon + 1, n) || *n < 1 || *n > ACCELERATORS_MAX))
+		return err_set(e, ERR_USAGE,
+			       "'%s': what follows the colon is a number of accelerators from 1 to "
+			       "%d, or '?' for the workload whose number is searched",
+			       part, ACCELERATORS_MAX);
+	*colon = '\0';
+	return 0;
+}
+
+/* What follows in "NAME:key=value"; NULL: it is of all workloads. *n: length of the name. */
+static const char *key_of_part(const char *word, size_t *n)
+{
+	*n = strcspn(word, ":=");
+	return *n && word[*n] == ':' ? word + *n + 1 : NULL;
+}
+
+/* The overrides of one workload: those of all, then its own. Each has a folder of data below the
+ * one that is named for all. */
+static void keys_of(const struct capacity_args *a, const char *name, struct str_list *keys)
+{
+	static const char data[] = "dataset.data_folder=";
+	size_t typed = a->run.override.n - (a->run.folder != NULL), n;
+	const char *folder = NULL, *rest;
+
+	for (size_t i = 0; i < typed; i++) {
+		const char *word = a->run.override.v[i];
+
+		if (key_of_part(word, &n))
+			continue;
+		str_list_add(keys, xstrdup(word));
+		if (strstr(word, data))
+			folder = strstr(word, data) + strlen(data);
+	}
+	if (folder) {
+		AUTO_FREE char *own = path_join(folder, name);
+
+		override_put_text(keys, "dataset.data_folder", own);
+	}
+	for (size_t i = 0; i < typed; i++) {
+		rest = key_of_part(a->run.override.v[i], &n);
+		if (rest && strlen(name) == n && strncmp(a->run.override.v[i], name, n) == 0)
+			str_list_add(keys, xstrdup(rest));
+	}
+}
+
+/* The arguments of one of several workloads, as if it had been named alone. */
+static int take_part(struct capacity_args *a, const char *part, int64_t n, struct cli_args *p,
+		     struct err *e)
+{
+	*p = (struct cli_args){.workload = part,
+			       .config_dir = a->run.config_dir,
+			       .strict = a->run.strict,
+			       .quiet = a->run.quiet,
+			       .small = a->run.small,
+			       .ranks = n ? n : 1,
+			       .must_name = true,
+			       .cfg = -1};
+	keys_of(a, path_basename(part), &p->override);
+	if (!a->run.data)
+		return 0;
+	str_list_add(&a->part_data, path_join(a->run.data, path_basename(part)));
+	p->data = a->part_data.v[a->part_data.n - 1];
+	return data_folder_apply(p, true, e);
+}
+
+/* The others: loaded, with what their runs are told. */
+static int take_other(struct capacity_args *a, const char *part, int64_t n, struct err *e)
+{
+	struct capacity_other *x = &a->other[a->others];
+	struct cli_args *p = &a->part[a->others];
+	struct workload *w = &a->part_w[a->others];
+	int rc;
+
+	if (a->others == CAPACITY_OTHERS_MOST)
+		return err_set(e, ERR_USAGE,
+			       "capacity: at most %d workloads beside the one that is "
+			       "searched",
+			       CAPACITY_OTHERS_MOST);
+	a->others++;
+	rc = take_part(a, part, n, p, e);
+	if (rc < 0)
+		return rc;
+	cli_args_shrink(p, true);
+	rc = cli_load_workload(p, clock_wall_ns(), w, e);
+	if (rc < 0)
+		return rc;
+	*x = (struct capacity_other){
+		.base = {.program = a->program, .workload = part, .config_dir = p->config_dir},
+		.name = path_basename(part),
+		.accelerators = (uint32_t)n,
+		.target = a->au > 0 ? a->au : 100 * w->metric.au,
+		.w = w};
+	if (!(x->target > 0))
+		return err_set(e, ERR_USAGE,
+			       "capacity: metric.au of '%s' is 0, so that it cannot miss it: give "
+			       "a target with --au",
+			       x->name);
+	if (a->au > 0)
+		override_put(&p->override, "metric.au", "%.9g", x->target / 100);
+	x->base.overrides = (const char *const *)p->override.v;
+	x->base.override_count = p->override.n;
+	return 0;
+}
+
+static int check_names(const struct capacity_args *a, struct err *e)
+{
+	const struct str_list *part = &a->run.part, *keys = &a->run.override;
+	size_t n;
+
+	for (size_t i = 0; i < part->n; i++)
+		for (size_t k = 0; k < i; k++)
+			if (strcmp(path_basename(part->v[i]), path_basename(part->v[k])) == 0)
+				return err_set(e, ERR_USAGE,
+					       "capacity: the workload '%s' is named twice",
+					       path_basename(part->v[i]));
+	for (size_t i = 0; i < keys->n; i++) {
+		bool known = !key_of_part(keys->v[i], &n);
+
+		for (size_t k = 0; k < part->n && !known; k++)
+			known = strlen(path_basename(part->v[k])) == n &&
+				strncmp(path_basename(part->v[k]), keys->v[i], n) == 0;
+		if (!known)
+			return err_set(e, ERR_USAGE,
+				       "'%s': no workload '%.*s' is among those that are named "
+				       "with a number ('%.*s:2') or '?'",
+				       keys->v[i], (int)n, keys->v[i], (int)n, keys->v[i]);
+	}
+	return 0;
+}
+
+/* "A:2 B:?": what is searched gets to be the workload of the command, and the others are beside it.
+ */
+static int take_parts(struct capacity_args *a, struct err *e)
+{
+	struct str_list *part = &a->run.part;
+	AUTO_FREE int64_t *n = xcalloc(part->n + 1, sizeof(*n));
+	const char *searched = NULL;
+	struct cli_args own;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < part->n; i++) {
+		rc = take_number(part->v[i], &n[i], e);
+		if (rc == 0 && n[i] == 0 && searched)
+			rc = err_set(e, ERR_USAGE,
+				     "capacity: the number of one workload is searched at a time, "
+				     "not of '%s' and '%s'",
+				     searched, part->v[i]);
+		searched = n[i] == 0 ? part->v[i] : searched;
+	}
+	if (rc == 0 && part->n && (!searched || a->run.workload || a->checkpoint))
+		rc = err_set(e, ERR_USAGE,
+			     "capacity: of several workloads each has a number (%s:2), and the one "
+			     "that is searched a question mark (%s:?)%s",
+			     part->v[0], a->run.workload ? a->run.workload : part->v[0],
+			     a->checkpoint ? "; --checkpoint is for one alone" : "");
+	if (rc == 0)
+		rc = check_names(a, e);
+	for (size_t i = 0; rc == 0 && i < part->n; i++)
+		if (n[i])
+			rc = take_other(a, part->v[i], n[i], e);
+	if (rc == 0 && searched) {
+		rc = take_part(a, searched, 0, &own, e);
+		if (a->run.folder)
+			override_put_text(&own.override, "output.folder", a->run.folder);
+		a->run.workload = searched;
+		a->run.data = own.data;
+		str_list_release(&a->run.override);
+		str_list_release(&a->run.data_keys);
+		a->run.override = own.override;
+		a->run.data_keys = own.data_keys;
+	}
+	return rc;
+}
+
 static int capacity(struct capacity_args *a, struct err *e)
 {
 	AUTO_FREE char *program = path_of_program(e);
 	struct workload w = {0};
-	struct capacity_options o = {.base = {.program = program,
-					      .workload = a->run.workload,
-					      .config_dir = a->run.config_dir},
-				     .name = cli_workload_name(&a->run),
+	struct capacity_options o = {.base = {.program = program, .config_dir = a->run.config_dir},
 				     .max = a->max ? (uint32_t)a->max : ACCELERATORS_DEFAULT,
 				     .time_s = a->time_s > 0 ? a->time_s : TIME_DEFAULT,
 				     .target = a->au,
@@ -298,6 +486,14 @@ static int capacity(struct capacity_args *a, struct err *e)
 	if (rc < 0)
 		return rc;
 	cli_set_console(&a->run);
+	a->program = program;
+	rc = take_parts(a, e);
+	if (rc < 0)
+		return rc;
+	o.base.workload = a->run.workload;
+	o.name = cli_workload_name(&a->run);
+	o.other = a->other;
+	o.others = a->others;
 	str_list_copy(&typed, &a->run.override);
 	o.typed = &typed;
 	cli_args_shrink(&a->run, true);
@@ -334,6 +530,11 @@ static int capacity_main(const struct command *c, int argc, char **argv)
 		rc = capacity(&a, &e);
 	cli_unsettle_folder();
 	str_list_release(&a.ssh);
+	for (size_t i = 0; i < a.others; i++) {
+		workload_release(&a.part_w[i]);
+		cli_args_release(&a.part[i]);
+	}
+	str_list_release(&a.part_data);
 	free(a.spread);
 	free(a.host);
 	cli_args_release(&a.run);
@@ -343,8 +544,13 @@ static int capacity_main(const struct command *c, int argc, char **argv)
 #define FLAG_ARGS struct capacity_args
 
 /* clang-format off */
+static const struct flag operand_parts = F_OPERAND("NAME:N, NAME:?",
+	"several workloads at once on one storage: N accelerators of each, and of the one with '?' "
+	"as many as are fed beside them. NAME:key=value sets a key of one of them");
+
+/* clang-format off */
 static const struct flag *const flags[] = {
-	&operand_workload, &operand_key, &flag_data, &flag_small,
+	&operand_workload, &operand_parts, &operand_key, &flag_data, &flag_small,
 	F(TEXT, "--hosts", "HOSTS", run.hosts,
 	  "spreads the accelerators over these hosts, as 'stoker run --hosts' does: names "
 	  "separated by commas, or NAME:N for one with N times the processes. The folder of the "
@@ -368,7 +574,7 @@ static const struct flag *const flags[] = {
 
 const struct command command_capacity = {
 	.name = "capacity",
-	.operands = "WORKLOAD [key=value ...]",
+	.operands = "WORKLOAD|NAME:N NAME:? [key=value ...]",
 	.help = "Find how many accelerators this storage keeps at the AU target.",
 	.about = "Makes short runs with 1, 2, 4, ... accelerators, and then between those that "
 		 "meet the target and those that miss it. Data is generated where there is none, "
@@ -376,6 +582,7 @@ const struct command command_capacity = {
 	.flags = flags,
 	.generates = true,
 	.alone = true,
+	.several = true,
 	.examples = {"stoker capacity default train.computation_time=0.1 --max 2 "
 		     "dataset.data_folder=data/search -o capacity",
 		     "stoker capacity default --au 95 --max 4 -q train.computation_time=0.05 "

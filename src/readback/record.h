@@ -42,6 +42,8 @@ struct steady_au {
 			     * measured; NAN */
 	double gain_s;      /* by which the steps after a checkpoint were faster than measured ones,
 			     * as workers read on meanwhile; negative: slower. Mean; NAN */
+	double begin_s, end_s; /* of the measured steps, before any of them are left out for
+				* what varies; Unix time */
 };
 
 /* From a record that is whole. Of each phase (the steps between two checkpoints) the first
@@ -55,6 +57,9 @@ struct steady_au {
  * difference to the wall time of the phase, is spread over its steps. Where a checkpoint is written
  * beside training, what follows it in the epoch counts for `gain_s` alone. Pure. */
 void steady_au_find(const struct run_record *r, struct steady_au *out);
+/* The same of the steps that lie between two times (Unix): of a run beside another one. */
+void steady_au_between(const struct run_record *r, double begin_s, double end_s,
+		       struct steady_au *out);
 
 /* What is kept of a result after it was read: what tables, comparisons and findings say of many
  * results is said from this. The whole result (its JSON, the times of its steps) is there only

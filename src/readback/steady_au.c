@@ -26,9 +26,10 @@ static const double FASTER_POINTS = 4; /* of AU, after the first epoch */
 struct series {
 	double *compute, *wall; /* of each measured step; compute: mean over ranks */
 	size_t n, capacity;
-	size_t first;         /* measured steps of the first epoch */
-	double gain_s, saves; /* sum of what followed a checkpoint in its epoch; how many */
-	double gain_steps;    /* steps that this is of */
+	size_t first;          /* measured steps of the first epoch */
+	double gain_s, saves;  /* sum of what followed a checkpoint in its epoch; how many */
+	double gain_steps;     /* steps that this is of */
+	double begin_s, end_s; /* only steps within are measured; Unix time */
 };
 
 /* Steps that every rank made of a phase. */
@@ -75,11 +76,30 @@ static double in_time(const struct run_record *r, size_t epoch)
 	return compute > 0 && late > 0 && late < compute ? 1 - late / compute : 1;
 }
 
+/* Of the steps from `first` on, which follow one another from `at` on, those within the window. */
+static void keep_within(struct series *s, size_t first, double at, struct steady_au *out)
+{
+	size_t n = first;
+
+	for (size_t i = first; i < s->n; i++) {
+		double end = at + s->wall[i];
+
+		if (!(at < s->begin_s) && !(end > s->end_s)) {
+			out->begin_s = fmin(out->begin_s, at);
+			out->end_s = fmax(out->end_s, end);
+			s->compute[n] = s->compute[i];
+			s->wall[n++] = s->wall[i];
+		}
+		at = end;
+	}
+	s->n = n;
+}
+
 static void add_phase(struct series *s, const struct run_record *r, size_t epoch, size_t block,
 		      uint64_t turn, struct steady_au *out)
 {
 	size_t n = common_steps(r, epoch, block), from = out->ahead + 1, followed = 0;
-	double all = 0, scale = 1, share = in_time(r, epoch), after = 0;
+	double all = 0, scale = 1, share = in_time(r, epoch), after = 0, before = 0;
 	double whole = n ? r->rank[0].epoch[epoch].block[block].wall_s : NAN;
 
 	if (block > 0 && r->workload.workflow.checkpoint && n)
@@ -103,6 +123,7 @@ static void add_phase(struct series *s, const struct run_record *r, size_t epoch
 		step_of(r, epoch, block, i, &compute, &wall);
 		all += wall;
 		after += i < followed ? wall : 0;
+		before += i < from ? wall : 0;
 		if (i < from)
 			continue;
 		s->compute[s->n] = compute * share;
@@ -113,6 +134,11 @@ static void add_phase(struct series *s, const struct run_record *r, size_t epoch
 	from = from < n ? from : n;
 	for (size_t i = s->n - (n - from); i < s->n; i++)
 		s->wall[i] *= scale;
+	if (n > from)
+		keep_within(s, s->n - (n - from),
+			    r->begin_s + r->rank[0].epoch[epoch].block[block].begin_s +
+				    before * scale,
+			    out);
 	out->left_out += from;
 	s->gain_s += after * scale;
 	s->gain_steps += (double)followed;
@@ -304,16 +330,27 @@ static double bootstrap_error(const struct series *s, size_t length)
 
 void steady_au_find(const struct run_record *r, struct steady_au *out)
 {
+	steady_au_between(r, -INFINITY, INFINITY, out);
+}
+
+void steady_au_between(const struct run_record *r, double begin_s, double end_s,
+		       struct steady_au *out)
+{
 	const struct loader_ops *loader =
 		r->has_workload ? loader_find(r->workload.reader.data_loader) : NULL;
 	double compute = 0, wall = 0;
-	struct series s = {0}, even = {0};
+	struct series s = {.begin_s = begin_s, .end_s = end_s}, even = {0};
 	double error_s = 0;
 	uint32_t workers = 0;
 	uint64_t turn;
 
-	*out = (struct steady_au){
-		.au = NAN, .error = NAN, .step_s = NAN, .later_au = NAN, .gain_s = NAN};
+	*out = (struct steady_au){.au = NAN,
+				  .error = NAN,
+				  .step_s = NAN,
+				  .later_au = NAN,
+				  .gain_s = NAN,
+				  .begin_s = INFINITY,
+				  .end_s = -INFINITY};
 	if (!loader || r->ranks == 0)
 		return;
 	loader->window(&r->workload, &workers, &out->ahead);

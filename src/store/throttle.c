@@ -324,7 +324,7 @@ const struct store_ops store_throttle = {
 		"makes the store below ('throttle+memory') behave as if it had the given limits of "
 		"bandwidth, latency, requests and opens, burst credit and stalls, so that a run's "
 		"result can be predicted and checked",
-	.is.flags = STORE_IS_SHIM,
+	.is.flags = STORE_IS_SHIM | STORE_LIMITS,
 	.is.options = throttle_options,
 	.is.option_count = sizeof(throttle_options) / sizeof(throttle_options[0]),
 	.is.config_bytes = sizeof(struct throttle_config),

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "conf/override.h"
 #include "result/json_out.h"
+#include "study/beside.h"
 #include "workload/need.h"
 
 #define OWN_FOLDER "stoker_capacity"
@@ -25,6 +26,15 @@ static const double ROOM = 0.5;        /* of the free space, for a checkpoint */
 static const double LIMIT_TIMES = 20;  /* of the expected time, before a run is ended */
 static const double LIMIT_S = 600;
 
+/* Another workload beside each run. */
+struct other_runs {
+	const struct capacity_other *of;
+	struct capacity_options o; /* with which its samples are planned and made */
+	struct capacity c;
+	struct samples samples;
+	struct str_list keys;
+};
+
 struct searching {
 	struct capacity *c;
 	struct samples samples;
@@ -35,6 +45,8 @@ struct searching {
 	const struct workload *w;
 	char *saves;      /* folder of the checkpoints of its runs; NULL */
 	bool looked_back; /* the first number was measured again, to see a cache */
+	struct other_runs other[CAPACITY_OTHERS_MOST];
+	double others_s; /* of the measured steps of a point, so that each of them made enough */
 };
 
 /* ---- how long a point is ---- */
@@ -67,9 +79,9 @@ static double expected_step(const struct searching *s, uint32_t accelerators)
 }
 
 /* With which a point says something. */
-static double least_steps(const struct searching *s)
+static double least_steps(const struct samples *s)
 {
-	uint64_t turn = s->samples.workers ? s->samples.workers : 1;
+	uint64_t turn = s->workers ? s->workers : 1;
 
 	return fmax((double)STEPS_LEAST, (double)(TURNS_LEAST * turn));
 }
@@ -77,7 +89,7 @@ static double least_steps(const struct searching *s)
 /* Of a point's first run. */
 static double first_steps(const struct searching *s)
 {
-	return fmax(least_steps(s), ceil(SECONDS_LEAST / s->compute_s));
+	return fmax(least_steps(&s->samples), ceil(SECONDS_LEAST / s->compute_s));
 }
 
 static uint64_t steps_wanted(const struct searching *s, const struct search_step *next, bool *full)
@@ -92,6 +104,7 @@ static uint64_t steps_wanted(const struct searching *s, const struct search_step
 	if (next->confirms)
 		want = fmax(want, ceil(CAPACITY_CONFIRM_S / step_s));
 	want = fmax(want, ceil(capacity_least_seconds(s->c, next->accelerators) / step_s));
+	want = fmax(want, ceil(s->others_s / step_s));
 	most = fmax(most, 2 * (double)turn);
 	*full = want >= most;
 	return (uint64_t)fmin(want, most);
@@ -177,13 +190,144 @@ static void find_saves(struct searching *s, uint32_t accelerators)
 	s->now.save_every_s = f.checkpoints_by_time ? w->checkpoint.seconds_between_checkpoints : 0;
 }
 
+/* ---- other workloads ---- */
+
+/* Of one that nothing limits: how long its files last before they are read again, so that the
+ * begins of its epochs are few. */
+static const double OTHER_EPOCH_S = 4;
+static const double OTHER_TIMES = 3, OTHER_MORE_S = 60; /* of --time: it outlasts a point */
+static const double OTHER_SLOWER = 1.2;
+
+/* Each process has a store of its own, or a limit of its own before it. */
+static bool has_own_store(const struct workload *w, const struct samples *s)
+{
+	bool limited = false;
+
+	for (size_t i = 0; store_facts_table[i]; i++)
+		limited = limited ||
+			  (store_facts_table[i]->flags & STORE_LIMITS &&
+			   store_expression_has(w->storage.store, store_facts_table[i]->name));
+	return limited || s->kind == SAMPLES_RUN;
+}
+
+static int check_other(const struct searching *s, const struct other_runs *x, struct err *e)
+{
+	bool own = has_own_store(x->of->w, &x->samples);
+
+	if (own || has_own_store(s->w, &s->samples))
+		return err_set(e, ERR_USAGE,
+			       "capacity: several workloads share a storage by its files: "
+			       "storage.store of '%s' is '%s', of which each process has its own",
+			       own ? x->of->name : s->c->o->name,
+			       own ? x->of->w->storage.store : s->w->storage.store);
+	for (const struct other_runs *y = s->other; y <= x; y++) {
+		const char *folder = y == x ? s->samples.folder : y->samples.folder;
+
+		if (strcmp(folder, x->samples.folder) == 0)
+			return err_set(e, ERR_USAGE,
+				       "capacity: '%s' and '%s' have the same folder of data "
+				       "('%s'): name another one with %s:dataset.data_folder=",
+				       x->of->name, y == x ? s->c->o->name : y->of->name, folder,
+				       x->of->name);
+	}
+	return 0;
+}
+
+/* Its number stays, so that its data is made once. */
+static int plan_other(struct searching *s, struct other_runs *x, struct err *e)
+{
+	double step_s = time_dist_mean(&x->of->w->train.computation_time);
+	struct samples_want want = {.beside = true};
+	struct samples_plan plan;
+	uint32_t most;
+	int rc = samples_init(&x->samples, x->of->w, e);
+
+	if (rc == 0)
+		rc = check_other(s, x, e);
+	if (rc < 0)
+		return rc;
+	want.first = (uint64_t)fmax(least_steps(&x->samples), ceil(OTHER_EPOCH_S / step_s));
+	want.measured = (uint64_t)ceil((OTHER_TIMES * x->o.time_s + OTHER_MORE_S) / step_s);
+	s->others_s = fmax(s->others_s, OTHER_SLOWER * step_s *
+						(least_steps(&x->samples) +
+						 (double)samples_left_out(&x->samples)));
+	rc = samples_plan(&x->samples, &x->c, x->of->accelerators, &want, &plan, &x->keys, &most,
+			  e);
+	if (rc < 0)
+		return rc;
+	override_put(&x->keys, "train.epochs", "%llu", (unsigned long long)plan.epochs);
+	override_put(&x->keys, "train.total_training_steps", "-1");
+	if (x->of->w->workflow.checkpoint) {
+		AUTO_FREE char *what = xasprintf("checkpoints of %s", x->of->name);
+
+		leave_out(s->c, what, "it trains alone beside the search");
+	}
+	return 0;
+}
+
+static int plan_others(struct searching *s, struct err *e)
+{
+	const struct capacity_options *o = s->c->o;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < o->others; i++) {
+		struct other_runs *x = &s->other[i];
+
+		x->of = &o->other[i];
+		x->o = *o;
+		x->o.base = x->of->base;
+		x->c = (struct capacity){.o = &x->o, .tell = s->c->tell, .arg = s->c->arg};
+		rc = plan_other(s, x, e);
+		if (rc < 0)
+			err_wrap(e, "%u of %s", x->of->accelerators, x->of->name);
+	}
+	return rc;
+}
+
+static void put_others(const struct searching *s, struct runner_row *row)
+{
+	const struct capacity_options *o = s->c->o;
+
+	row->besides = o->others;
+	row->beside = xcalloc(o->others + 1, sizeof(*row->beside));
+	for (size_t i = 0; i < o->others; i++) {
+		const struct other_runs *x = &s->other[i];
+
+		row->beside[i] = (struct beside){.name = xstrdup(x->of->name),
+						 .ready = samples_left_out(&x->samples),
+						 .limit_s = LIMIT_S};
+		search_command(o, &x->of->base, x->of->accelerators, &x->keys,
+			       &row->beside[i].command);
+	}
+}
+
+static int clean_others(const struct searching *s, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < s->c->o->others; i++)
+		if (samples_clean(&s->other[i].samples, &s->other[i].c, e) < 0)
+			rc = e->code;
+	return rc;
+}
+
+static void release_others(struct searching *s)
+{
+	for (size_t i = 0; i < s->c->o->others; i++) {
+		samples_release(&s->other[i].samples);
+		str_list_release(&s->other[i].keys);
+	}
+}
+
+/* ---- rows ---- */
+
 static int plan_row(struct searching *s, const struct search_step *next, struct runner_row *row,
 		    uint32_t *most, struct err *e)
 {
 	struct capacity *c = s->c;
 	struct str_list keys = {0};
 	struct samples_plan plan;
-	struct samples_want want = {.first = (uint64_t)least_steps(s)};
+	struct samples_want want = {.first = (uint64_t)least_steps(&s->samples)};
 	bool full;
 	int rc;
 
@@ -205,6 +349,7 @@ static int plan_row(struct searching *s, const struct search_step *next, struct 
 		s->now.samples_read = plan.samples_read;
 		search_row(c->o, next->accelerators, s->now.repeat, plan.steps, &keys, row);
 		capacity_put_mark(&s->now, row->about);
+		put_others(s, row);
 		row->expected_s = expected_step(s, next->accelerators) * (double)plan.steps;
 		row->limit_s = LIMIT_S + LIMIT_TIMES * row->expected_s;
 	}
@@ -257,7 +402,12 @@ static int next_row(void *arg, struct runner_row *row, struct err *e)
 static int prepare_row(void *arg, struct runner_row *row, struct err *e)
 {
 	struct searching *s = arg;
-	int rc = samples_make(&s->samples, s->c, e);
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < s->c->o->others; i++)
+		rc = samples_make(&s->other[i].samples, &s->other[i].c, e);
+	if (rc == 0)
+		rc = samples_make(&s->samples, s->c, e);
 
 	json_put_bool(row->about, "fresh", s->samples.unread);
 	s->samples.unread = false;
@@ -344,9 +494,10 @@ int capacity_find(struct capacity *c, const struct workload *w, const struct cap
 			  &need);
 		c->need_samples = need.samples;
 		c->need_bytes = need.bytes;
-		snprintf(c->data, sizeof(c->data), "%s", s.samples.folder);
-		rc = search_folder_open(&s.folder, o, "accelerators", e);
+		rc = plan_others(&s, e);
 	}
+	if (rc == 0)
+		rc = search_folder_open(&s.folder, o, "accelerators", e);
 	began = rc == 0;
 	if (rc == 0)
 		rc = search(&s, e);
@@ -354,6 +505,8 @@ int capacity_find(struct capacity *c, const struct workload *w, const struct cap
 	/* a search that goes on later makes its data again */
 	if (began)
 		clean = samples_clean(&s.samples, c, &unclean);
+	if (began && clean_others(&s, &unclean) < 0)
+		clean = unclean.code;
 	if (began && w->workflow.checkpoint) {
 		remove_tree(saves, NULL);
 		remove_empty_folders(w->checkpoint.checkpoint_folder, above);
@@ -365,6 +518,7 @@ int capacity_find(struct capacity *c, const struct workload *w, const struct cap
 		rc = clean;
 	}
 	samples_release(&s.samples);
+	release_others(&s);
 	file_unlock(&s.folder.lock);
 	return rc;
 }

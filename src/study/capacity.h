@@ -30,6 +30,16 @@ void spread_put(const struct spread_host *host, size_t hosts, uint32_t accelerat
 
 /* ---- the search ---- */
 
+/* Another workload that trains on the same storage meanwhile, with a number that stays. */
+#define CAPACITY_OTHERS_MOST 8
+struct capacity_other {
+	struct runner_base base;
+	const char *name;
+	uint32_t accelerators;
+	double target;            /* percent */
+	const struct workload *w; /* NULL: made again from capacity.json */
+};
+
 struct capacity_options {
 	struct runner_base base;
 	const char *name;               /* of the workload, for people */
@@ -40,8 +50,10 @@ struct capacity_options {
 	const struct spread_host *host; /* that the accelerators are spread over, with ssh; */
 	size_t hosts;                   /* 0: this one, without it */
 	const struct str_list *ssh;     /* words that 'stoker run' needs for that */
-	bool keep_data;                 /* what was generated for the search stays */
-	const struct str_list *typed;   /* overrides that tell its runs from others; NULL: all */
+	const struct capacity_other *other;
+	size_t others;                /* CAPACITY_OTHERS_MOST at most */
+	bool keep_data;               /* what was generated for the search stays */
+	const struct str_list *typed; /* overrides that tell its runs from others; NULL: all */
 	const struct stop_flag *stop;
 };
 
@@ -57,6 +69,14 @@ struct capacity_run {
 	/* AU of the whole workload, its checkpoints included, and its standard error. */
 	double au, error, blocks, step_s;
 	double between_au; /* the same between checkpoints */
+	/* With other workloads beside it: what it had itself, and they while it was measured. Then
+	 * `au` is that of the one which is nearest to its target, or below it most: AU / its
+	 * target, times the target of the search. */
+	double own_au; /* NaN: no training */
+	struct {
+		double au, error;
+	} other[CAPACITY_OTHERS_MOST];
+	int others, first; /* of the others the one that `au` is of; -1: itself */
 	/* As the workload says: steps and checkpoints of a run with so many accelerators, or
 	 * seconds between two; each stops training for so long. 0: it writes none. */
 	double whole_steps, saves, save_every_s, stall_s;
@@ -97,6 +117,7 @@ struct capacity_event {
 	unsigned repeat;
 	double seconds, expected_s, bytes;
 	double done;                    /* of the data, 0 to 1; NaN */
+	const char *data;               /* where it is */
 	const struct capacity_run *run; /* of FOUND and DONE */
 };
 typedef void (*capacity_event_fn)(void *arg, const struct capacity_event *event);
@@ -117,7 +138,6 @@ struct capacity {
 	char stopped_by[ERR_TEXT_MAX];   /* why it ends below `max` without a knee: too few files,
 					    ...; "" */
 	double need_samples, need_bytes; /* of one accelerator at 100 %; NaN */
-	char data[1024];                 /* where the samples are */
 	double seconds;                  /* of all runs */
 	capacity_event_fn tell;
 	void *arg;
@@ -185,6 +205,9 @@ int search_folder_save(const struct search_folder *f, const struct capacity_opti
 /* The row of a run with so many accelerators and these overrides beyond the user's. */
 void search_row(const struct capacity_options *o, uint32_t accelerators, unsigned repeat,
 		uint64_t steps, const struct str_list *keys, struct runner_row *row);
+/* Its command alone, of this or another workload. */
+void search_command(const struct capacity_options *o, const struct runner_base *base,
+		    uint32_t accelerators, const struct str_list *keys, struct str_list *command);
 extern const char search_mark[], search_log[];
 /* Whether a failure only means that this machine has too little for so many. */
 bool search_lacks_resources(const struct err *why);
@@ -225,6 +248,7 @@ struct samples_want {
 	uint64_t measured; /* steps beyond those that the start leaves out */
 	uint64_t first;    /* the least of them: a longer point reads its data again */
 	bool saves;        /* it writes a checkpoint at least */
+	bool beside;       /* it goes on until it is stopped, with data for `first` */
 };
 
 /* How a point is run: 0 steps: all of each epoch. */
@@ -246,6 +270,8 @@ void samples_release(struct samples *s);
 int samples_plan(struct samples *s, const struct capacity *c, uint32_t accelerators,
 		 const struct samples_want *want, struct samples_plan *plan, struct str_list *keys,
 		 uint32_t *most, struct err *e);
+/* Steps that begin an epoch, and are not measured. */
+uint64_t samples_left_out(const struct samples *s);
 /* What the workload itself says of a run with so many accelerators, none of the search's keys. As
  * run_foresee. */
 int samples_whole_run(const struct capacity *c, uint32_t accelerators, struct run_foresight *f,

@@ -1,6 +1,7 @@
 /* What a search found, in words and as JSON. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/say.h"
 #include "base/str.h"
@@ -152,6 +153,9 @@ static void capacity_put_answer(const struct capacity *c, struct buf *out)
 		buf_puts(out, "nothing is known");
 	else
 		curve_put_answer(&known, out);
+	for (size_t i = 0; i < c->o->others; i++)
+		buf_say(out, "%s%u of %s", i ? " and " : " beside ", c->o->other[i].accelerators,
+			c->o->other[i].name);
 }
 
 static void put_label(struct buf *out, const char *label, struct buf *text)
@@ -159,6 +163,31 @@ static void put_label(struct buf *out, const char *label, struct buf *text)
 	buf_say(out, "  %-*s", LABEL, label);
 	buf_wrap(out, text->data ? text->data : "", LABEL + 2, LABEL + 2, COLUMNS);
 	buf_release(text);
+}
+
+/* What the other workloads had with the answer, and with what misses the target. */
+static void put_others(const struct capacity *c, struct buf *out)
+{
+	const struct capacity_run *met = capacity_longest(c, c->knee.accelerators),
+				  *limited = capacity_limited(c);
+	struct buf text = {0};
+
+	for (size_t i = 0; i < c->o->others; i++) {
+		const struct capacity_other *x = &c->o->other[i];
+
+		buf_say(&text, "%u of %s, target %.4g %%:", x->accelerators, x->name, x->target);
+		if (met)
+			buf_say(&text, " AU %.1f %% with %u", met->other[i].au, met->accelerators);
+		if (limited)
+			buf_say(&text, "%s %.1f %% with %u%s", met ? "," : " AU",
+				limited->other[i].au, limited->accelerators,
+				limited->first == (int)i ? ": it misses its target first" : "");
+		put_label(out, "beside it", &text);
+	}
+	if (c->o->others && limited && limited->first >= 0) {
+		buf_say(&text, "AU %.1f %% with %u", limited->own_au, limited->accelerators);
+		put_label(out, "itself", &text);
+	}
 }
 
 static void put_percents(struct buf *out, double share)
@@ -300,10 +329,33 @@ static void put_doubts(const struct capacity *c, struct buf *out)
 	}
 }
 
+/* With other workloads a column for each, too. */
+static int cell_width(const char *name)
+{
+	return (int)fmax(6, (double)strlen(name));
+}
+
+static void put_heads(const struct capacity *c, struct buf *out)
+{
+	if (c->o->others)
+		buf_say(out, "  %*s", cell_width(c->o->name), c->o->name);
+	for (size_t i = 0; i < c->o->others; i++)
+		buf_say(out, "  %*s", cell_width(c->o->other[i].name), c->o->other[i].name);
+}
+
+static void put_cells(const struct capacity *c, const struct capacity_run *r, struct buf *out)
+{
+	if (c->o->others)
+		buf_say(out, "  %*.1f", cell_width(c->o->name), r ? r->own_au : NAN);
+	for (size_t i = 0; i < c->o->others; i++)
+		buf_say(out, "  %*.1f", cell_width(c->o->other[i].name), r ? r->other[i].au : NAN);
+}
+
 static void put_curve(const struct capacity *c, struct buf *out)
 {
-	buf_say(out, "\n  %12s  %6s  %-14s %4s  %10s  %11s  %s\n", "accelerators", "AU %", "95 %",
-		"runs", "samples/s", "bytes/s", "limited by");
+	buf_say(out, "\n  %12s  %6s  %-14s", "accelerators", "AU %", "95 %");
+	put_heads(c, out);
+	buf_say(out, " %4s  %10s  %11s  %s\n", "runs", "samples/s", "bytes/s", "limited by");
 	for (size_t i = 0; i < c->knee.points; i++) {
 		const struct knee_point *p = &c->knee.point[i];
 		const struct capacity_run *r = capacity_longest(c, p->accelerators);
@@ -312,11 +364,18 @@ static void put_curve(const struct capacity *c, struct buf *out)
 		snprintf(interval, sizeof(interval), "%.1f to %.1f", p->low, p->high);
 		if (r && isfinite(r->bytes_per_s))
 			need_rate_text(r->bytes_per_s, rate, sizeof(rate));
-		buf_say(out, "  %12u  %6.1f  %-14s %4zu  %10s  %11s  %s%s\n", p->accelerators,
-			p->au, interval, p->runs, NUMBER(r ? r->samples_per_s : NAN, 4), rate,
-			r ? cause_name(r->cause) : "",
+		buf_say(out, "  %12u  %6.1f  %-14s", p->accelerators, p->au, interval);
+		put_cells(c, r, out);
+		buf_say(out, " %4zu  %10s  %11s  %s%s\n", p->runs,
+			NUMBER(r ? r->samples_per_s : NAN, 4), rate, r ? cause_name(r->cause) : "",
 			p->accelerators == c->knee.accelerators ? "  <" : "");
 	}
+	if (c->o->others)
+		buf_say(out,
+			"\n  AU is of the workload that is nearest to its target, or most below "
+			"it, "
+			"as a share\n  of that target times %.4g %%\n",
+			c->knee.target);
 }
 
 /* What checkpoints take, with the answer or the smallest number. */
@@ -355,6 +414,7 @@ void capacity_text(const struct capacity *c, struct buf *out)
 	}
 	if (c->knee.points == 0)
 		return;
+	put_others(c, out);
 	put_beside(c, out);
 	if (c->knee.accelerators == 0 && !c->knee.falls_short) {
 		buf_say(&text, "AU %.1f %% (95 %%: %.1f to %.1f)", c->knee.point[0].au,
@@ -378,11 +438,15 @@ void capacity_put_run(const struct capacity_run *r, struct buf *out)
 
 	if (isfinite(r->au))
 		buf_say(out, "%u accelerator%s: AU %.1f %%", r->accelerators,
-			plural(r->accelerators), r->au);
+			plural(r->accelerators), r->own_au);
 	else
 		buf_say(out, "%u writer%s", r->accelerators, plural(r->accelerators));
 	if (isfinite(r->bytes_per_s))
 		buf_say(out, ", %s", need_rate_text(r->bytes_per_s, rate, sizeof(rate)));
+	for (int i = 0; i < r->others; i++)
+		buf_say(out, "%s%.1f", i ? ", " : ", beside it ", r->other[i].au);
+	if (r->others)
+		buf_puts(out, " %");
 	if (r->au < 95 && r->cause != CAUSE_NONE)
 		buf_say(out, ", %s", cause_name(r->cause));
 	if (isfinite(r->seconds))
@@ -404,6 +468,19 @@ static json_t *run_json(const struct capacity_run *r)
 	json_put_real(o, "au_percent", r->au);
 	json_put_real(o, "au_error_points", r->error);
 	json_put_real(o, "between_checkpoints_au_percent", r->between_au);
+	if (r->others) {
+		json_t *list = json_array();
+
+		json_put_real(o, "own_au_percent", r->own_au);
+		for (int i = 0; i < r->others; i++) {
+			json_t *one = json_object();
+
+			json_put_real(one, "au_percent", r->other[i].au);
+			json_put_real(one, "au_error_points", r->other[i].error);
+			json_array_append_new(list, one);
+		}
+		json_put(o, "others", list);
+	}
 	json_put_real(o, "checkpoint_stall_s", r->stall_s);
 	json_put_real(o, "measured_s", r->measured_s);
 	json_put_real(o, "varies_s", r->varies_s);
@@ -427,6 +504,28 @@ static json_t *run_json(const struct capacity_run *r)
 	return o;
 }
 
+/* What runs beside it; AU with the answer, and with the smallest number that misses the target. */
+static json_t *others_json(const struct capacity *c)
+{
+	const struct capacity_run *met = capacity_longest(c, c->knee.accelerators),
+				  *limited = capacity_limited(c);
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < c->o->others; i++) {
+		const struct capacity_other *x = &c->o->other[i];
+		json_t *one = json_object();
+
+		json_put_text(one, "workload", x->name);
+		json_put_int(one, "accelerators", x->accelerators);
+		json_put_real(one, "target_percent", x->target);
+		json_put_real(one, "au_percent", met ? met->other[i].au : NAN);
+		json_put_real(one, "next_au_percent", limited ? limited->other[i].au : NAN);
+		json_put_bool(one, "misses_first", limited && limited->first == (int)i);
+		json_array_append_new(list, one);
+	}
+	return list;
+}
+
 json_t *capacity_json(const struct capacity *c)
 {
 	const struct capacity_run *limited = capacity_limited(c), *fast = fastest(c);
@@ -448,6 +547,8 @@ json_t *capacity_json(const struct capacity *c)
 	else
 		json_put_int(root, "high_95", c->knee.high);
 	json_put_bool(root, "at_least", c->knee.at_least);
+	if (c->o->others)
+		json_put(root, "others", others_json(c));
 	json_put_bool(root, "client_limits", limited && limited->client);
 	json_put_text(root, "cause", limited ? cause_name(cause) : NULL);
 	json_put_text(root, "limit", limited ? limit.data : NULL);

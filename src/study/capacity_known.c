@@ -17,6 +17,7 @@
 #include "readback/record.h"
 #include "readback/result_folder.h"
 #include "result/json_out.h"
+#include "study/beside.h"
 
 static const double PERIODS = 2.2;      /* of what varies, in a point */
 static const double NOTICED = 2;        /* times the points lost for want of a processor */
@@ -322,6 +323,62 @@ static void blame_saves(struct capacity_run *out)
 		str_seconds(out->stall_s, stall, sizeof(stall)), every, out->between_au, out->au);
 }
 
+/* What the other workloads had while it was measured: `au` gets that of the one which is nearest to
+ * its target, or most below it. */
+static int take_other(const struct capacity *c, const struct run_record *r, size_t i,
+		      struct capacity_run *out, struct err *e)
+{
+	const struct capacity_other *x = &c->o->other[i];
+	AUTO_FREE char *below = path_join(r->folder, BESIDE_FOLDER);
+	AUTO_FREE char *folder = path_join(below, x->name);
+	struct run_record other = {0};
+	struct run_figures f;
+	struct steady_au s;
+	double scale = c->o->target / x->target, lost;
+	int rc = 0;
+
+	record_load(&other, folder);
+	if (other.broken)
+		rc = err_set(e, ERR_DATA, "%.900s", other.broken);
+	else
+		steady_au_between(&other, r->facts.steady.begin_s, r->facts.steady.end_s, &s);
+	if (rc == 0 && !s.known)
+		rc = err_set(e, ERR_DATA, "'%s' made no step beside the run in '%s'", x->name,
+			     r->folder);
+	if (rc == 0) {
+		figures_find(&f, &other);
+		lost = isfinite(f.no_processor) ? f.no_processor : 0;
+		out->other[i].au = s.au;
+		out->other[i].error = hypot(s.error, lost / 2);
+		if (scale * s.au < out->au) {
+			out->first = (int)i;
+			out->au = scale * s.au;
+			out->error = scale * out->other[i].error;
+			out->blocks = s.blocks;
+			out->cause = f.cause;
+			out->client = out->au < c->o->target &&
+				      (cause_is_of(f.cause) & CAUSE_OF_CLIENT || f.machine_failed ||
+				       out->au + lost >= c->o->target);
+			snprintf(out->text, sizeof(out->text), "%s: %.900s", x->name, f.limit);
+		}
+	}
+	record_release(&other);
+	return rc;
+}
+
+static int take_others(const struct capacity *c, const struct run_record *r,
+		       struct capacity_run *out, struct err *e)
+{
+	int rc = 0;
+
+	out->own_au = out->au;
+	out->first = -1;
+	out->others = (int)c->o->others;
+	for (size_t i = 0; rc == 0 && i < c->o->others; i++)
+		rc = take_other(c, r, i, out, e);
+	return rc;
+}
+
 static void take_record(const struct capacity *c, const struct run_record *r,
 			struct capacity_run *out)
 {
@@ -381,6 +438,8 @@ int capacity_read_point(const struct capacity *c, const char *folder, struct cap
 		rc = err_set(e, ERR_DATA, "%.900s", r.broken);
 	else
 		take_record(c, &r, out);
+	if (rc == 0)
+		rc = take_others(c, &r, out, e);
 	if (rc == 0 && !isfinite(out->au))
 		rc = err_set(e, ERR_DATA,
 			     "the run in '%s' has no step after those that its prefetched "
@@ -403,9 +462,31 @@ void capacity_add(struct capacity *c, const struct capacity_run *run)
 
 struct again {
 	struct capacity_options o;
+	struct capacity_other other[CAPACITY_OTHERS_MOST];
 	struct capacity c;
 	bool gone; /* a run is not there */
 };
+
+static void begin_others(struct again *a, const json_t *stated)
+{
+	const json_t *others = json_object_get(stated, "others"), *one;
+	size_t i;
+
+	json_array_foreach(others, i, one)
+	{
+		const char *name = derive_string(one, "workload");
+
+		if (i == CAPACITY_OTHERS_MOST)
+			break;
+		/* the name is that of a folder below the run's own */
+		a->other[i] = (struct capacity_other){
+			.name = name && !strchr(name, '/') && name[0] != '.' ? name : "",
+			.accelerators = (uint32_t)number_or_0(one, "accelerators"),
+			.target = derive_number(one, "target_percent")};
+		a->o.others = i + 1;
+	}
+	a->o.other = a->other;
+}
 
 static void *begin_again(const json_t *stated, const char *folder)
 {
@@ -417,6 +498,7 @@ static void *begin_again(const json_t *stated, const char *folder)
 					 .folder = folder,
 					 .time_s = derive_number(stated, "time_s"),
 					 .target = derive_number(stated, "target_percent")};
+	begin_others(a, stated);
 	a->c = (struct capacity){.o = &a->o,
 				 .complete = json_is_true(json_object_get(stated, "complete")),
 				 .need_samples = derive_number(stated, "need_samples_per_s"),
@@ -452,6 +534,7 @@ static void take_again(void *of, const json_t *row, struct run_record *r, struct
 	run.repeat = capacity_repeats(c, run.accelerators);
 	read_mark(r->folder, &run);
 	take_record(c, r, &run);
+	a->gone = take_others(c, r, &run, NULL) < 0 || a->gone;
 	run_name_stated(&run.name, row);
 	derive_equal(d, run.accelerators, r->ranks, "its run", CAPACITY_NAME " accelerators");
 	derive_text(d, a->o.name, sums_workload(r), "its run", CAPACITY_NAME " workload");

@@ -18,6 +18,7 @@
 #include "readback/record.h"
 #include "readback/result_folder.h"
 #include "result/json_out.h"
+#include "study/beside.h"
 
 #define TICK_NS (NS_PER_S / 10)
 #define GRACE_NS (15 * NS_PER_S)
@@ -217,16 +218,24 @@ static int make_result(struct making *m, struct err *e)
 					   .tick = tick,
 					   .arg = m};
 	int64_t begin = clock_wall_ns();
-	int rc = remove_tree(m->partial, e);
+	struct err alone = {0};
+	int rc = remove_tree(m->partial, e), beside;
 
 	if (rc == 0)
 		rc = file_mkdirs(m->partial, e);
+	if (rc == 0)
+		rc = beside_start(row->beside, row->besides, m->partial, m->r->stop, e);
 	if (rc < 0)
 		return rc;
 	tell(m, RUNNER_RUN);
 	str_list_add(&row->command, xstrdup("-o"));
 	str_list_add(&row->command, xstrdup(m->partial));
 	rc = runner_child(&row->command, &child, &row->seconds, e);
+	beside = beside_end(row->beside, row->besides, m->r->stop, &alone);
+	if (rc == 0 && beside < 0) {
+		*e = alone;
+		rc = beside;
+	}
 	row->late = rc == -ETIMEDOUT;
 	if (row->late && row->late_counts)
 		rc = 0;
@@ -301,6 +310,7 @@ int runner_run(const struct runner *r, struct err *e)
 		free(row.folder);
 		str_list_release(&row.command);
 		json_decref(row.about);
+		beside_release(row.beside, row.besides);
 	} while (rc == 1);
 	return rc;
 }

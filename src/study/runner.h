@@ -35,6 +35,8 @@ void runner_command(const struct runner_base *b, const char *verb, const struct 
 /* Of a command, whatever program it names, which may be a newer build. */
 void runner_key(const struct str_list *command, char key[SHA256_HEX]);
 
+struct beside;
+
 /* ---- one child ---- */
 
 struct runner_child {
@@ -67,10 +69,12 @@ struct runner_row {
 	struct str_list command; /* without "-o FOLDER.partial" */
 	char key[SHA256_HEX];    /* of all that the run depends on: the same key, the same run */
 	json_t *about;           /* more for the mark; or NULL */
-	double expected_s;       /* NaN */
-	double limit_s;          /* 0: none */
-	bool late_counts;        /* one that its limit ended counts; it is not found again */
-	struct err why;          /* code != 0: it cannot be made. Then: of ROW_FAILED */
+	struct beside *beside;   /* what runs meanwhile (beside.h); heap */
+	size_t besides;
+	double expected_s; /* NaN */
+	double limit_s;    /* 0: none */
+	bool late_counts;  /* one that its limit ended counts; it is not found again */
+	struct err why;    /* code != 0: it cannot be made. Then: of ROW_FAILED */
 	/* How it went. */
 	enum row_end end;
 	bool late;

@@ -150,8 +150,7 @@ static uint64_t turn_of(const struct samples *s)
 	return s->workers ? s->workers : 1;
 }
 
-/* Steps of an epoch that are not measured: see steady_au.h. */
-static uint64_t left_out(const struct samples *s)
+uint64_t samples_left_out(const struct samples *s)
 {
 	return 1 + s->ahead + turn_of(s) - 1;
 }
@@ -282,7 +281,7 @@ static int check_memory(const struct capacity *c, uint32_t accelerators,
 static int too_few(const struct samples *s, uint64_t of_epoch, uint32_t accelerators,
 		   uint32_t *most, const struct err *why, struct err *e)
 {
-	uint64_t least = left_out(s) + turn_of(s);
+	uint64_t least = samples_left_out(s) + turn_of(s);
 	double samples =
 		s->kind == SAMPLES_GIVEN ? s->given : (double)s->files * (double)s->per_file;
 
@@ -299,20 +298,21 @@ static int too_few(const struct samples *s, uint64_t of_epoch, uint32_t accelera
 /* Steps after a checkpoint that stands between them. */
 static uint64_t after_save(const struct samples *s, const struct samples_want *want)
 {
-	return want->saves && s->within ? left_out(s) + turn_of(s) : 0;
+	return want->saves && s->within ? samples_left_out(s) + turn_of(s) : 0;
 }
 
 static void plan_epochs(const struct samples *s, uint64_t of_epoch, const struct samples_want *want,
 			uint64_t after, uint32_t accelerators, struct samples_plan *plan)
 {
-	uint64_t out = left_out(s), of_one, epochs;
+	uint64_t out = samples_left_out(s), of_one, epochs;
 	double samples =
 		s->kind == SAMPLES_GIVEN ? s->given : (double)s->files * (double)s->per_file;
 
 	of_one = (of_epoch - out - after) / turn_of(s) * turn_of(s);
 	epochs = (want->measured + of_one - 1) / of_one;
-	*plan = (struct samples_plan){.epochs = epochs < EPOCHS_MOST ? epochs : EPOCHS_MOST,
-				      .all = epochs > EPOCHS_MOST};
+	*plan = (struct samples_plan){.epochs = epochs, .all = epochs > EPOCHS_MOST};
+	if (plan->all && !want->beside)
+		plan->epochs = EPOCHS_MOST;
 	plan->steps = plan->epochs > 1 ? plan->epochs * of_epoch : out + want->measured + after;
 	plan->samples_read =
 		fmin(samples, (double)accelerators * (double)s->batch * (double)plan->steps);
@@ -409,6 +409,7 @@ static int generate(const struct samples *s, const struct capacity *c, struct er
 			       .progress = progress,
 			       .event = {.kind = CAPACITY_GENERATE,
 					 .bytes = (double)s->files * s->file_bytes,
+					 .data = s->folder,
 					 .done = NAN,
 					 .expected_s = NAN}};
 	struct runner_child child = {
@@ -503,19 +504,20 @@ int samples_plan(struct samples *s, const struct capacity *c, uint32_t accelerat
 
 	whole.measured = (want->measured + turn - 1) / turn * turn;
 	/* cold epochs read the same files again */
-	files_of = s->kind == SAMPLES_OWN && s->cold && want->first < whole.measured
-			   ? (want->first + turn - 1) / turn * turn
-			   : whole.measured;
+	files_of =
+		s->kind == SAMPLES_OWN && (s->cold || want->beside) && want->first < whole.measured
+			? (want->first + turn - 1) / turn * turn
+			: whole.measured;
 	if (s->kind != SAMPLES_GIVEN)
-		plan_files(s, accelerators, left_out(s) + files_of + after);
+		plan_files(s, accelerators, samples_left_out(s) + files_of + after);
 	put_keys(s, want->saves, keys);
 	str_list_copy(&one, keys);
 	override_put(&one, "train.epochs", "1");
 	of_epoch = steps_of_epoch(c, accelerators, &one, &why);
 	str_list_release(&one);
-	if (of_epoch < left_out(s) + turn)
+	if (of_epoch < samples_left_out(s) + turn)
 		return too_few(s, of_epoch, accelerators, most, &why, e);
-	if (of_epoch < 2 * left_out(s) + after)
+	if (of_epoch < 2 * samples_left_out(s) + after)
 		after = 0;
 	plan_epochs(s, of_epoch, &whole, after, accelerators, plan);
 	if (want->saves)

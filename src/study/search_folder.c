@@ -34,6 +34,14 @@ static void settings_key(const struct capacity_options *o, const char *of, char 
 	}
 	for (size_t i = 0; i < o->base.override_count; i++)
 		sha256_add(&h, o->base.overrides[i], strlen(o->base.overrides[i]) + 1);
+	for (size_t k = 0; k < o->others; k++) {
+		const struct capacity_other *x = &o->other[k];
+
+		sha256_add(&h, x->base.workload, strlen(x->base.workload) + 1);
+		sha256_add(&h, &x->accelerators, sizeof(x->accelerators));
+		for (size_t i = 0; i < x->base.override_count; i++)
+			sha256_add(&h, x->base.overrides[i], strlen(x->base.overrides[i]) + 1);
+	}
 	sha256_end(&h, key);
 }
 
@@ -119,8 +127,8 @@ int search_folder_open(struct search_folder *f, const struct capacity_options *o
 
 /* ---- rows ---- */
 
-void search_row(const struct capacity_options *o, uint32_t accelerators, unsigned repeat,
-		uint64_t steps, const struct str_list *keys, struct runner_row *row)
+void search_command(const struct capacity_options *o, const struct runner_base *base,
+		    uint32_t accelerators, const struct str_list *keys, struct str_list *command)
 {
 	struct str_list places = {0};
 
@@ -131,7 +139,14 @@ void search_row(const struct capacity_options *o, uint32_t accelerators, unsigne
 		str_list_add(&places, xstrdup("-n"));
 		str_list_add(&places, xasprintf("%u", accelerators));
 	}
-	runner_command(&o->base, "run", &places, keys, &row->command);
+	runner_command(base, "run", &places, keys, command);
+	str_list_release(&places);
+}
+
+void search_row(const struct capacity_options *o, uint32_t accelerators, unsigned repeat,
+		uint64_t steps, const struct str_list *keys, struct runner_row *row)
+{
+	search_command(o, &o->base, accelerators, keys, &row->command);
 	runner_key(&row->command, row->key);
 	row->folder = xasprintf("%s/%u/%u", o->folder, accelerators, repeat);
 	row->about = json_object();
@@ -140,7 +155,6 @@ void search_row(const struct capacity_options *o, uint32_t accelerators, unsigne
 	/* what sets its runs apart from those of other searches: not what the search varies */
 	if (o->typed)
 		json_put(row->about, "overrides", json_texts(o->typed));
-	str_list_release(&places);
 }
 
 bool search_lacks_resources(const struct err *why)

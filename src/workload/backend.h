@@ -33,6 +33,8 @@ enum {
 	STORE_DROPS_BEHIND = 1u << 8,
 	/* A shim that tells calls apart: nothing below it is done for many files at once. */
 	STORE_EACH_CALL = 1u << 9,
+	/* A shim that limits what is below it, for its own process. */
+	STORE_LIMITS = 1u << 10,
 };
 
 struct store_facts {

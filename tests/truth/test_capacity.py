@@ -15,6 +15,8 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from loop_device import Unavailable  # noqa: E402
+from slow_fs import SlowFs  # noqa: E402
 from sums_file import audited, edited_anywhere, row_removed, runs_gone  # noqa: E402
 from util import SANITIZED, STOKER, attempts, left_out, stoker  # noqa: E402
 
@@ -225,9 +227,90 @@ def few_files(tmp):
     assert "more files are needed" in done.stderr, done.stderr
 
 
+WORKLOAD = """model: {name: %s}
+framework: pytorch
+workflow: {train: true, evaluation: false}
+train: {computation_time: %g, epochs: 1}
+reader: {data_loader: pytorch, batch_size: 1, access: native, read_threads: 1, prefetch_size: 2}
+dataset: {format: npy, record_length_bytes: 10000, num_files_train: 64}
+metric: {au: 0.9}
+"""
+
+
+def two(tmp, name, a_step=0.05):
+    """Two workloads, and the words that name them: two accelerators of the first."""
+    folder = tmp / f"w-{name}"
+    folder.mkdir()
+    for of, step in (("first", a_step), ("second", 0.05)):
+        (folder / f"{of}.yaml").write_text(WORKLOAD % (of, step))
+    return [f"{folder}/first.yaml:2", f"{folder}/second.yaml:?"]
+
+
+def several(tmp):
+    """Two workloads at once, each with a folder of its own, which is made once and removed; what is refused."""
+    words, data, out = two(tmp, "several"), tmp / "both", tmp / "several"
+    done = stoker("capacity", *words, "--time", "2", "--max", "2", f"dataset.data_folder={data}", "second.yaml:reader.read_threads=2", "-o", out)
+    said = found(out)
+    other, = said["others"]
+    assert (other["workload"], other["accelerators"], other["target_percent"]) == ("first.yaml", 2, 90), other
+    assert " beside 2 of first.yaml" in said["answer"] and re.search(r"beside it +2 of first\.yaml, target 90 %: AU \d", done.stdout), done.stdout
+    assert done.stderr.count(f"generating 1.6 MiB in '{data}/first.yaml'") == 1, done.stderr
+    assert not data.exists() and not list(out.rglob("*.progress")), list(out.rglob("*.progress"))
+    assert not audited(out / "capacity.json")[0], audited(out / "capacity.json")
+    edited_anywhere(out / "capacity.json", {"complete", "key", "ended_by", "need_samples_per_s", "need_bytes_per_s", "target_percent"}, 7)
+    for run in said["runs"]:
+        keys = json.loads((out / run["folder"] / "result.json").read_text())["configuration"]
+        beside = json.loads((out / run["folder"] / ".beside/first.yaml/result.json").read_text())
+        assert keys["reader.read_threads"]["value"] == 2 and beside["configuration"]["reader.read_threads"]["value"] == 1
+        assert beside["status"] == "interrupted" and 0 < run["others"][0]["au_percent"] <= 100.5, run
+    assert "beside 2 of first.yaml" in (out / "capacity.html").read_text()
+    for more, why in [([words[1], words[0].replace(":2", ":?")], "one workload is searched at a time"), ([words[0]], "a question mark"),
+                      ([*words, "default"], "a question mark"), ([words[0].replace(":2", ":0"), words[1]], "'?' for the workload"),
+                      ([*words, "third:reader.read_threads=1"], "no workload 'third'"), ([words[0], words[0].replace(":2", ":?")], "named twice"),
+                      ([*words, "storage.store=memory"], "of which each process has its own"),
+                      ([*words, "storage.store=throttle+posix"], "of which each process has its own"),
+                      ([*words, f"first.yaml:dataset.data_folder={data}/second.yaml"], "the same folder of data")]:
+        done = stoker("capacity", *more, f"dataset.data_folder={data}", "-o", tmp / "several-refused", status=2)
+        assert why in done.stderr and done.stderr.count("\n") == 1, (more, done.stderr)
+    # interrupted at any moment, it leaves no data and no process
+    for after in (0.3, 1.2, 2.5):
+        p = subprocess.Popen([STOKER, "capacity", *words, "-q", f"dataset.data_folder={data}", "-o", tmp / f"several {after}"],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        time.sleep(after)
+        p.send_signal(signal.SIGINT)
+        assert "interrupted" in p.communicate(timeout=60)[1] and p.returncode == 1 and not data.exists(), after
+        assert subprocess.run(["pgrep", "-f", str(data)], capture_output=True).returncode == 1, after
+
+
+def shared(tmp):
+    """On one store of known bandwidth: what is left for the second workload, and which of the two misses its target first."""
+    def once(n):
+        answers = []
+        for name, step, bandwidth, truth in (("same", 0.05, 5.5 * NEED * SAMPLE, 3), ("faster", 0.04, 5.5 * 0.9 / 0.04 * SAMPLE, 3)):
+            below = tmp / f"below-{name}-{n}"
+            below.mkdir()
+            with SlowFs(below, direct=1, bytes_s=int(bandwidth)) as mount:
+                out = tmp / f"shared-{name}-{n}"
+                stoker("capacity", *two(tmp, f"{name}-{n}", step), "-q", "--time", "3", "--max", "8", f"dataset.data_folder={mount}/d", "-o", out,
+                       timeout=170)
+            said = found(out)
+            high = math.inf if said["high_95"] is None else said["high_95"]
+            other, = said["others"]
+            first = name == "same" or other["misses_first"] or said["client_limits"]
+            answers.append((abs(said["accelerators"] - truth) <= 1 and said["low_95"] <= truth <= high and first, said["answer"], other))
+        return all(a[0] for a in answers), answers
+
+    try:
+        ok, answers = attempts("capacity shared", once)
+    except Unavailable as why:
+        return left_out(f"two workloads on one store: {why}")
+    print(f"   shared: {'; '.join(a[1] for a in answers)}; 3 and 3 are true")
+    assert ok, answers
+
+
 def main():
     with tempfile.TemporaryDirectory() as tmp, concurrent.futures.ThreadPoolExecutor(8) as pool:
-        for case in [pool.submit(f, pathlib.Path(tmp)) for f in (bandwidth, believed, none, prefetched, at_least, killed, killed_anywhere, refused, few_files, memory)]:
+        for case in [pool.submit(f, pathlib.Path(tmp)) for f in (bandwidth, believed, none, prefetched, at_least, killed, killed_anywhere, refused, few_files, memory, several, shared)]:
             case.result()
 
 
