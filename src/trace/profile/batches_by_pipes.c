@@ -13,6 +13,7 @@
  * requests as the message takes. When it was written follows from its place in the stream. */
 
 #define AT_ONCE_NS 1000000
+#define MODULES_NS 500000000
 
 enum { AT_LENGTH, AT_MESSAGE, IN_MESSAGE };
 
@@ -124,6 +125,15 @@ static bool belongs(const struct job *job, const struct job_event *v)
 				       job->file[v->file].kind == JOB_FILE_MEMORY);
 }
 
+/* Python looks for the modules that take the first batch behind its message. */
+static bool prepares(const struct job *job, const struct messages *m, const struct taking *t,
+		     const struct job_event *v)
+{
+	return t->message != JOB_NONE && !m->v[t->message].fetched && v->kind != JOB_WRITE &&
+	       (job_is_stored(&job->file[v->file]) || job->file[v->file].kind == JOB_FILE_OTHER) &&
+	       v->begin_ns - m->v[t->message].taken_ns < MODULES_NS;
+}
+
 /* The batch before is let go when the next one is handed out: at once, or, where that lay ready,
  * after the computation. */
 static bool is_later_close(const struct taking *t, const struct job_event *v)
@@ -153,9 +163,10 @@ void messages_find(struct messages *m, const struct job *job)
 			on_read(m, &stream[v->file], t, v);
 		else if (v->kind == JOB_WRITE && profile_is_pipe(job, v->file))
 			on_write(&w, &stream[v->file], v);
-		else if (t->message != JOB_NONE && belongs(job, v) && !is_later_close(t, v))
+		else if (t->message != JOB_NONE && belongs(job, v) && !is_later_close(t, v) &&
+			 (m->v[t->message].fetched || v->kind != JOB_CLOSE))
 			m->v[t->message].taken_ns = v->end_ns, m->v[t->message].fetched = true;
-		else if (v->file != JOB_NONE)
+		else if (v->file != JOB_NONE && !prepares(job, m, t, v))
 			t->message = JOB_NONE; /* something else has begun */
 		t->last_ns = v->end_ns;
 		t->wait_ns = JOB_UNKNOWN;
