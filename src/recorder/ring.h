@@ -164,7 +164,14 @@ static inline const char *ring_fields(unsigned kind)
  * else the serial of a folder and 1. */
 
 /* RING_NAME: of the thread, when it makes its first event. */
-enum ring_fact { RING_COMMAND, RING_HOST, RING_CWD, RING_NAME, RING_FACTS };
+enum ring_fact {
+	RING_COMMAND,
+	RING_HOST,
+	RING_CWD,
+	RING_NAME,
+	RING_LIBRARY, /* part of the name of a library that was loaded at the end: a framework's */
+	RING_FACTS
+};
 
 /* Kinds of what a descriptor leads to. */
 enum ring_file {

@@ -3,6 +3,7 @@
 
 #include <alloca.h>
 #include <fcntl.h>
+#include <link.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -430,11 +431,31 @@ void wrap_leaving(int status)
 	process_ends(0);
 }
 
+/* Libraries come by calls of the dynamic loader, which nothing here sees. */
+static int note_library(struct dl_phdr_info *v, size_t size, void *of)
+{
+	static const char *const parts[] = {"/libtorch_cpu.so",    "/libtensorflow_framework.so",
+					    "/_pywrap_tensorflow", "/jaxlib/",
+					    "/nvidia/dali/",       "/libmxnet.so"};
+	unsigned *noted = of;
+
+	(void)size;
+	for (unsigned i = 0; v->dlpi_name && i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (!(*noted & 1u << i) && strstr(v->dlpi_name, parts[i])) {
+			*noted |= 1u << i;
+			note(RING_FACT, now_ns(), (uint64_t)RING_LIBRARY, parts[i]);
+		}
+	return 0;
+}
+
 /* exit(3), after functions of atexit(3) and destructors of what was loaded after this library. */
 static __attribute__((destructor(101))) void unloaded(void)
 {
+	unsigned noted = 0;
+
 	if (!recording() || process_is_vforked())
 		return;
+	dl_iterate_phdr(note_library, &noted);
 	maps_end();
 	process_ends(stdio_end());
 }

@@ -91,6 +91,7 @@ uint32_t job_process(struct job *job, int64_t pid, const char *host, uint32_t pa
 		.parent = parent,
 		.host = job_text(job, host),
 		.command = job_text(job, ""),
+		.libraries = job_text(job, ""),
 		.rank = -1,
 		.begin_ns = JOB_UNKNOWN,
 		.end_ns = JOB_UNKNOWN,

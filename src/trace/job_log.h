@@ -120,6 +120,7 @@ struct job_process {
 	uint32_t parent;          /* JOB_NONE */
 	const char *host;         /* of job->names; "" */
 	const char *command;      /* of job->names; "" */
+	const char *libraries;    /* of job->names: parts of the names of frameworks' own; "" */
 	int64_t rank;             /* from the launcher; -1 */
 	int64_t begin_ns, end_ns; /* JOB_UNKNOWN */
 	int64_t exit;             /* status, or -signal; JOB_UNKNOWN */

@@ -11,8 +11,9 @@
 #include "trace/profile/profile_parts.h"
 
 #define RUNS_ALIKE 0.7
-#define WIDEST 16  /* places that are tried as the threshold */
-#define GAPS_MIN 6 /* fewer have no threshold */
+#define WIDEST 16    /* places that are tried as the threshold */
+#define EXPLAINS 0.2 /* of the samples, by runs that are alike */
+#define GAPS_MIN 6   /* fewer have no threshold */
 
 static double gap_before(const struct batches *b, size_t i)
 {
@@ -422,6 +423,8 @@ void batches_by_gaps(struct batches *b)
 	b->threshold_s[0] = find_threshold(b, false, &b->batch[0], &agree, &of);
 	if (b->threshold_s[0] > 0)
 		other = other_reason(b);
+	if (!other.reason && (double)agree * b->batch[0] < EXPLAINS * (double)a->visits)
+		b->threshold_s[0] = 0;
 	if (b->threshold_s[0] == 0 || other.reason) {
 		struct fact why = other.reason     ? other
 				  : has_workers(a) ? FACT(JOB_WAITED_FOR_DATA)

@@ -117,22 +117,25 @@ static bool shows_training(const struct profile *a)
 	bool loader = a->steps > 0;
 	bool batches = profile_has(a, PROFILE_BATCH) && batch->number > 1;
 	bool alike = batches && (double)batch->agree >= BATCHES_ALIKE * (double)batch->of;
-	bool named = profile_has(a, PROFILE_FRAMEWORK) || saved(a);
+	/* a library is loaded by what uses a model, too, which reads in order */
+	bool loaded = profile_has(a, PROFILE_FRAMEWORK);
+	bool named = (loaded && !a->loaded) || saved(a);
 
 	if (a->pooled)
 		return false;
 	if (loader)
 		return random || passes || (!profile_has(a, PROFILE_ORDER) && saved(a));
 	if (a->stream)
-		return passes && (named || a->processes) && (random || pauses(a));
+		return passes && (loaded || named || a->processes) &&
+		       (random || (pauses(a) && (named || a->processes || a->tensorflow)));
 	/* threads take what comes next in any order */
 	if (passes && random)
-		return anew ? named || batches || a->processes ||
+		return anew ? loaded || named || batches || a->processes ||
 				       profile_has(a, PROFILE_EVALUATIONS)
 			    : alike;
 	if (passes && batches)
 		return named || (alike && a->processes);
-	return random && alike && named;
+	return random && alike && (loaded || named);
 }
 
 /* Why none is seen. */

@@ -79,9 +79,9 @@ static bool is_ancestor(const struct job *job, uint32_t old, uint32_t young)
 	return false;
 }
 
-static void find_bosses(const struct job *job, struct life *life)
+static struct line *find_lines(const struct job *job)
 {
-	AUTO_FREE struct line *line = xcalloc(job->files + 1, sizeof(*line));
+	struct line *line = xcalloc(job->files + 1, sizeof(*line));
 
 	for (size_t i = 0; i < job->files; i++)
 		line[i] = (struct line){JOB_NONE, JOB_NONE};
@@ -95,6 +95,29 @@ static void find_bosses(const struct job *job, struct life *life)
 		else if (v->kind == JOB_WRITE)
 			take_part(&line[v->file].writer, job->thread[v->thread].process);
 	}
+	return line;
+}
+
+/* Readers that send their batches unasked, each over a pipe of its own. */
+static void find_producers(const struct job *job, struct life *life)
+{
+	AUTO_FREE struct line *line = find_lines(job);
+
+	for (size_t i = 0; i < job->files; i++) {
+		uint32_t r = line[i].reader, w = line[i].writer;
+
+		if (r < SEVERAL && w < SEVERAL && r != w && life[w].reads && !life[w].pooled &&
+		    life[w].boss == JOB_NONE && is_ancestor(job, r, w)) {
+			life[w].boss = r;
+			life[w].answers = (uint32_t)i;
+		}
+	}
+}
+
+static void find_bosses(const struct job *job, struct life *life)
+{
+	AUTO_FREE struct line *line = find_lines(job);
+
 	for (size_t i = 0; i < job->files; i++) {
 		uint32_t r = line[i].reader, w = line[i].writer;
 
@@ -632,6 +655,8 @@ void profile_crew(struct profile *a)
 		l->threads |= l->reading != JOB_NONE && l->reading != a->visit[i].reader;
 		l->reading = a->visit[i].reader;
 	}
+	if (job->sees & JOB_SEES_PIPES)
+		find_producers(job, life);
 	for (size_t i = 0; a->apart_until_ns && i < job->threads; i++)
 		life[job->thread[i].process].threads |= a->apart_until_ns[i] != INT64_MIN;
 	for (size_t i = 0; i < job->processes; i++)

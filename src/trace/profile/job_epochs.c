@@ -17,6 +17,7 @@
 #include "trace/profile/profile_parts.h"
 
 #define PARTS_MAX 3
+#define AGAIN_LEAST 2 /* in a generation of workers in the mean */
 #define SHUFFLED 0.1  /* of the neighbours of a reader, in another order than in the first pass */
 #define SAME_PART 0.5 /* of the samples of a pass */
 #define FEW_SWITCHES 0.1 /* between parts by name: of the visits */
@@ -483,7 +484,7 @@ static void say_epochs(struct profile *a, const struct passes *p, const uint32_t
 		f = profile_inferred(a, PROFILE_EPOCHS, epochs,
 				     a->replacement ? FACT(JOB_REPLACEMENT_GENERATIONS)
 						    : FACT(JOB_PASSES),
-				     full, training);
+				     full, full ? training : 0);
 		if (epochs > 1 && (double)in_last < 0.95 * (double)in_first)
 			f->text = profile_text(a, "the last has %zu of %zu samples", in_last,
 					       in_first);
@@ -554,13 +555,35 @@ static void mark_groups(struct profile *a)
 			a->role[i] = FILE_EVALUATION;
 }
 
+/* Streams and places that each generation of workers comes to several times, as for the footer of a
+ * file and then for each of its parts, or for the samples of a chunk: a pass is what a generation
+ * reads. */
+static bool comes_again(const struct profile *a)
+{
+	AUTO_FREE size_t *first = profile_rounds(a);
+	size_t rounds = first[a->trainers], again = 0, n = 0;
+	AUTO_FREE uint32_t *last = job_numbers(a->samples);
+
+	for (size_t i = 0; i < a->visits && (a->stream || a->container); i++) {
+		const struct job_reader *r = &a->reader[a->visit[i].reader];
+		uint32_t *at = &last[a->visit[i].sample];
+
+		if (!r->worker || r->left_out)
+			continue;
+		n++;
+		again += *at == first[r->rank] + r->round;
+		*at = (uint32_t)first[r->rank] + r->round;
+	}
+	return rounds > a->trainers && again >= rounds * AGAIN_LEAST && 3 * again >= n;
+}
+
 void profile_epochs(struct profile *a)
 {
 	struct passes p = {.of = xcalloc(a->visits + 1, sizeof(*p.of))};
 	AUTO_FREE uint32_t *part_of = job_numbers(a->samples),
 			   *times = xcalloc(a->samples + 1, sizeof(*times));
 	uint32_t parts;
-	bool by_name;
+	bool by_name, again;
 
 	if (a->visits == 0 && a->trainers > 0 && a->trainer[0].rounds > 1) {
 		for (size_t t = 0; t < a->trainers; t++)
@@ -572,7 +595,9 @@ void profile_epochs(struct profile *a)
 		for (size_t i = 0; i < a->visits; i++)
 			times[a->visit[i].sample]++;
 		order_by_rank(a, &p);
-		by_name = find_passes(a, &p, true);
+		again = comes_again(a);
+		a->again = again && a->container;
+		by_name = find_passes(a, &p, !again);
 		if (passes_of_shares(a, times, &p) || passes_of_readers(a, times, &p))
 			;
 		else if (!by_name && with_replacement(a, times, &p)) {
@@ -732,8 +757,10 @@ static void set_order(struct profile *a, enum job_order order, struct fact rule,
 		[JOB_ORDER_NUMBERS] = {"in order of the numbers in the names",
 				       "files in order of the numbers in their names"},
 		[JOB_ORDER_NEARLY_SAME] = {"nearly in order of the names, the same in each epoch",
-					   NULL},
-		[JOB_ORDER_RANDOM_SAME] = {"random, the same in each epoch", NULL},
+					   "files nearly in order of their names, the same in each "
+					   "epoch"},
+		[JOB_ORDER_RANDOM_SAME] = {"random, the same in each epoch",
+					   "files in random order, the same in each epoch"},
 		[JOB_ORDER_REPLACEMENT] = {"random with replacement", NULL},
 		[JOB_ORDER_WINDOW] = {"random within a window", NULL},
 		[JOB_ORDER_RANDOM] = {"random", "files in random order"},

@@ -328,6 +328,17 @@ static void admit_mappings(struct profile *a)
 	}
 }
 
+/* Places that hold several samples each. */
+static void admit_pieces(struct profile *a)
+{
+	static const enum profile_key of_samples[] = {
+		PROFILE_SAMPLES, PROFILE_SAMPLES_PER_FILE, PROFILE_SAMPLE_BYTES,
+		PROFILE_SIZES,   PROFILE_REQUESTS,         PROFILE_BATCH};
+
+	for (size_t i = 0; i < sizeof(of_samples) / sizeof(of_samples[0]); i++)
+		profile_unknown(a, of_samples[i], FACT(JOB_PIECES_AGAIN));
+}
+
 void profile_make(struct profile *a, const struct job *job)
 {
 	bool mapped;
@@ -347,6 +358,8 @@ void profile_make(struct profile *a, const struct job *job)
 		forget_visits(a);
 		profile_crew(a);
 	}
+	if (a->container)
+		profile_join_places(a);
 	profile_epochs(a);
 	profile_dataset(a);
 	profile_kept_open(a);
@@ -354,6 +367,8 @@ void profile_make(struct profile *a, const struct job *job)
 	profile_order(a);
 	profile_batches(a);
 	profile_marks(a);
+	if (a->again)
+		admit_pieces(a);
 	a->trains |= mapped && saves_often(a);
 	if (!a->trains) {
 		doubt_training(a);
@@ -373,6 +388,7 @@ void profile_make(struct profile *a, const struct job *job)
 struct signs {
 	const char *name;
 	const char *libraries[5]; /* parts of names of files */
+	const char *looks_for;    /* the end of a name that it looks for, there or not; NULL */
 	const char *memory;       /* of shared memory, at its begin; NULL */
 	const char *threads[3];   /* at the begin of their names */
 	const char *commands[4];  /* parts */
@@ -383,19 +399,21 @@ enum { TORCH, TENSORFLOW };
 static const struct signs table[] = {
 	[TORCH] = {"PyTorch",
 		   {"/libtorch.so", "/libtorch_cpu.so", "/libtorch_python.so", "/torch/lib/"},
+		   NULL,
 		   "/torch_",
 		   {"pt_data", "pt_main"},
 		   {"torchrun", "torch.distributed", "torch/distributed"}},
 	[TENSORFLOW] = {"TensorFlow",
 			{"/libtensorflow", "/tensorflow/python/", "/_pywrap_tensorflow"},
+			"/tensorflow-plugins",
 			NULL,
 			{"tf_data", "tf_Compute"},
 			{"-m tensorflow", "/tensorflow/"}},
-	{"JAX", {"/jaxlib/", "/xla_extension.so"}, NULL, {NULL}, {NULL}},
-	{"DALI", {"/nvidia/dali/", "/libdali.so"}, NULL, {"DALI"}, {NULL}},
-	{"MXNet", {"/libmxnet.so"}, NULL, {NULL}, {NULL}},
-	{"Stoker", {NULL}, NULL, {NULL}, {"stoker run", "/stoker run"}},
-	{"DLIO", {NULL}, NULL, {NULL}, {"dlio_benchmark"}},
+	{"JAX", {"/jaxlib/", "/xla_extension.so"}, NULL, NULL, {NULL}, {NULL}},
+	{"DALI", {"/nvidia/dali/", "/libdali.so"}, NULL, NULL, {"DALI"}, {NULL}},
+	{"MXNet", {"/libmxnet.so"}, NULL, NULL, {NULL}, {NULL}},
+	{"Stoker", {NULL}, NULL, NULL, {NULL}, {"stoker run", "/stoker run"}},
+	{"DLIO", {NULL}, NULL, NULL, {NULL}, {"dlio_benchmark"}},
 };
 
 #define FRAMEWORKS (sizeof(table) / sizeof(table[0]))
@@ -437,15 +455,20 @@ static unsigned find(const struct job *job, const struct signs *s)
 		if (f->kind == JOB_FILE_REGULAR && (f->counts.reads > 0 || f->counts.maps > 0) &&
 		    has_part(f->name, s->libraries))
 			by |= BY_LIBRARY;
+		if (s->looks_for && str_ends(f->name, s->looks_for))
+			by |= BY_LIBRARY;
 		if (is_memory(f, s->memory))
 			by |= BY_MEMORY;
 	}
 	for (size_t i = 0; i < job->threads; i++)
 		if (job->thread[i].name && begins(job->thread[i].name, s->threads))
 			by |= BY_THREAD;
-	for (size_t i = 0; i < job->processes; i++)
+	for (size_t i = 0; i < job->processes; i++) {
 		if (has_part(job->process[i].command, s->commands))
 			by |= BY_COMMAND;
+		if (has_part(job->process[i].libraries, s->libraries))
+			by |= BY_LIBRARY;
+	}
 	return by;
 }
 
@@ -469,6 +492,7 @@ static void profile_framework(struct profile *a)
 	if (!text)
 		return;
 	a->tensorflow = tensorflow && !torch;
+	a->loaded = by == BY_LIBRARY;
 	how = by & BY_MEMORY    ? FACT(JOB_BY_SHARED_MEMORY)
 	      : by & BY_LIBRARY ? FACT(JOB_BY_LIBRARIES)
 	      : by & BY_THREAD  ? FACT(JOB_BY_THREADS)

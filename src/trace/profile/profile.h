@@ -215,12 +215,14 @@ struct profile {
 	uint32_t companions;              /* files of a sample, each read after the other; 0: one */
 	size_t trainings;                 /* that follow each other; 0: one */
 	bool container;                   /* files hold many samples, told apart by their places */
-	bool stream;             /* files are streams of samples that the log cannot tell apart */
-	bool trains;             /* the log shows a training: else no value tells of one */
+	bool again;  /* places of containers hold several samples: an epoch comes to them again */
+	bool stream; /* files are streams of samples that the log cannot tell apart */
+	bool trains; /* the log shows a training: else no value tells of one */
 	struct fact no_training; /* why it shows none */
 	bool replacement;        /* samples are drawn with replacement */
 	bool processes;          /* the workers are processes, not threads */
 	bool pooled; /* any of them shares the pipe of its tasks with others: no loader's does */
+	bool loaded; /* all that shows the framework is that its library was loaded */
 	bool tensorflow; /* it is the only framework that the log shows, or beside others than
 			    PyTorch */
 	enum job_order order;

@@ -34,6 +34,8 @@ const struct format_facts *profile_format(const struct profile *a);
 bool profile_is_image(const struct profile *a);
 /* Visits and samples; `reader` of a visit is the thread until profile_crew. */
 void profile_visits(struct profile *a);
+/* Joins places of files that are read one behind the other as one sample. After profile_crew. */
+void profile_join_places(struct profile *a);
 /* Trainers, readers, generations of workers. */
 void profile_crew(struct profile *a);
 

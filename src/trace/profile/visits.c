@@ -16,6 +16,7 @@
 #include "trace/profile/profile_parts.h"
 #include "workload/backend.h"
 
+#define FEW_SMALL 4 /* times fewer requests than of twice the size */
 #define LOOK 0.25   /* of what other visits of a file read */
 #define LOOKS_MIN 4 /* fewer are visits that were cut */
 /* Of a file: less of it was read, and it is opened again: still one visit. */
@@ -23,7 +24,8 @@
 
 /* What is known of a group of the dataset. */
 struct shape {
-	uint64_t by_size[64]; /* bytes that came in requests of 2^i to 2^(i+1)-1 bytes */
+	uint64_t by_size[64]; /* bytes that came in requests of 2^i to 2^(i+1)-1 bytes, */
+	uint64_t n[64];       /* and how many these were */
 	int64_t data_size;    /* a request of data is at least so large */
 	bool candidate;       /* may hold many samples */
 	bool stream;          /* read from begin to end, as a rule */
@@ -69,9 +71,12 @@ static void find_data_sizes(struct profile *a, struct shape *shape)
 		const struct job_event *v = &a->job->event[i];
 
 		if (v->kind == JOB_READ && v->result > 0 && profile_is_data(a, v->file) &&
-		    !profile_is_apart(a, v))
-			shape[a->group_of[v->file]].by_size[log2_of(v->result)] +=
-				(uint64_t)v->result;
+		    !profile_is_apart(a, v)) {
+			struct shape *s = &shape[a->group_of[v->file]];
+
+			s->by_size[log2_of(v->result)] += (uint64_t)v->result;
+			s->n[log2_of(v->result)]++;
+		}
 	}
 	for (size_t g = 0; g < a->groups; g++) {
 		uint64_t all = 0, sum = 0;
@@ -81,7 +86,13 @@ static void find_data_sizes(struct profile *a, struct shape *shape)
 		for (unsigned i = 0; i < 64 && all > 0; i++) {
 			sum += shape[g].by_size[i];
 			if (sum * 2 >= all) {
-				shape[g].data_size = i > 2 ? INT64_C(1) << (i - 2) : 1;
+				unsigned low = i > 2 ? i - 2 : 0;
+
+				/* a few samples are smaller */
+				while (low > 0 && shape[g].n[low - 1] > 0 &&
+				       shape[g].n[low - 1] <= shape[g].n[low] / FEW_SMALL)
+					low--;
+				shape[g].data_size = INT64_C(1) << low;
 				break;
 			}
 		}
@@ -672,4 +683,144 @@ void profile_visits(struct profile *a)
 		}
 	if (a->container)
 		drop_directories(a);
+}
+
+/* ---- samples of several places ---- */
+
+#define FOLLOW_LEAST 0.95   /* of the visits */
+#define FOLLOWERS_LEAST 8   /* places, */
+#define FOLLOWERS_SHARE 0.2 /* of all */
+#define ANEW 0.1            /* openings and visits of other places differ by less */
+
+/* Of a place: how often it is visited, and where its reader was before, in the file. */
+struct visited {
+	uint32_t times, followed; /* by another place of the file */
+	uint32_t before;          /* a sample; JOB_NONE */
+	bool differs;             /* from visit to visit, or was none */
+};
+
+/* The visit before of the same reader, where it is of another place of the same file. */
+static uint32_t *find_befores(const struct profile *a)
+{
+	AUTO_FREE uint32_t *last = job_numbers(a->readers);
+	uint32_t *before = job_numbers(a->visits);
+
+	for (size_t i = 0; i < a->visits; i++) {
+		const struct visit *v = &a->visit[i];
+		uint32_t b = last[v->reader];
+
+		if (b != JOB_NONE && a->visit[b].sample != v->sample &&
+		    a->sample[a->visit[b].sample].file == a->sample[v->sample].file)
+			before[i] = b;
+		last[v->reader] = (uint32_t)i;
+	}
+	return before;
+}
+
+static struct visited *look_at_places(const struct profile *a, const uint32_t *before)
+{
+	struct visited *s = xcalloc(a->samples + 1, sizeof(*s));
+
+	for (size_t i = 0; i < a->samples; i++)
+		s[i].before = JOB_NONE;
+	for (size_t i = 0; i < a->visits; i++) {
+		struct visited *v = &s[a->visit[i].sample];
+		uint32_t b = before[i] == JOB_NONE ? JOB_NONE : a->visit[before[i]].sample;
+
+		v->differs |= b == JOB_NONE || (v->times > 0 && v->before != b);
+		v->before = b;
+		v->times++;
+		if (b != JOB_NONE)
+			s[b].followed++;
+	}
+	return s;
+}
+
+/* Places behind all those of their file that are read in changing succession, each always behind
+ * the same of these: the label that is read with an image. `keep`: not of them. */
+static bool find_labels(const struct profile *a, const struct visited *s, const uint32_t *before,
+			bool *keep)
+{
+	AUTO_FREE int64_t *drawn = xcalloc(a->job->files + 1, sizeof(*drawn));
+	size_t labels = 0, visits = 0, behind = 0;
+
+	for (size_t i = 0; i < a->job->files; i++)
+		drawn[i] = -1;
+	for (size_t i = 0; i < a->samples; i++)
+		if (s[i].times > 1 && s[i].differs)
+			RAISE(drawn[a->sample[i].file], a->sample[i].offset);
+	for (size_t i = 0; i < a->samples; i++)
+		keep[i] = a->sample[i].offset <= drawn[a->sample[i].file];
+	/* one that was always read behind the same by chance has a label of its own */
+	for (size_t i = 0; i < a->visits; i++)
+		if (before[i] != JOB_NONE && !keep[a->visit[i].sample] &&
+		    a->visit[before[i]].sample < a->visit[i].sample)
+			keep[a->visit[before[i]].sample] = true;
+	for (size_t i = 0; i < a->samples; i++)
+		labels += !keep[i];
+	for (size_t i = 0; i < a->visits; i++)
+		if (!keep[a->visit[i].sample]) {
+			visits++;
+			behind += before[i] != JOB_NONE && keep[a->visit[before[i]].sample];
+		}
+	return labels >= FOLLOWERS_LEAST &&
+	       (double)labels >= FOLLOWERS_SHARE * (double)a->samples &&
+	       (double)behind >= FOLLOW_LEAST * (double)visits;
+}
+
+/* One place of each file, which is read anew before each of the others: its directory. */
+static bool find_anew(const struct profile *a, const struct visited *s, bool *keep)
+{
+	double openings = 0, followed = 0, others = 0;
+	size_t files = 0;
+
+	for (size_t i = 0, end; i < a->samples; i = end) {
+		size_t most = i;
+
+		files++;
+		for (end = i; end < a->samples && a->sample[end].file == a->sample[i].file; end++) {
+			if (s[end].times > s[most].times)
+				most = end;
+			others += s[end].times;
+			keep[end] = true;
+		}
+		others -= s[most].times;
+		openings += s[most].times;
+		followed += s[most].followed;
+		keep[most] = false;
+	}
+	return a->samples >= 3 * files && others > 0 && openings >= (1 - ANEW) * others &&
+	       openings <= (1 + ANEW) * others && followed >= FOLLOW_LEAST * openings;
+}
+
+static void take_in(struct profile *a, struct visit *into, const struct visit *v)
+{
+	LOWER(into->begin_ns, v->begin_ns);
+	RAISE(into->end_ns, v->end_ns);
+	into->bytes = i64_sum(into->bytes, v->bytes);
+	into->read_ns = i64_sum(into->read_ns, v->read_ns);
+	into->requests += v->requests;
+	RAISE(a->sample[into->sample].bytes, into->bytes);
+}
+
+void profile_join_places(struct profile *a)
+{
+	AUTO_FREE uint32_t *before = find_befores(a);
+	AUTO_FREE struct visited *s = look_at_places(a, before);
+	AUTO_FREE bool *keep = xcalloc(a->samples + 1, sizeof(*keep));
+
+	if (!find_labels(a, s, before, keep) && !find_anew(a, s, keep))
+		return;
+	for (size_t i = 0; i < a->visits; i++) {
+		struct visit *v = &a->visit[i], *b;
+
+		if (before[i] == JOB_NONE)
+			continue;
+		b = &a->visit[before[i]];
+		if (keep[v->sample] && !keep[b->sample])
+			take_in(a, v, b);
+		else if (keep[b->sample] && !keep[v->sample])
+			take_in(a, b, v);
+	}
+	profile_keep_samples(a, keep);
 }

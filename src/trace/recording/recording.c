@@ -430,6 +430,15 @@ static void moved(struct reading *r, const struct ring_event *v)
 	}
 }
 
+static void add_library(struct job *job, struct job_process *p, const char *part)
+{
+	struct buf all = {0};
+
+	buf_printf(&all, "%s %s", p->libraries, part);
+	p->libraries = job_text(job, all.data);
+	buf_release(&all);
+}
+
 static void fact(struct reading *r, const struct ring_event *v)
 {
 	struct ring_state *s = &r->ring[v->ring];
@@ -439,6 +448,9 @@ static void fact(struct reading *r, const struct ring_event *v)
 	switch (v->v[0]) {
 	case RING_COMMAND:
 		p->command = job_text(r->job, v->name[0]);
+		break;
+	case RING_LIBRARY:
+		add_library(r->job, p, v->name[0]);
 		break;
 	case RING_HOST:
 		p->host = job_text(r->job, v->name[0]);
