@@ -135,6 +135,14 @@ static int read_sample(struct reader *r, const char *path, const struct file_spe
 		bytes = INT64_MAX;
 	if (number >= p->files || index >= p->samples_per_file)
 		return err_set(e, ERR_USAGE, "the recorded job had no such sample");
+	if (recorded_requests_of(p, number, 0)->n + recorded_requests_of(p, number, index + 1)->n ==
+	    0) {
+		/* it fills up a batch */
+		out->data = NULL;
+		reader_sample_done(f, out);
+		out->payload_bytes = 0;
+		return 0;
+	}
 	if (!file->used || file->index != f->file_index) {
 		if (file->used)
 			rc = close_file(r, file, e);

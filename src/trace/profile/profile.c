@@ -339,11 +339,11 @@ static void admit_pieces(struct profile *a)
 		profile_unknown(a, of_samples[i], FACT(JOB_PIECES_AGAIN));
 }
 
-void profile_make(struct profile *a, const struct job *job)
+static void make(struct profile *a)
 {
 	bool mapped;
 
-	*a = (struct profile){.job = job};
+	a->looks_end_ns = INT64_MIN;
 	profile_framework(a);
 	profile_roles(a);
 	profile_visits(a);
@@ -380,6 +380,18 @@ void profile_make(struct profile *a, const struct job *job)
 	if (mapped)
 		admit_mappings(a);
 	admit_gaps(a);
+}
+
+void profile_make(struct profile *a, const struct job *job)
+{
+	*a = (struct profile){.job = job};
+	make(a);
+}
+
+void profile_make_files(struct profile *a, const struct profile *of)
+{
+	*a = (struct profile){.job = of->job, .files_of_sample = of->companions};
+	make(a);
 }
 
 /* ---- the framework, by what only it leaves in a log ---- */

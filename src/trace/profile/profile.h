@@ -206,9 +206,11 @@ struct profile {
 	size_t readers;
 	struct trainer *trainer;
 	size_t trainers;
-	int64_t *apart_until_ns; /* of each thread of the job: until then it only looks at samples,
-				    beside those that train; INT64_MAX: always; NULL: none does */
-	struct step *step;       /* by rank, then time; none where the log does not show them */
+	int64_t *apart_until_ns;  /* of each thread of the job: until then it only looks at samples,
+				     beside those that train; INT64_MAX: always; NULL: none does */
+	int64_t looks_end_ns;     /* before, all looked at the files; INT64_MIN: nobody did */
+	uint32_t files_of_sample; /* of a profile in which each of them is a sample; 0 */
+	struct step *step;        /* by rank, then time; none where the log does not show them */
 	size_t steps;
 	/* Means of the times from a batch taken to asking for the next; 0: not seen. */
 	double between_s, eval_between_s; /* of training, of evaluation */
@@ -232,6 +234,8 @@ struct profile {
 /* Never fails but for want of memory: what the log does not show is HOW_UNKNOWN. The job must
  * outlive the profile. */
 void profile_make(struct profile *a, const struct job *job);
+/* That of the same job in which each file of `of->companions` is a sample of its own. */
+void profile_make_files(struct profile *a, const struct profile *of);
 void profile_release(struct profile *a);
 
 /* A formatted text that lives as long as the profile. */

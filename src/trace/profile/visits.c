@@ -62,7 +62,8 @@ struct under_way {
 
 bool profile_is_apart(const struct profile *a, const struct job_event *v)
 {
-	return a->apart_until_ns && v->begin_ns < a->apart_until_ns[v->thread];
+	return v->begin_ns < a->looks_end_ns ||
+	       (a->apart_until_ns && v->begin_ns < a->apart_until_ns[v->thread]);
 }
 
 static void find_data_sizes(struct profile *a, struct shape *shape)
@@ -636,6 +637,8 @@ static void drop_looks(struct profile *a)
 		looks++;
 	if (looks < LOOKS_MIN)
 		return;
+	if (looks < a->visits && a->visit[looks].begin_ns != JOB_UNKNOWN)
+		a->looks_end_ns = a->visit[looks].begin_ns;
 	a->visits -= looks;
 	memmove(a->visit, a->visit + looks, a->visits * sizeof(*a->visit));
 }
@@ -673,7 +676,7 @@ void profile_visits(struct profile *a)
 	drop_empty(a);
 	if (!a->container)
 		drop_looks(a);
-	if (!a->container && !a->stream)
+	if (!a->container && !a->stream && !a->files_of_sample)
 		join_companions(a);
 	number_samples(a);
 	for (size_t i = 1; i < a->visits; i++)

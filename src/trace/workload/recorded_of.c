@@ -47,6 +47,9 @@ struct part {
 	size_t per_file;  /* 0: differs from file to file */
 	uint32_t *place;  /* of each file of the job */
 	const struct lists *lists; /* NULL: there are none */
+	/* Visits of every rank in every epoch, with those of one file more that fill up; 0: as the
+	 * job had them, and no such file. */
+	uint64_t fill_to;
 };
 
 /* The sample of the workload that a visit is of. */
@@ -131,6 +134,7 @@ static bool sizes_known(const struct profile *a, const struct part *p)
 
 struct placed { /* a visit in the order of the sampler */
 	uint32_t rank, epoch;
+	uint32_t pass;   /* of several evaluations in one epoch */
 	uint32_t batch;  /* of the reader in the epoch, from 0 */
 	uint32_t number; /* of the worker in its round */
 	size_t visit;
@@ -140,7 +144,8 @@ static int by_place(const void *a, const void *b)
 {
 	const struct placed *x = a, *y = b;
 
-	return ORDER(x->epoch, y->epoch) ?: ORDER(x->rank, y->rank) ?: ORDER(x->batch, y->batch) ?:
+	return ORDER(x->epoch, y->epoch) ?: ORDER(x->rank, y->rank) ?:
+	       ORDER(x->pass, y->pass) ?: ORDER(x->batch, y->batch) ?:
 	       ORDER(x->number, y->number) ?: ORDER(x->visit, y->visit);
 }
 
@@ -155,7 +160,7 @@ static const char *no_order(const struct profile *a, const struct part *p)
 {
 	size_t n = 0;
 
-	if (a->stream)
+	if (a->stream && !(p->lists && p->lists->exact))
 		return "the log does not tell the samples of a stream apart";
 	for (size_t i = 0; i < a->visits; i++) {
 		const struct visit *v = &a->visit[i];
@@ -182,6 +187,8 @@ static size_t place_visits(const struct profile *a, const struct part *p, struct
 	bool one = !p->evaluation && a->value[PROFILE_EPOCHS].how == HOW_UNKNOWN &&
 		   !(a->value[PROFILE_EPOCHS].in_log > 0);
 
+	uint32_t each = p->evaluation ? workload_of_evaluations(a) : 1;
+
 	*epochs = 0;
 	for (size_t i = 0; i < a->visits; i++) {
 		const struct visit *v = &a->visit[i];
@@ -196,10 +203,11 @@ static size_t place_visits(const struct profile *a, const struct part *p, struct
 			epoch[v->reader] = pass;
 			first[v->reader] = batch;
 		}
-		RAISE(*epochs, one ? 1 : pass + 1);
+		RAISE(*epochs, one ? 1 : pass / each + 1);
 		out[n++] = (struct placed){
 			.rank = a->reader[v->reader].rank,
-			.epoch = pass,
+			.epoch = pass / each,
+			.pass = pass,
 			.batch = batch >= first[v->reader] ? batch - first[v->reader] : batch,
 			.number = thread ? 0 : a->reader[v->reader].number,
 			.visit = i};
@@ -254,18 +262,74 @@ static void fill_up_last(const struct profile *a, const struct part *p, uint32_t
 	}
 }
 
+/* Short batches, and epochs with fewer visits than others, are filled up where the requests of each
+ * visit are known: a run has whole batches and epochs of one length. */
+static void find_fill(const struct profile *a, struct part *p)
+{
+	double batch = workload_of_batch(a, p->evaluation, true);
+	AUTO_FREE struct placed *placed = xcalloc(a->visits + 1, sizeof(*placed));
+	AUTO_FREE uint64_t *of = NULL;
+	uint64_t most = 0;
+	bool same = true;
+	uint32_t epochs;
+	size_t n;
+
+	if (no_order(a, p) || batch < 1 || batch > UINT32_MAX)
+		return;
+	n = place_visits(a, p, placed, &epochs);
+	of = xcalloc((size_t)epochs * a->trainers + 1, sizeof(*of));
+	for (size_t i = 0; i < n; i++)
+		of[(size_t)placed[i].epoch * a->trainers + placed[i].rank]++;
+	for (size_t i = 0; i < (size_t)epochs * a->trainers; i++)
+		RAISE(most, of[i]);
+	most = (most + (uint64_t)batch - 1) / (uint64_t)batch * (uint64_t)batch;
+	for (size_t i = 0; i < (size_t)epochs * a->trainers; i++)
+		same &= of[i] == most;
+	/* an epoch that the job did not end has an end of its own */
+	if (!same && (p->evaluation || !recorded_of_cut(a)))
+		p->fill_to = most;
+}
+
+/* Every list of a part as long as all shall be. */
+static int fill_up(const struct profile *a, const struct part *p, uint32_t epochs,
+		   struct recorded_visits *lists, uint32_t **sample, struct err *e)
+{
+	size_t n = (size_t)epochs * a->trainers;
+	uint32_t *to = try_calloc(n * p->fill_to + 1, sizeof(*to), "the order", e);
+
+	if (!to)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t *at = to + i * p->fill_to;
+
+		for (uint64_t k = 0; k < p->fill_to; k++)
+			at[k] = k < lists[i].n ? lists[i].sample[k]
+					       : (uint32_t)(p->files * p->per_file);
+		lists[i] = (struct recorded_visits){p->fill_to, at};
+	}
+	free(*sample);
+	*sample = to;
+	return 0;
+}
+
 /* ---- both ---- */
 
 bool recorded_of_cut(const struct profile *a)
 {
 	double batch = profile_has(a, PROFILE_BATCH) ? a->value[PROFILE_BATCH].number : 1;
+	/* batches that differ, as by what a library keeps in memory, are counted themselves */
+	bool steps = a->steps > 0 && !profile_has(a, PROFILE_BATCH);
 	uint32_t last = 0;
 	size_t n = 0, first = 0;
 
 	for (size_t i = 0; i < a->visits; i++)
 		if (!a->sample[a->visit[i].sample].evaluation)
 			RAISE(last, a->visit[i].epoch);
-	for (size_t i = 0; i < a->visits; i++) {
+	for (size_t i = 0; i < a->steps && steps; i++) {
+		n += !a->step[i].evaluation && a->step[i].epoch == last;
+		first += !a->step[i].evaluation && a->step[i].epoch == 0;
+	}
+	for (size_t i = 0; i < a->visits && !steps; i++) {
 		if (a->sample[a->visit[i].sample].evaluation)
 			continue;
 		n += a->visit[i].epoch == last;
@@ -294,10 +358,18 @@ void recorded_of_look(const struct profile *a, struct recorded_has *has)
 	has->order = !has->no_order;
 	has->requests = has->requests && p.per_file > 0;
 	has->exact = has->requests && l.exact;
+	if (has->requests)
+		find_fill(a, &p);
+	has->filled[RECORDED_TRAIN] = p.fill_to > 0;
 	has->per_file = (double)p.per_file;
 	for (size_t i = 0; i < p.files; i++)
 		has->file_bytes =
 			fmax(has->file_bytes, profile_file_bytes(&a->job->file[p.file[i]]));
+	part_release(&p);
+	part_make(a, true, &l, &p);
+	if (has->requests && p.per_file > 0)
+		find_fill(a, &p);
+	has->filled[RECORDED_EVAL] = p.fill_to > 0;
 	part_release(&p);
 	lists_release(&l);
 }
@@ -328,6 +400,8 @@ static int make_order(const struct profile *a, const struct part *p, uint64_t mo
 		list_visits(a, p, placed, n, m->sample, m->lists);
 		if (!p->evaluation && recorded_of_cut(a))
 			fill_up_last(a, p, epochs, m->sample + n, m->lists);
+		if (p->fill_to > 0 && fill_up(a, p, epochs, m->lists, &m->sample, e) < 0)
+			return -ENOMEM;
 		out->epochs = most && epochs > most ? most : epochs;
 		out->visits = m->lists;
 	}
@@ -341,7 +415,8 @@ static int make_requests(const struct profile *a, const struct part *p, struct r
 	const struct lists *l = p->lists;
 	uint64_t each = p->per_file + 1;
 
-	m->requests = try_calloc(p->files * each + 1, sizeof(*m->requests), "the requests", e);
+	m->requests =
+		try_calloc((p->files + 1) * each + 1, sizeof(*m->requests), "the requests", e);
 	if (!m->requests)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->files && !l->exact; i++)
@@ -363,15 +438,19 @@ static int make_part(const struct profile *a, const struct part *p, uint64_t epo
 		     struct recorded_part *out, struct made *m, struct err *e)
 {
 	bool order = !no_order(a, p);
+	double sum = 0;
 
-	*out = (struct recorded_part){.files = p->files,
+	*out = (struct recorded_part){.files = p->files + (p->fill_to > 0),
 				      .samples_per_file = order && p->per_file ? p->per_file : 1};
 	if (sizes_known(a, p)) {
-		m->bytes = try_calloc(p->files + 1, sizeof(*m->bytes), "the sizes", e);
+		m->bytes = try_calloc(p->files + 2, sizeof(*m->bytes), "the sizes", e);
 		if (!m->bytes)
 			return -ENOMEM;
-		for (size_t i = 0; i < p->files; i++)
+		for (size_t i = 0; i < p->files; i++) {
 			m->bytes[i] = (uint64_t)a->job->file[p->file[i]].size;
+			sum += (double)m->bytes[i];
+		}
+		m->bytes[p->files] = (uint64_t)(sum / (double)p->files);
 		out->bytes = m->bytes;
 	}
 	if (requests && p->per_file > 0 && make_requests(a, p, out, m, e) < 0)
@@ -395,6 +474,8 @@ int recorded_of_write(const struct profile *a, const char *path, uint64_t epochs
 		struct part p;
 
 		part_make(a, k == RECORDED_EVAL, &l, &p);
+		if (requests && p.per_file > 0)
+			find_fill(a, &p);
 		rc = make_part(a, &p, k == RECORDED_TRAIN ? epochs : 0, requests, &r.part[k],
 			       &made[k], e);
 		part_release(&p);
@@ -496,7 +577,7 @@ static uint32_t visit_of(struct walk *w, const struct job_event *v)
 static bool is_data_read(const struct profile *a, const struct job_event *v)
 {
 	return v->kind == JOB_READ && v->result > 0 && v->result <= UINT32_MAX && v->offset >= 0 &&
-	       profile_is_data(a, v->file);
+	       profile_is_data(a, v->file) && !profile_is_apart(a, v);
 }
 
 static int gather(const struct profile *a, struct of_visits *out, struct err *e)
@@ -705,7 +786,7 @@ static int lists_make(const struct profile *a, struct lists *l, struct err *e)
 		for (size_t i = 0; i < a->visits; i++)
 			if (l->samples.sample[a->visit[i].sample].n == 0)
 				l->samples.sample[a->visit[i].sample] = l->visits.list[i];
-	l->exact = !alike(a, l, &has) || !counts_alike(a);
+	l->exact = !alike(a, l, &has) || !counts_alike(a) || a->again;
 	/* without an order, samples are drawn, and then each needs one list */
 	for (size_t i = 0; i < a->visits; i++)
 		l->exact &= a->visit[i].batch != JOB_NONE || !a->reader[a->visit[i].reader].worker;

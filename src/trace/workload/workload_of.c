@@ -1,6 +1,7 @@
 /* The profile's values as keys of a workload, each with how it is known. */
 #include "trace/workload/workload_of.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -160,7 +161,11 @@ static void put_dataset(const struct profile *a, const char *recorded,
 	    same ? known(&a->value[PROFILE_FORMAT])
 		 : "assumed: the format here that is read most alike",
 	    "%s", f ? f->name : "");
-	put(out, "num_files_train", known(&a->value[PROFILE_FILES]), "%.0f", files);
+	put(out, "num_files_train",
+	    has->filled[RECORDED_TRAIN]
+		    ? "seen, and one of which nothing is read: it fills up short batches"
+		    : known(&a->value[PROFILE_FILES]),
+	    "%.0f", files + has->filled[RECORDED_TRAIN]);
 	if (many) {
 		/* as long as the job's files, for requests anywhere in them */
 		put(out, "num_samples_per_file", "assumed: the ways in which the job read a file",
@@ -200,8 +205,10 @@ static void put_dataset(const struct profile *a, const char *recorded,
 			put(out, "record_length_bytes_stdev", known(size), "%.0f", size->stdev);
 	}
 	if (counted(a, PROFILE_EVAL_FILES))
-		put(out, "num_files_eval", known(&a->value[PROFILE_EVAL_FILES]), "%.0f",
-		    number_of(a, PROFILE_EVAL_FILES, 0));
+		put(out, "num_files_eval",
+		    has->filled[RECORDED_EVAL] ? "seen, and one that fills up short batches"
+					       : known(&a->value[PROFILE_EVAL_FILES]),
+		    "%.0f", number_of(a, PROFILE_EVAL_FILES, 0) + has->filled[RECORDED_EVAL]);
 	if (sizes)
 		put(out, "sizes", "seen: the size of each file, in recorded_file", "recorded");
 	if (recorded)
@@ -247,15 +254,34 @@ static double mean_batch(const struct profile *a)
 									: 0;
 }
 
+double workload_of_batch(const struct profile *a, bool evaluation, bool requests)
+{
+	enum profile_key f = evaluation && profile_has(a, PROFILE_EVAL_BATCH) ? PROFILE_EVAL_BATCH
+									      : PROFILE_BATCH;
+
+	if ((a->stream && requests) || unread_samples(a) > 0)
+		return 1;
+	return profile_has(a, f) ? a->value[f].number : mean_batch(a);
+}
+
+uint32_t workload_of_evaluations(const struct profile *a)
+{
+	double each =
+		number_of(a, PROFILE_EVALUATIONS, 0) / fmax(1, number_of(a, PROFILE_EPOCHS, 1));
+
+	return each > 1 && each == floor(each) ? (uint32_t)each : 1;
+}
+
 /* Samples of the last batch of an epoch, where it is smaller than the others; 0: none, or it is not
  * known. Runs have whole batches. */
-static double short_batch(const struct profile *a)
+static double short_batch(const struct profile *a, const struct recorded_has *has)
 {
 	double batch = number_of(a, PROFILE_BATCH, 0), ranks = number_of(a, PROFILE_RANKS, 0);
 	double samples = number_of(a, PROFILE_SAMPLES, 0), epochs = number_of(a, PROFILE_EPOCHS, 0);
 	double of_rank, steps = number_of(a, PROFILE_STEPS, 0);
 
-	if (!(batch > 1 && ranks >= 1 && epochs >= 1) || a->stream || a->replacement)
+	if (has->filled[RECORDED_TRAIN] || !(batch > 1 && ranks >= 1 && epochs >= 1) || a->stream ||
+	    a->replacement)
 		return 0;
 	of_rank = ceil(samples / ranks);
 	return steps == epochs * ceil(of_rank / batch) ? fmod(of_rank, batch) : 0;
@@ -270,6 +296,11 @@ static void put_reader(const struct profile *a, const char *recorded,
 	double workers = number_of(a, PROFILE_WORKERS, 0);
 
 	buf_puts(out, "\nreader:\n");
+	if (a->files_of_sample)
+		buf_printf(out,
+			   "  # A sample of the job is %" PRIu32 " files. Here each of them is a "
+			   "sample: batches have %" PRIu32 " times as many.\n",
+			   a->files_of_sample, a->files_of_sample);
 	if (a->stream && has->requests)
 		put(out, "batch_size", "assumed: a step here is a file", "1");
 	else if (unread_samples(a) > 0)
@@ -285,11 +316,11 @@ static void put_reader(const struct profile *a, const char *recorded,
 		    "%.0f", mean_batch(a));
 	else
 		buf_puts(out, "  # batch_size is not identifiable: reader.batch_size=N\n");
-	if (short_batch(a) > 0)
+	if (short_batch(a, has) > 0)
 		buf_printf(out,
 			   "  # The last batch of an epoch, of %.0f, is left out: a run has whole "
 			   "batches.\n",
-			   short_batch(a));
+			   short_batch(a, has));
 	if (profile_has(a, PROFILE_EVAL_BATCH))
 		put(out, "batch_size_eval", known(&a->value[PROFILE_EVAL_BATCH]), "%.0f",
 		    a->value[PROFILE_EVAL_BATCH].number);
@@ -357,6 +388,8 @@ static double steps_of_file(const struct profile *a, const struct recorded_has *
 		       fmax(1, number_of(a, PROFILE_RANKS, 1));
 	double steps = number_of(a, PROFILE_STEPS, 0);
 
+	if (has->order) /* a step is a visit */
+		files = (double)a->visits / fmax(1, number_of(a, PROFILE_RANKS, 1));
 	return a->stream && has->requests && files > 0 && steps > 0 ? steps / files : 1;
 }
 
@@ -534,6 +567,9 @@ static void put_evaluation(const struct profile *a, struct buf *out)
 		return;
 	each = fmax(1, round(epochs / evaluations));
 	buf_puts(out, "\nevaluation:\n");
+	if (workload_of_evaluations(a) > 1)
+		buf_printf(out, "  # The %" PRIu32 " evaluations of an epoch follow it as one.\n",
+			   workload_of_evaluations(a));
 	put(out, "eval_after_epoch", "inferred", "%.0f", each);
 	put(out, "epochs_between_evals", "inferred", "%.0f", each);
 	if (profile_has(a, PROFILE_EVAL_COMPUTE))
@@ -599,11 +635,11 @@ static void ask(const struct profile *a, const struct recorded_has *has, struct 
 {
 	char why[256];
 
-	if (short_batch(a) > 0)
+	if (short_batch(a, has) > 0)
 		buf_printf(asked,
 			   "The job's epochs end with a batch of %.0f samples. A run has whole "
 			   "batches and leaves it out.\n",
-			   short_batch(a));
+			   short_batch(a, has));
 	if (!profile_has(a, PROFILE_BATCH) && !(a->stream && has->requests) && mean_batch(a) < 1 &&
 	    unread_samples(a) <= 0)
 		buf_printf(asked,
@@ -639,7 +675,8 @@ static int check_workload(const struct profile *a, const char *path, struct err 
 		      : 0;
 }
 
-int workload_of_write(const struct profile *a, const char *path, struct buf *asked, struct err *e)
+static int write_workload(const struct profile *a, const char *path, struct buf *asked,
+			  struct err *e)
 {
 	struct recorded_has has;
 	bool recorded, written;
@@ -687,5 +724,18 @@ int workload_of_write(const struct profile *a, const char *path, struct buf *ask
 	}
 	buf_release(&beside);
 	buf_release(&text);
+	return rc;
+}
+
+int workload_of_write(const struct profile *a, const char *path, struct buf *asked, struct err *e)
+{
+	struct profile files;
+	int rc;
+
+	if (!a->trains || a->companions == 0)
+		return write_workload(a, path, asked, e);
+	profile_make_files(&files, a);
+	rc = write_workload(files.trains ? &files : a, path, asked, e);
+	profile_release(&files);
 	return rc;
 }

@@ -19,9 +19,11 @@ int workload_of_write(const struct profile *a, const char *path, struct buf *ask
 /* The sizes and the order of a job's dataset, for the file beside a workload of it
  * (workload/recorded_file.h). */
 struct recorded_has {
-	bool sizes;               /* dataset.sizes can be recorded */
-	bool order;               /* reader.order can be */
-	bool requests;            /* reader.access can be */
+	bool sizes;                  /* dataset.sizes can be recorded */
+	bool order;                  /* reader.order can be */
+	bool requests;               /* reader.access can be */
+	bool filled[RECORDED_PARTS]; /* the workload has a file more, of which nothing is read: its
+					visits fill up batches and epochs that are short */
 	bool exact;               /* samples of the workload are the ways in which files are read */
 	double per_file;          /* samples of a file of the workload; 0: they differ */
 	double file_bytes;        /* the largest file of training */
@@ -34,6 +36,10 @@ struct recorded_has {
  * worker k modulo workers, as PyTorch hands them out. Containers need as many samples in each file.
  */
 void recorded_of_look(const struct profile *a, struct recorded_has *has);
+/* Samples of a batch of the workload; 0: not known. `requests`: it makes those of the job. */
+double workload_of_batch(const struct profile *a, bool evaluation, bool requests);
+/* How many evaluations the job made in an epoch, which follow it as one; at least 1. */
+uint32_t workload_of_evaluations(const struct profile *a);
 /* Whether the job ended within its last epoch. */
 bool recorded_of_cut(const struct profile *a);
 /* Writes what there is to `path`; `requests`: those of samples, too. Numbers of files are by name.
