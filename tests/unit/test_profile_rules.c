@@ -262,6 +262,50 @@ static void test_no_training(void **state)
 	}
 }
 
+/* A framework's library that is loaded, and no other sign of it: only beside an order that changes.
+ */
+static void test_loaded(void **state)
+{
+	static const struct {
+		size_t epochs;
+		draw *drawn;
+		bool batches, trains;
+	} cases[] = {
+		{2, anew, false, true},
+		{1, anew, true, true},
+		{2, by_name, true, false}, /* two models are evaluated */
+		{1, by_name, true, false},
+	};
+	struct made m;
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+		bool loaded = i % 2;
+
+		begin(&m, 0, 1);
+		m.job.process[0].command = "python3";
+		m.job.process[0].libraries = loaded ? " /libtorch_cpu.so" : "";
+		for (size_t k = 0; k < 60 * cases[i / 2].epochs; k++) {
+			visit(&m, 0, "/d/train/#.npz", cases[i / 2].drawn(k % 60, k / 60, 60));
+			m.now += cases[i / 2].batches && k % 4 == 3 ? 25 * MS : 0;
+		}
+		finish(&m);
+		if (m.a.trains != (loaded && cases[i / 2].trains))
+			fail_msg("case %zu %s", i, m.a.trains ? "trains" : "does not train");
+		assert_int_equal(profile_has(&m.a, PROFILE_FRAMEWORK), loaded);
+		release(&m);
+	}
+	/* TensorFlow looks for plugins, which are not there */
+	begin(&m, 0, 1);
+	m.job.process[0].command = "python3";
+	job_file(&m.job, "/venv/lib/tensorflow-plugins", JOB_FILE_OTHER);
+	train(&m, "/d/train/#.npz", 60, 1, anew);
+	finish(&m);
+	assert_true(m.a.trains);
+	assert_string_equal(m.a.value[PROFILE_FRAMEWORK].text, "TensorFlow");
+	release(&m);
+}
+
 static void test_epochs(void **state)
 {
 	struct made m;
@@ -518,6 +562,66 @@ static void test_visits(void **state)
 	}
 }
 
+static void read_at(struct made *m, uint32_t thread, uint32_t f, int64_t offset, int64_t bytes)
+{
+	add(m, JOB_READ, thread, f, m->now, bytes)->offset = offset;
+	m->now += MS / 2;
+}
+
+/* Places that are read with others are no samples of their own. */
+static void test_places(void **state)
+{
+	struct made m;
+
+	(void)state;
+	/* an image, then its label, which lies behind all images; a fifth of the labels come from
+	 * memory */
+	begin(&m, 0, 1);
+	for (size_t epoch = 0; epoch < 3; epoch++)
+		for (size_t i = 0; i < 60; i++) {
+			size_t at = anew(i, epoch, 60);
+
+			read_at(&m, 0, file(&m, "/d/0.h5"), (int64_t)at * 60000, 60000);
+			if (at % 5)
+				read_at(&m, 0, file(&m, "/d/0.h5"), 60 * 60000 + (int64_t)at * 512,
+					40000);
+			m.now += i % 4 == 3 ? 25 * MS : 0;
+		}
+	finish(&m);
+	expect(&m, PROFILE_SAMPLES, 60);
+	expect(&m, PROFILE_BATCH, 4);
+	release(&m);
+	/* the footer of a file is read anew before each of its parts */
+	begin(&m, 0, 1);
+	for (size_t epoch = 0; epoch < 3; epoch++)
+		for (size_t i = 0; i < 40; i++) {
+			size_t at = anew(i, epoch, 40);
+			uint32_t f = file(&m, numbered("/d/@.h5", at / 8));
+
+			read_at(&m, 0, f, 8 * 60000, 50000);
+			read_at(&m, 0, f, (int64_t)(at % 8) * 60000, 60000);
+			m.now += i % 4 == 3 ? 25 * MS : 0;
+		}
+	finish(&m);
+	expect(&m, PROFILE_SAMPLES, 40);
+	expect(&m, PROFILE_SAMPLES_PER_FILE, 8);
+	expect(&m, PROFILE_BATCH, 4);
+	release(&m);
+	/* samples of 4 to 30 thousand bytes, one of which is much smaller than most */
+	begin(&m, 0, 1);
+	for (size_t epoch = 0; epoch < 3; epoch++)
+		for (size_t i = 0; i < 60; i++) {
+			size_t at = anew(i, epoch, 60);
+
+			read_at(&m, 0, file(&m, "/d/0.dat"), (int64_t)at * 30000,
+				at == 17 ? 4000 : 9000 + 350 * (int64_t)at);
+			m.now += i % 4 == 3 ? 25 * MS : 0;
+		}
+	finish(&m);
+	expect(&m, PROFILE_SAMPLES, 60);
+	release(&m);
+}
+
 /* ---- checkpoints ---- */
 
 /* After every fourth batch: as one file with a new name each time, or the same one written over. */
@@ -688,6 +792,57 @@ static void test_pipes(void **state)
 	release(&m);
 }
 
+/* Processes that Python started anew and that send batches unasked, each over a pipe of its own;
+ * the chunks that they read hold several samples each, or one. */
+static void test_producers(void **state)
+{
+	struct made m;
+
+	(void)state;
+	for (int pieces = 0; pieces < 2; pieces++) {
+		begin(&m, JOB_SEES_PIPES | JOB_SEES_PROCESSES, 5);
+		for (uint32_t i = 1; i < 5; i++) {
+			m.job.process[i].parent = 0;
+			m.job.process[i].command =
+				"python3 -c from multiprocessing.spawn import spawn_main";
+			m.job.process[i].begin_ns = MS + (i > 2 ? 3000 * MS : 0);
+		}
+		m.job.process[0].begin_ns = 0;
+		m.job.process[0].command = "python3";
+		for (size_t epoch = 0; epoch < 2; epoch++) {
+			m.now = MS + (int64_t)epoch * 3100 * MS;
+			for (size_t i = 0; i < 48; i++) {
+				uint32_t worker = 1 + (uint32_t)(2 * epoch + i / 3 % 2);
+				char name[32];
+				uint32_t pipe;
+
+				snprintf(name, sizeof(name), "pipe:[%u]", 200 + worker);
+				pipe = job_file(&m.job, name, JOB_FILE_PIPE);
+				if (pieces)
+					read_at(&m, worker, file(&m, "/d/0.h5"),
+						(int64_t)(anew(i, epoch, 48) / 8) * 60000, 60000);
+				else
+					visit(&m, worker, "/d/train/#.npz", anew(i, epoch, 48));
+				if (i % 3 < 2)
+					continue;
+				put_message(&m, worker, pipe, 60);
+				take_message(&m, 0, pipe, 60);
+				m.now += 20 * MS;
+			}
+		}
+		finish(&m);
+		assert_true(m.a.trains);
+		expect(&m, PROFILE_WORKERS, 2);
+		expect(&m, PROFILE_RANKS, 1);
+		expect(&m, PROFILE_EPOCHS, 2);
+		if (pieces)
+			expect_unknown(&m, PROFILE_SAMPLES);
+		else
+			expect(&m, PROFILE_SAMPLES, 48);
+		release(&m);
+	}
+}
+
 /* ---- what limited it ---- */
 
 static void test_limit(void **state)
@@ -719,7 +874,8 @@ int main(void)
 		cmocka_unit_test(test_dataset), cmocka_unit_test(test_kept_open),
 		cmocka_unit_test(test_visits),  cmocka_unit_test(test_saves),
 		cmocka_unit_test(test_crew),    cmocka_unit_test(test_pipes),
-		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_limit),   cmocka_unit_test(test_loaded),
+		cmocka_unit_test(test_places),  cmocka_unit_test(test_producers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@
 #include "trace/profile/profile_parts.h"
 #include "workload/backend.h"
 
-#define FEW_SMALL 4 /* times fewer requests than of twice the size */
+#define FEW_SMALL 4 /* times fewer requests than larger ones */
 #define LOOK 0.25   /* of what other visits of a file read */
 #define LOOKS_MIN 4 /* fewer are visits that were cut */
 /* Of a file: less of it was read, and it is opened again: still one visit. */
@@ -88,11 +88,15 @@ static void find_data_sizes(struct profile *a, struct shape *shape)
 			sum += shape[g].by_size[i];
 			if (sum * 2 >= all) {
 				unsigned low = i > 2 ? i - 2 : 0;
+				uint64_t larger = 0;
 
+				for (unsigned k = low; k < 64; k++)
+					larger += shape[g].n[k];
 				/* a few samples are smaller */
-				while (low > 0 && shape[g].n[low - 1] > 0 &&
-				       shape[g].n[low - 1] <= shape[g].n[low] / FEW_SMALL)
-					low--;
+				for (; low > 0 && shape[g].n[low - 1] > 0 &&
+				       shape[g].n[low - 1] <= larger / FEW_SMALL;
+				     low--)
+					larger += shape[g].n[low - 1];
 				shape[g].data_size = INT64_C(1) << low;
 				break;
 			}
@@ -811,8 +815,9 @@ void profile_join_places(struct profile *a)
 	AUTO_FREE uint32_t *before = find_befores(a);
 	AUTO_FREE struct visited *s = look_at_places(a, before);
 	AUTO_FREE bool *keep = xcalloc(a->samples + 1, sizeof(*keep));
+	bool labels = find_labels(a, s, before, keep);
 
-	if (!find_labels(a, s, before, keep) && !find_anew(a, s, keep))
+	if (!labels && !find_anew(a, s, keep))
 		return;
 	for (size_t i = 0; i < a->visits; i++) {
 		struct visit *v = &a->visit[i], *b;
@@ -820,10 +825,10 @@ void profile_join_places(struct profile *a)
 		if (before[i] == JOB_NONE)
 			continue;
 		b = &a->visit[before[i]];
-		if (keep[v->sample] && !keep[b->sample])
-			take_in(a, v, b);
-		else if (keep[b->sample] && !keep[v->sample])
+		if (labels && keep[b->sample] && !keep[v->sample])
 			take_in(a, b, v);
+		else if (!labels && keep[v->sample] && !keep[b->sample])
+			take_in(a, v, b);
 	}
 	profile_keep_samples(a, keep);
 }
