@@ -18,6 +18,7 @@
 #include "result/json_basis.h"
 #include "result/measures.h"
 #include "result/sink.h"
+#include "workload/recorded_file.h"
 
 #define MEASURES "the measures of the run"
 #define MEASURES_MOST ((size_t)4 << 30)
@@ -391,6 +392,15 @@ json_t *derive_again(struct audit *a, size_t i)
 
 	if (!r->ours)
 		return NULL;
+	if (r->has_workload && workload_is_recorded(&r->workload) && !r->workload.recorded) {
+		struct derive d = derive_begin(a, i, "figures", "measures", "result.json");
+
+		derive_unchecked(&d,
+				 "'%s', which says what the recorded job read, is neither in the "
+				 "folder nor at '%.200s'",
+				 RECORDED_COPY, r->workload.dataset.recorded_file);
+		return NULL;
+	}
 	if (again_begin(&g, a->quick, r, &e) == 0)
 		made = compare_again(a, i, &g);
 	else

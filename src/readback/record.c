@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "conf/override.h"
 #include "readback/result_folder.h"
+#include "workload/recorded_file.h"
 
 #define YAML_BYTES_MAX (4u << 20)
 #define RANKS_MAX 1000000
@@ -375,6 +376,23 @@ static void note_fault(struct run_record *r, const struct err *e)
 		str_list_add(&r->damage, xstrdup(e->text));
 }
 
+/* Sizes, orders and requests of a recorded job: the copy in the folder, or the file that the run
+ * had where that is still the same path. */
+static void read_recorded(struct run_record *r)
+{
+	AUTO_FREE char *copy = path_join(r->folder, RECORDED_COPY);
+	struct workload *w = &r->workload;
+	struct err e = {0};
+
+	if (!r->has_workload || !workload_is_recorded(w))
+		return;
+	w->recorded = recorded_read(copy, &e);
+	if (!w->recorded && e.code == -ENOENT && w->dataset.recorded_file)
+		w->recorded = recorded_read(w->dataset.recorded_file, &e);
+	if (!w->recorded && e.code != -ENOENT)
+		note_fault(r, &e);
+}
+
 static void read_config(struct run_record *r)
 {
 	struct err e = {0};
@@ -399,6 +417,7 @@ static void read_config(struct run_record *r)
 	} else {
 		r->has_workload = true;
 	}
+	read_recorded(r);
 	if (overrides)
 		read_overrides(r, overrides);
 	node_free(overrides);

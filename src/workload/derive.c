@@ -238,13 +238,20 @@ static void derive_recorded_sizes(struct workload *w)
 	keep_number(w, "record_length_bytes", mean);
 }
 
+bool workload_is_recorded(const struct workload *w)
+{
+	return w->dataset.sizes == SIZES_RECORDED || w->reader.order == ORDER_RECORDED ||
+	       w->reader.access == READ_AS_RECORDED;
+}
+
 static int derive_recorded(struct workload *w, bool back, struct err *e)
 {
 	bool sizes = w->dataset.sizes == SIZES_RECORDED, order = w->reader.order == ORDER_RECORDED;
 	const char *key = sizes ? "dataset.sizes" : order ? "reader.order" : "reader.access";
 	AUTO_FREE char *path = NULL;
 
-	if (back || (!sizes && !order && w->reader.access != READ_AS_RECORDED))
+	/* who reads a result back takes the copy in its folder */
+	if (back || !workload_is_recorded(w))
 		return 0;
 	if (!w->dataset.recorded_file || !w->dataset.recorded_file[0])
 		return workload_key_error(w, ERR_USAGE, e, key,

@@ -41,6 +41,11 @@
 
 enum { RECORDED_TRAIN, RECORDED_EVAL, RECORDED_PARTS };
 
+/* A run keeps a copy of the file beside its results, with which they are judged again anywhere; a
+ * larger one is not copied. */
+#define RECORDED_COPY "job.recorded"
+#define RECORDED_COPY_MOST ((size_t)64 << 20)
+
 struct recorded_visits { /* of a rank in an epoch */
 	uint64_t n;
 	const uint32_t *sample;

@@ -285,6 +285,8 @@ void workload_print(const struct workload *w, bool only_set, struct buf *out);
 void workload_warn(struct workload *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The same to w->notes. */
 void workload_note(struct workload *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Whether sizes, order or requests are those of a recorded job (dataset.recorded_file). */
+bool workload_is_recorded(const struct workload *w);
 /* Whether a law is missing in the profile of costs that the run would spend: its AU is too high. */
 bool workload_costs_in_part(const struct workload *w);
 /* The reference of all keys as Markdown (docs/config.md) and as a section of a man page. */

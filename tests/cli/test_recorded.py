@@ -1,6 +1,7 @@
 """dataset.sizes, reader.order and reader.access of `recorded`: files have the sizes, samples come in the order and are read
 with the requests of the file beside the workload, which is written here by another implementation of its format; damaged
 ones are refused with a sentence."""
+import json
 import os
 import pathlib
 import random
@@ -13,7 +14,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from recorded_file import framed, recorded  # noqa: E402
-from util import SANITIZED, STOKER, left_out, load  # noqa: E402
+from util import SANITIZED, STOKER, left_out, load, stoker  # noqa: E402
 
 
 def run(tmp, *keys, ranks=1, under=(), generate="true", status=0):
@@ -123,6 +124,12 @@ def main():
             assert ("not exactly as large as recorded" in said) == (got != sizes), (fmt, said)
             assert order_of(result)["level"] == "pass" and "recorded order" in str(order_of(result)["facts"]), order_of(result)
             print(f"   {fmt}: sizes within {far} bytes; order proved")
+            # the result is judged again from its folder alone
+            (tmp / "job.recorded").rename(tmp / "elsewhere")
+            audit = json.loads(stoker("audit", tmp / "out", "--json").stdout)["results"][0]
+            assert not [f for f in audit["findings"] if f["level"] == "fail" and f["check"] not in (
+                v["check"] for v in result["verdicts"] if v["level"] == "fail")], audit["findings"]
+            (tmp / "elsewhere").rename(tmp / "job.recorded")
 
         # the files of epochs, in their order; other numbers of epochs and ranks
         shutil.rmtree(tmp / "data", ignore_errors=True)
