@@ -112,7 +112,7 @@ static const struct flag *const flags[] = {
 	  "list the findings of each of several results, and what was checked", .letter = "-v"),
 	&flag_json,
 	F(SET, "--quick", quick,
-	  "do not make limit and predictions again, which takes a third of a second a result, nor "
+	  "do not make limit and predictions again, which takes up to ten seconds a result, nor "
 	  "the answers of plans"),
 	F(SET, "--check", check,
 	  "exit with status 3 when a result is invalid (a finding of level FAIL)"),
