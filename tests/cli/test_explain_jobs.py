@@ -15,6 +15,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "bench"), str(HERE.parent / "jobs")]
 import explain  # noqa: E402
 import jobs  # noqa: E402
+import users  # noqa: E402
 from util import SOURCE, STOKER, left_out, stoker  # noqa: E402
 
 STORED = HERE.parent / "data" / "jobs"
@@ -100,6 +101,23 @@ def live():
         assert claimed >= asked - 2, (claimed, asked)
 
 
+def recorded_now():
+    """What only a recording shows: the library of a framework, and batches over queues that nobody asks for."""
+    if lacks("torch", "numpy", "PIL"):
+        left_out("jobs that are recorded now: python3-torch or python3-pil not installed")
+        return
+    for name in ("tables-inline", "own-processes", "not-two-models"):
+        with tempfile.TemporaryDirectory() as folder:
+            truth, logs = users.record(name, folder, "record")
+            said = json.loads(stoker("explain", logs[0], "--json").stdout)
+            assert said["trains"] == (not name.startswith("not-")), said
+            wrong, claimed, asked = wrong_of(name, explain.expected(truth), logs[0], ORDERLY)
+            assert not wrong, "\n".join(wrong)
+            if name == "not-two-models":
+                assert said["values"]["framework"]["value"] == "PyTorch", said["values"]
+                stoker("explain", logs[0], "-o", os.path.join(folder, "job.yaml"), status=1)
+
+
 def page():
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "job.html")
@@ -164,3 +182,4 @@ stored()
 no_training()
 example()
 live()
+recorded_now()

@@ -1098,6 +1098,62 @@ def run_offsets_in_tar(p):
     run.said(files=1, epochs=p["epochs"], workers=p["workers"], prefetch=2 * p["workers"], batch=p["batch"], samples=64)
 
 
+@job
+def tables_inline(m):
+    (m.root / "train").mkdir()
+    for i in range(40):
+        (m.root / f"train/t{i:03d}.csv").write_text("\n".join(",".join(f"{x:.5f}" for x in m.np.random(60)) for _ in range(20)))
+    return drawn(m, workers=0, epochs=2)
+
+
+def run_tables_inline(p):
+    """A table is parsed by numpy as long as a step computes, in the process that trains: only the library shows a framework."""
+    import numpy as np
+
+    def read(path):
+        import torch
+        time.sleep(0.004)
+        return torch.from_numpy(np.loadtxt(path, delimiter=",")).mean()
+    plain(p, read, more=dict(format="csv", framework="PyTorch"))
+
+
+@job
+def own_processes(m):
+    m.binaries("train", 48)
+    return drawn(m, workers=2, batch=4, epochs=2)
+
+
+def produce(paths, batch, put):
+    for i in range(0, len(paths), batch):
+        put.put([len(pathlib.Path(path).read_bytes()) for path in paths[i:i + batch]])
+    put.put(None)
+
+
+def run_own_processes(p):
+    """Each worker sends its batches over a queue of its own, without being asked."""
+    import multiprocessing
+    spawn = multiprocessing.get_context("spawn")
+    run, paths, order = Run(p["compute_ms"]), listed(p["data"]), random.Random(p["name"])
+    for _ in range(p["epochs"]):
+        order.shuffle(paths)
+        queues = [spawn.Queue(2) for _ in range(2)]
+        workers = [spawn.Process(target=produce, args=(paths[k::2], p["batch"], q)) for k, q in enumerate(queues)]
+        for w in workers:
+            w.start()
+        left = list(queues)
+        while left:
+            for q in list(left):
+                got = q.get()
+                if got is None:
+                    left.remove(q)
+                else:
+                    run.step(len(got))
+        for w in workers:
+            w.join()
+    print("TRUTH " + json.dumps(dict(ranks=1, workers=2, epochs=p["epochs"], samples=48, files=48, order="random", checkpoints=None,
+                                     evaluations=None)), flush=True)
+
+
 # ---- programs that do not train ----
 
 TRAINING = ("epochs", "batch", "compute_s", "workers", "prefetch", "checkpoints", "steps", "evaluations", "ranks", "eval_batch")
@@ -1149,6 +1205,8 @@ ZOO = {
     "thumbnails": (f"{PYTHON} {HERE}/users.py thumbnails {{data}} {{out}}", lambda m: m.images("train", 60)),
     "thumbnails-by-pool": (f"{PYTHON} {HERE}/users.py pool {{data}} {{out}}", lambda m: m.images("train", 60)),
     "inference": (f"{PYTHON} {HERE}/users.py inference {{data}} {{out}}", lambda m: (m.images("train", 40), torch_save(m.root / "model.pt", 1 << 20))),
+    "two-models": (f"{PYTHON} {HERE}/users.py models {{data}} {{out}}", lambda m: m.images("train", 48)),
+    "centers": (f"{PYTHON} {HERE}/users.py centers {{data}} {{out}}", lambda m: m.npz("train", 30)),
     "words-twice": ("cat {data}/*.bin | md5sum; cat {data}/*.bin | wc -c; gzip -c {data}/*.bin > {out}/all.gz",
                     lambda m: m.binaries("train", 40)),
     "logs-followed": ("for i in 1 2 3; do awk '{{n++}} END {{print n}}' {data}/d0/*.txt {data}/d1/*.txt > {out}/n; sleep 0.2; done", text_tree),
@@ -1186,6 +1244,16 @@ def run_zoo(what, data, out):
             for path in paths:
                 npz_mean(path)
                 time.sleep(0.005)
+    elif what == "models":
+        import torch
+        for _ in range(2):  # each sees the same images, in batches
+            for i in range(0, len(paths), 8):
+                torch.stack([image(path).float().mean() for path in paths[i:i + 8]])
+                time.sleep(0.02)
+    elif what == "centers":
+        for k in range(5):  # of clusters, which each pass moves
+            means = [npz_mean(path) for path in paths]
+            pathlib.Path(out, "centers.npy").write_bytes(bytes(200 + len(means)))
     elif what == "pool":
         import multiprocessing
         with multiprocessing.Pool(3) as pool:
@@ -1247,7 +1315,7 @@ def main():
         ranks = [subprocess.Popen([PYTHON, "-u", sys.argv[0], "run", sys.argv[2]], env=env | {"RANK": str(k), "LOCAL_RANK": str(k)})
                  for k in range(2)]
         sys.exit(max(p.wait() for p in ranks))
-    if sys.argv[1:2] in (["thumbnails"], ["pool"], ["inference"], ["threads"], ["summary"]):
+    if sys.argv[1:2] in (["thumbnails"], ["pool"], ["inference"], ["threads"], ["summary"], ["models"], ["centers"]):
         run_zoo(*sys.argv[1:4])
         return
     a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
