@@ -262,6 +262,8 @@ static void fill_up_last(const struct profile *a, const struct part *p, uint32_t
 	}
 }
 
+#define FILL_MOST 8 /* times the visits, with those that fill up */
+
 /* Short batches, and epochs with fewer visits than others, are filled up where the requests of each
  * visit are known: a run has whole batches and epochs of one length. */
 static void find_fill(const struct profile *a, struct part *p)
@@ -277,6 +279,9 @@ static void find_fill(const struct profile *a, struct part *p)
 	if (no_order(a, p) || batch < 1 || batch > UINT32_MAX)
 		return;
 	n = place_visits(a, p, placed, &epochs);
+	/* logs may be anything */
+	if ((double)epochs * (double)a->trainers > (double)n)
+		return;
 	of = xcalloc((size_t)epochs * a->trainers + 1, sizeof(*of));
 	for (size_t i = 0; i < n; i++)
 		of[(size_t)placed[i].epoch * a->trainers + placed[i].rank]++;
@@ -286,7 +291,8 @@ static void find_fill(const struct profile *a, struct part *p)
 	for (size_t i = 0; i < (size_t)epochs * a->trainers; i++)
 		same &= of[i] == most;
 	/* an epoch that the job did not end has an end of its own */
-	if (!same && (p->evaluation || !recorded_of_cut(a)))
+	if (!same && (double)most * epochs * (double)a->trainers <= FILL_MOST * (double)n &&
+	    (p->evaluation || !recorded_of_cut(a)))
 		p->fill_to = most;
 }
 
