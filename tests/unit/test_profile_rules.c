@@ -792,6 +792,48 @@ static void test_pipes(void **state)
 	release(&m);
 }
 
+/* Of mapped data only batches that are fetched count as steps. Before the first is fetched, Python
+ * loads modules; a message behind which nothing but an old batch is closed brings none. */
+static void test_fetched(void **state)
+{
+	uint32_t pipe[3], data, socket, memory;
+	struct made m;
+
+	(void)state;
+	begin_workers(&m, JOB_SEES_PIPES | JOB_SEES_PROCESSES | JOB_SEES_MAPPINGS, NULL);
+	for (int i = 0; i < 3; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "pipe:[%d]", 100 + i);
+		pipe[i] = job_file(&m.job, name, JOB_FILE_PIPE);
+	}
+	socket = job_file(&m.job, "socket:[9]", JOB_FILE_SOCKET);
+	memory = job_file(&m.job, "/dev/shm/torch_1_2_3", JOB_FILE_MEMORY);
+	data = file(&m, "/d/all.arrow");
+	m.job.file[data].size = 50 << 20;
+	for (uint32_t i = 1; i < 3; i++)
+		add(&m, JOB_MAP, i, data, m.now + i * MS, 50 << 20);
+	m.now += 5 * MS;
+	for (size_t batch = 0; batch < 17; batch++) {
+		put_message(&m, 0, pipe[batch % 2], 40);
+		take_message(&m, 1 + (uint32_t)(batch % 2), pipe[batch % 2], 40);
+		put_message(&m, 1 + (uint32_t)(batch % 2), pipe[2], 60);
+		take_message(&m, 0, pipe[2], 60);
+		if (batch == 0)
+			add(&m, JOB_STAT, 0, file(&m, "/job/code"), m.now, 4096);
+		m.now += MS / 5;
+		add(&m, batch < 16 ? JOB_READ : JOB_CLOSE, 0, batch < 16 ? socket : memory, m.now,
+		    batch < 16 ? 20 : 0);
+		m.now += 20 * MS;
+	}
+	for (size_t i = 0; i < 2; i++)
+		add(&m, JOB_WRITE, 0, file(&m, numbered("/out/@.pt", i)), m.now + i * MS, 1 << 21);
+	finish(&m);
+	assert_true(m.a.trains);
+	expect(&m, PROFILE_STEPS, 16);
+	release(&m);
+}
+
 /* Processes that Python started anew and that send batches unasked, each over a pipe of its own;
  * the chunks that they read hold several samples each, or one. */
 static void test_producers(void **state)
@@ -876,6 +918,7 @@ int main(void)
 		cmocka_unit_test(test_crew),    cmocka_unit_test(test_pipes),
 		cmocka_unit_test(test_limit),   cmocka_unit_test(test_loaded),
 		cmocka_unit_test(test_places),  cmocka_unit_test(test_producers),
+		cmocka_unit_test(test_fetched),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
