@@ -21,6 +21,9 @@
 /* Files with which a row is loaded that has too few for a single step. */
 #define MANY_FILES "++workload.dataset.num_files_train=100000"
 
+/* A row is named that makes the samples of all others so much smaller. */
+#define DICTATES 2
+
 /* By what a model is shrunk. */
 struct shrink {
 	double files, eval_files; /* factors of the samples in all files */
@@ -29,6 +32,8 @@ struct shrink {
 	double model;             /* of the bytes of a checkpoint */
 	double files_least;       /* with many samples in a file: readers that take one each */
 	double files_most;        /* factor with which the largest row has SMALL_SAMPLES_MAX */
+	size_t dictates;          /* line in the design of the row that sets `size`; 0: none */
+	double without;           /* the smallest `size` that other rows ask for */
 	/* what the rows of the model come to, for the text */
 	double files_from[2], files_to[2], per_file_from[2], per_file_to[2]; /* least, most */
 	double bytes[2], compute[2];
@@ -208,10 +213,18 @@ static void limit_size(const struct study_plan *p, const struct experiment *x, c
 		compute += c.eval_files * c.per_file / eval_step *
 			   time_dist_mean(&w->evaluation.eval_time);
 	compute *= small_epochs(w);
-	if (total > 0)
-		s->size = fmin(s->size, SMALL_DATASET_BYTES / total);
-	if (compute > 0)
-		s->time = fmin(s->time, SMALL_COMPUTE_S / compute);
+	double size = total > 0 ? SMALL_DATASET_BYTES / total : 1;
+	double time = compute > 0 ? SMALL_COMPUTE_S / compute : 1;
+	double own = fmin(size, time);
+
+	if (own < fmin(s->size, s->time)) {
+		s->without = fmin(s->size, s->time);
+		s->dictates = p->design.row ? p->design.row[x->row].line : 0;
+	} else {
+		s->without = fmin(s->without, own);
+	}
+	s->size = fmin(s->size, size);
+	s->time = fmin(s->time, time);
 	if (bytes > 0)
 		*floor_size = fmax(*floor_size, fmin(1, SMALL_SAMPLE_BYTES / bytes));
 }
@@ -351,7 +364,8 @@ static void limit_sizes(const struct study_plan *p, const struct member *m, size
 {
 	double floor_size = 0;
 
-	s->size = s->time = 1;
+	s->size = s->time = s->without = 1;
+	s->dictates = 0;
 	for (size_t i = 0; i < n; i++)
 		if (m[i].full.d.format)
 			limit_size(p, m[i].x, &m[i].full, s, &floor_size);
@@ -470,6 +484,12 @@ static void put_text(const char *model, const struct shrink *s, struct buf *out)
 		if (s->time < 1 && s->compute[1] > 0 && s->compute[0] * s->time < SMALL_STEP_S)
 			buf_puts(out, "; steps this short show the delays of this host, too: take "
 				      "fewer accelerators, or full size");
+		if (s->dictates && s->without > DICTATES * s->size)
+			buf_say(out,
+				"; line %zu of the design alone asks for it: without that row "
+				"samples "
+				"and steps would be %s times as large",
+				s->dictates, NUMBER(s->without / s->size, 3));
 	}
 	if (s->model < 1)
 		buf_printf(out, "%s checkpoints 1/%s of the size", s->files_to[1] > 0 ? "," : "",

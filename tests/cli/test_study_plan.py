@@ -177,6 +177,12 @@ def small(tmp):
     workload = workload.replace("model: {name: small}\n", "", 1)
     prepare(tmp, "small,1,,N", "small,2,++workload.reader.read_threads=2,Y", "small,2,++workload.reader.batch_size=4,F",
             "small,1,++workload.dataset.num_files_train=16,N", workload=workload.replace("train: 32", "train: 8"))
+    text = dry(tmp, "--small")
+    assert "alone asks for it" not in text, text
+    prepare(tmp, "small,1,,N", "small,1,++workload.dataset.record_length_bytes=3000000000,N", workload=workload)
+    assert "line 3 of the design alone asks for it" in dry(tmp, "--small")
+    prepare(tmp, "small,1,,N", "small,2,++workload.reader.read_threads=2,Y", "small,2,++workload.reader.batch_size=4,F",
+            "small,1,++workload.dataset.num_files_train=16,N", workload=workload.replace("train: 32", "train: 8"))
     design = (tmp / "d.csv").read_bytes()
     text = dry(tmp, "--small")
     assert "4 runs" in text and "Shrunk (full size in brackets)" in text, text
