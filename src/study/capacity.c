@@ -25,6 +25,8 @@ static const uint64_t LONGER = 4;      /* times as many steps near the knee */
 static const double ROOM = 0.5;        /* of the free space, for a checkpoint */
 static const double LIMIT_TIMES = 20;  /* of the expected time, before a run is ended */
 static const double LIMIT_S = 600;
+static const double PROBE_S = 3;
+static const size_t PROBED_MOST = 1; /* runs before the end */
 
 /* Another workload beside each run. */
 struct other_runs {
@@ -346,6 +348,11 @@ static int plan_row(struct searching *s, const struct search_step *next, struct 
 		s->now.steps = plan.steps;
 		s->now.full = full || plan.all || came_short(c, next->accelerators);
 		s->now.confirms = next->confirms;
+		s->now.probes = next->probes;
+		if (next->probes) {
+			override_put(&keys, "run.probe", "true");
+			override_put(&keys, "run.probe_time", "%g", PROBE_S);
+		}
 		s->now.samples_read = plan.samples_read;
 		search_row(c->o, next->accelerators, s->now.repeat, plan.steps, &keys, row);
 		capacity_put_mark(&s->now, row->about);
@@ -371,6 +378,35 @@ static bool looks_back(struct searching *s, struct search_step *next)
 	return true;
 }
 
+/* Causes that a run tells by itself, and a probe does not. */
+static bool is_told(enum cause cause)
+{
+	return cause == CAUSE_STALL || cause == CAUSE_CHECKPOINT || cause == CAUSE_IO_LIMIT;
+}
+
+/* The smallest number that misses the target is probed when it is measured again, or else in a run
+ * of its own at the end: a rate of requests, of bytes or of opens, and a queue, have one curve, and
+ * reads of other sizes and depths tell them apart. */
+static void look_for_probe(const struct searching *s, struct search_step *next)
+{
+	const struct capacity *c = s->c;
+	const struct capacity_run *limited = capacity_limited(c);
+	size_t probed = 0;
+	bool of_limited = false;
+
+	for (size_t i = 0; i < c->runs; i++) {
+		probed += c->run[i].probes;
+		of_limited = of_limited || (c->run[i].probes && limited &&
+					    c->run[i].accelerators == limited->accelerators);
+	}
+	if (!limited || of_limited || probed >= PROBED_MOST + next->done ||
+	    is_told(limited->cause) || s->w->run.probe == PROBE_NEVER)
+		return;
+	if (next->done && !limited->client)
+		*next = (struct search_step){.accelerators = limited->accelerators, .longer = true};
+	next->probes = next->accelerators == limited->accelerators && !next->done;
+}
+
 static int next_row(void *arg, struct runner_row *row, struct err *e)
 {
 	struct searching *s = arg;
@@ -389,7 +425,9 @@ static int next_row(void *arg, struct runner_row *row, struct err *e)
 		/* what was given cannot be read for the first time again */
 		if (c->warms && s->samples.kind == SAMPLES_GIVEN)
 			return 0;
-		if (next.done && !looks_back(s, &next))
+		if (!next.done || !looks_back(s, &next))
+			look_for_probe(s, &next);
+		if (next.done)
 			return 0;
 		s->samples.anew = c->warms;
 		if (plan_row(s, &next, row, &most, &why) == 0)

@@ -64,6 +64,7 @@ struct capacity_run {
 	uint64_t steps;  /* of a rank that were asked for */
 	bool full;       /* it cannot be longer: time, or data */
 	bool confirms;   /* made to show what varies slowly */
+	bool probes;     /* the storage was probed after it, which tells what limits */
 	bool outdated;   /* the storage has changed since, or it was too short, or read a cache */
 	bool client;     /* the client limited it, and AU misses the target */
 	/* AU of the whole workload, its checkpoints included, and its standard error. */
@@ -97,7 +98,10 @@ struct capacity_run {
 	double seconds;      /* wall time of the process */
 	enum cause cause;    /* limit */
 	char text[1024];     /* the same in sentences */
-	char failed[64];     /* a verdict that fails, other than the length of the run; "" */
+	/* What reads of two sizes say that ends the rate of many readers; CAUSE_NONE: nothing. */
+	enum cause probed;
+	char probed_text[256];
+	char failed[64]; /* a verdict that fails, other than the length of the run; "" */
 	struct run_name name;
 };
 
@@ -297,6 +301,7 @@ struct search_step {
 	uint32_t accelerators;
 	bool longer;   /* it is near the knee, or was not decided */
 	bool confirms; /* it is to show what varies slowly, too */
+	bool probes;   /* and what limits */
 };
 
 /* What a search may measure. */

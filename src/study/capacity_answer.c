@@ -5,7 +5,7 @@
 
 #include "base/say.h"
 #include "base/str.h"
-#include "study/capacity.h"
+#include "study/capacity_known.h"
 #include "readback/curves.h"
 #include "result/json_out.h"
 #include "workload/need.h"
@@ -29,9 +29,7 @@ static const struct capacity_run *capacity_longest(const struct capacity *c, uin
 	return best;
 }
 
-/* The run that tells best why more accelerators miss the target: the longest of the smallest number
- * that does; NULL: none does. */
-static const struct capacity_run *capacity_limited(const struct capacity *c)
+const struct capacity_run *capacity_limited(const struct capacity *c)
 {
 	const struct knee *k = &c->knee;
 
@@ -108,10 +106,32 @@ static void put_ceiling(const struct ceiling *x, struct buf *out)
 	buf_puts(out, " accelerators: more of them get no more together.");
 }
 
-/* What limits: by the curve where it tells, else by the run. `text` is appended. */
+/* What a run tells by itself of what it opens and looks up, and of reads beside others. */
+static bool tells_more(enum cause c)
+{
+	return c == CAUSE_OPENS || c == CAUSE_METADATA || c == CAUSE_CONTENTION ||
+	       c == CAUSE_IO_LIMIT || c == CAUSE_CHECKPOINT || c == CAUSE_STALL;
+}
+
+/* The run of that number after which the storage was probed, where that told of it; NULL. */
+static const struct capacity_run *probed(const struct capacity *c, uint32_t accelerators)
+{
+	for (size_t i = c->runs; i > 0; i--) {
+		const struct capacity_run *r = &c->run[i - 1];
+
+		if (r->probes && r->accelerators == accelerators && r->first < 0 &&
+		    (r->probed != CAUSE_NONE || r->cause == CAUSE_WORKERS ||
+		     (cause_is_of(r->cause) & CAUSE_OF_STORAGE && r->cause != CAUSE_STORAGE)))
+			return r;
+	}
+	return NULL;
+}
+
+/* What limits: by a probe, by the curve where it tells, else by the run. `text` is appended. */
 static enum cause find_limit(const struct capacity *c, struct buf *text)
 {
 	const struct capacity_run *r = capacity_limited(c);
+	const struct capacity_run *told = r ? probed(c, r->accelerators) : NULL;
 	struct ceiling x;
 
 	if (!r)
@@ -119,6 +139,14 @@ static enum cause find_limit(const struct capacity *c, struct buf *text)
 	find_ceiling(c, &x);
 	if (x.cause != CAUSE_NONE)
 		put_ceiling(&x, text);
+	if (told) {
+		r = told;
+		x.cause = told->cause;
+	}
+	if (told && told->probed != CAUSE_NONE && !tells_more(told->cause)) {
+		buf_say(text, "%s%s", text->len ? " " : "", told->probed_text);
+		x.cause = told->probed;
+	}
 	if (x.cause == CAUSE_NONE || x.cause == r->cause)
 		buf_say(text, "%s%s", text->len ? " " : "", r->text);
 	return x.cause == CAUSE_NONE ? r->cause : x.cause;

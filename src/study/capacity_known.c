@@ -18,6 +18,7 @@
 #include "readback/result_folder.h"
 #include "result/json_out.h"
 #include "study/beside.h"
+#include "workload/need.h"
 
 static const double PERIODS = 2.2;      /* of what varies, in a point */
 static const double NOTICED = 2;        /* times the points lost for want of a processor */
@@ -238,6 +239,7 @@ void capacity_put_mark(const struct capacity_run *r, json_t *about)
 	json_put_real(about, "samples_read", r->samples_read);
 	json_put_bool(about, "full", r->full);
 	json_put_bool(about, "confirms", r->confirms);
+	json_put_bool(about, "probes", r->probes);
 	if (!capacity_saves(r))
 		return;
 	json_put_real(about, "whole_steps", r->whole_steps);
@@ -258,6 +260,7 @@ static void read_mark(const char *folder, struct capacity_run *r)
 	r->fresh = json_is_true(json_object_get(mark, "fresh"));
 	r->full = json_is_true(json_object_get(mark, "full"));
 	r->confirms = json_is_true(json_object_get(mark, "confirms"));
+	r->probes = json_is_true(json_object_get(mark, "probes"));
 	r->samples_read = number_or_0(mark, "samples_read");
 	r->whole_steps = number_or_0(mark, "whole_steps");
 	r->saves = number_or_0(mark, "checkpoints");
@@ -379,6 +382,83 @@ static int take_others(const struct capacity *c, const struct run_record *r,
 	return rc;
 }
 
+/* ---- the probe after a run ---- */
+
+static const double FLAT = 0.1;       /* of rates of few and many readers that are the same */
+static const double SIZES_LEAST = 2;  /* times the bytes of a request, to tell them from requests */
+static const double SAME_RATE = 0.15; /* of what limits, with both sizes */
+static const double ANOTHER_RATE = 1.5;
+static const double OPENS_MOST = 0.3; /* of the time of reads: opens would hide them */
+static const double ALONE = 0.8;      /* of the rate, that one reader has where no queue limits */
+
+/* The fastest, where twice the readers got no more; NULL: more readers get more. */
+static const struct part *ceiling_of(const struct part *points)
+{
+	const struct part *top = NULL, *last = NULL, *at;
+
+	for (size_t i = 0; (at = part_at(points, i)); i++) {
+		double rate = figure(at, F_PROBE_POINT_REQUEST_RATE);
+
+		top = !top || rate > figure(top, F_PROBE_POINT_REQUEST_RATE) ? at : top;
+		last = at;
+	}
+	if (!last || part_at(points, 1) == NULL)
+		return NULL;
+	for (size_t i = 0; (at = part_at(points, i)) && at != last; i++)
+		if (2 * figure(at, F_PROBE_POINT_READERS) <= figure(last, F_PROBE_POINT_READERS) &&
+		    figure(at, F_PROBE_POINT_REQUEST_RATE) >=
+			    (1 - FLAT) * figure(last, F_PROBE_POINT_REQUEST_RATE))
+			return top;
+	return NULL;
+}
+
+static double request_size(const struct part *p)
+{
+	return figure(p, F_PROBE_POINT_BYTES) / figure(p, F_PROBE_POINT_REQUESTS);
+}
+
+/* Reads of another size have the same bytes/s, or the same requests/s. */
+static void take_probe(const struct run_record *r, struct capacity_run *out)
+{
+	const struct part *probe = record_part(r, F_RUN_PROBE), *sized = NULL, *at;
+	const struct part *points = part(probe, F_PROBE_POINTS), *top = ceiling_of(points);
+	double bytes, requests;
+	char one[32], other[32], rate[48], rate_other[48];
+
+	for (size_t i = 0; (at = part_at(part(probe, F_PROBE_SIZED), i)); i++)
+		sized = at;
+	if (!top || !sized || !(request_size(top) >= SIZES_LEAST * request_size(sized)) ||
+	    !(figure(sized, F_PROBE_POINT_OPEN) < OPENS_MOST * figure(sized, F_PROBE_POINT_READ)))
+		return;
+	bytes = figure(sized, F_PROBE_POINT_BYTE_RATE) / figure(top, F_PROBE_POINT_BYTE_RATE);
+	requests =
+		figure(sized, F_PROBE_POINT_REQUEST_RATE) / figure(top, F_PROBE_POINT_REQUEST_RATE);
+	str_bytes(request_size(top), one, sizeof(one));
+	str_bytes(request_size(sized), other, sizeof(other));
+	if (fabs(bytes - 1) < SAME_RATE && requests > ANOTHER_RATE) {
+		out->probed = CAUSE_BANDWIDTH;
+		snprintf(out->probed_text, sizeof(out->probed_text),
+			 "Probed after a run: %s by requests of %s and %s by requests of %s. The "
+			 "bytes limit, not the number of requests.",
+			 need_rate_text(figure(top, F_PROBE_POINT_BYTE_RATE), rate, sizeof(rate)),
+			 one,
+			 need_rate_text(figure(sized, F_PROBE_POINT_BYTE_RATE), rate_other,
+					sizeof(rate_other)),
+			 other);
+	} else if (fabs(requests - 1) < SAME_RATE && bytes * ANOTHER_RATE < 1) {
+		out->probed = figure(part_at(points, 0), F_PROBE_POINT_REQUEST_RATE) <
+					      ALONE * figure(top, F_PROBE_POINT_REQUEST_RATE)
+				      ? CAUSE_QUEUE
+				      : CAUSE_REQUESTS;
+		snprintf(out->probed_text, sizeof(out->probed_text),
+			 "Probed after a run: %.4g requests/s of %s and %.4g of %s; one reader "
+			 "alone has %.4g. The number of requests limits, not their bytes.",
+			 figure(top, F_PROBE_POINT_REQUEST_RATE), one,
+			 figure(sized, F_PROBE_POINT_REQUEST_RATE), other,
+			 figure(part_at(points, 0), F_PROBE_POINT_REQUEST_RATE));
+	}
+}
+
 static void take_record(const struct capacity *c, const struct run_record *r,
 			struct capacity_run *out)
 {
@@ -416,6 +496,7 @@ static void take_record(const struct capacity *c, const struct run_record *r,
 	snprintf(out->text, sizeof(out->text), "%s", f.limit);
 	if (out->au < c->o->target && out->between_au >= c->o->target)
 		blame_saves(out);
+	take_probe(r, out);
 	snprintf(out->failed, sizeof(out->failed), "%s", f.failed ? f.failed->name : "");
 }
 

@@ -20,6 +20,9 @@ void capacity_know(struct capacity *c);
 size_t capacity_knee_runs(const struct capacity *c, struct knee_run *out);
 /* Of the measured steps of a point, so that they show what varies. */
 double capacity_least_seconds(const struct capacity *c, uint32_t accelerators);
+/* The run that tells best why more accelerators miss the target: the longest of the smallest number
+ * that does; NULL: none does. */
+const struct capacity_run *capacity_limited(const struct capacity *c);
 /* The repetition that the next run of a number is. */
 unsigned capacity_repeats(const struct capacity *c, uint32_t accelerators);
 /* Whether the workload of a run writes checkpoints. */

@@ -31,13 +31,14 @@ def found(folder):
     return json.loads(pathlib.Path(folder, "capacity.json").read_text())
 
 
-def known(tmp, name, truth, keys, *more):
+def known(tmp, name, truth, keys, *more, cause=None):
     def once(n):
         out = tmp / f"{name}-{n}"
         done = stoker("capacity", *BASE, *keys, *more, "-o", out, timeout=170)
         said = found(out)
         high = math.inf if said["high_95"] is None else said["high_95"]
         right = abs(said["accelerators"] - truth) <= 1 and said["low_95"] <= truth <= high and said["complete"]
+        right = right and (not cause or said["cause"] == cause or said["client_limits"])
         return right, (said, done)
 
     ok, (said, done) = attempts(f"capacity {name}", once)
@@ -47,9 +48,9 @@ def known(tmp, name, truth, keys, *more):
 
 
 def bandwidth(tmp):
-    said, done = known(tmp, "bandwidth", 3, [f"storage.throttle.bandwidth={3.5 * NEED * SAMPLE}"])
+    said, done = known(tmp, "bandwidth", 3, [f"storage.throttle.bandwidth={3.5 * NEED * SAMPLE}"], cause="bandwidth")
     if not said["client_limits"]:  # a busy machine is said to be the limit, rightly
-        assert not said["at_least"] and said["cause"] in ("bandwidth", "storage", "requests", "queue", "unsteady"), said["cause"]
+        assert not said["at_least"] and "The bytes limit" in said["limit"], said["limit"]
         assert re.search(r"^default: [234] accelerators \(95 %: \d to \d\) at AU 90 %$", done.stdout, re.M), done.stdout
     assert 0 < said["run_busy_percent"] <= said["client_busy_percent"] + 5, said  # the machine's clock has ticks
     limited = next(p["accelerators"] for p in said["points"] if p["fit_percent"] < 90)
@@ -84,6 +85,14 @@ def believed(tmp):
         edited_anywhere(path, {"complete", "key", "ended_by", "need_samples_per_s", "need_bytes_per_s"}, every)
         runs_gone(path, f"{run}/1")
         row_removed(path, rows)
+
+
+def causes(tmp):
+    """The same curve by bytes, by requests and by a queue: reads of another size tell them apart."""
+    for name, cause, keys in [("requests", "requests", [f"storage.throttle.iops={2.5 * NEED}"]),
+                              ("queue", "queue", ["storage.throttle.latency=0.04", "storage.throttle.concurrency=2"])]:
+        said, _ = known(tmp, name, 2, keys, cause=cause)
+        assert said["client_limits"] or "not their bytes" in said["limit"], said["limit"]
 
 
 def none(tmp):
@@ -310,7 +319,7 @@ def shared(tmp):
 
 def main():
     with tempfile.TemporaryDirectory() as tmp, concurrent.futures.ThreadPoolExecutor(8) as pool:
-        for case in [pool.submit(f, pathlib.Path(tmp)) for f in (bandwidth, believed, none, prefetched, at_least, killed, killed_anywhere, refused, few_files, memory, several, shared)]:
+        for case in [pool.submit(f, pathlib.Path(tmp)) for f in (bandwidth, believed, causes, none, prefetched, at_least, killed, killed_anywhere, refused, few_files, memory, several, shared)]:
             case.result()
 
 
