@@ -1,7 +1,8 @@
 """stoker capacity against 30 stores whose capacity is known: limits of bandwidth, requests, opens and a queue, alone and
 together, with checkpoints and evaluation, stalls, speeds that drop, stores that serve several readers better than one,
 and caches. The truth is a simulation of ranks, workers and the store's law, which knows nothing of the program. Printed
-for each: what the search said, its time beside a run of 500 steps at the knee, and its data beside what its steps read.
+for each: what the search said, its time beside a run of 500 steps at the knee, and its data beside what its steps read;
+CAUSE where what limits is not what the law says.
 
     python3 tests/bench/capacity_truths.py BINARY [CASE ...] [--jobs N] [--list] [--keep FOLDER]    without CASE all"""
 import argparse
@@ -131,8 +132,25 @@ def truth_of(of, most=40):
     return n, au.get(n, au[1]), au.get(n + 1, 0)
 
 
-def case(law=None, keys=None, run=None, real=None, fuse=None, data=0, truth=None):
-    return dict(law=law or {}, keys=keys or {}, run=run or {}, real=real, fuse=fuse, data=data, truth=truth)
+def case(law=None, keys=None, run=None, real=None, fuse=None, data=0, truth=None, cause=None):
+    law = law or {}
+    return dict(law=law, keys=keys or {}, run=run or {}, real=real, fuse=fuse, data=data, truth=truth, cause=(cause or law_causes(law)).split())
+
+
+def law_causes(law):
+    """What limits by a law; one worker a rank is too few where each request takes long by itself."""
+    if law.get("iops"):
+        return "requests"
+    if law.get("bandwidth"):
+        return "bandwidth"
+    return "queue" if law.get("concurrency") else "opens" if law.get("open_latency") else "latency stream_bandwidth workers"
+
+
+LIMITED = {"checkpoint": "checkpoint bandwidth", "stalls": "stall unsteady bandwidth"}  # by what varies, or by the rate
+
+
+def causes_of(name):
+    return LIMITED.get(name.split()[0], " ".join(CASES[name]["cause"])).split() if name != "checkpoint none" else ["checkpoint"]
 
 
 def rate(n, size=SIZE):
@@ -154,7 +172,7 @@ CASES = {
     "bandwidth 9": case({"bandwidth": rate(9.5)}),
     "bandwidth 20": case({"bandwidth": rate(20.5)}),
     # requests that begin together share the bandwidth and end together: 20 ms and n transfers in a step
-    "bandwidth latency": case({"bandwidth": rate(6.9), "latency": 0.02}, truth=math.floor((COMPUTE / TARGET - 0.02) * 6.9 * NEED)),
+    "bandwidth latency": case({"bandwidth": rate(6.9), "latency": 0.02}, cause="bandwidth latency workers", truth=math.floor((COMPUTE / TARGET - 0.02) * 6.9 * NEED)),
     "iops 5": case({"iops": 5.5 * NEED}),
     "iops slices": case({"iops": 10.5 * NEED}, real={"iops": 10.5 * NEED, "iops_slice": 0.1}),
     "queue 5": case({"latency": 0.03, "concurrency": 3}),
@@ -163,7 +181,7 @@ CASES = {
     "latency 0": case({"latency": 0.065}),
     "stream 0": case({"stream_bandwidth": SIZE / (COMPUTE * 1.25)}),
     "opens 5": case({"open_latency": 0.02, "open_concurrency": 2}),
-    "opens bandwidth": case({"open_latency": 0.02, "open_concurrency": 3, "bandwidth": rate(7.4)}),
+    "opens bandwidth": case({"open_latency": 0.02, "open_concurrency": 3, "bandwidth": rate(7.4)}, cause="bandwidth opens"),
     "iops bandwidth": case({"iops": 6.4 * NEED, "bandwidth": rate(8)}),
     "iops queue": case({"iops": 6.5 * NEED, "latency": 0.02, "concurrency": 4}),
     "workers": case({"latency": 0.03, "concurrency": 12}, {"reader.batch_size": 4, "reader.read_threads": 4}, dict(batch=4, threads=4)),
@@ -254,7 +272,7 @@ def one(binary, name, keep):
     full = 500 * COMPUTE / (au if truth and au > 0 else TARGET) + 1
     high = math.inf if found["high_95"] is None else found["high_95"]
     ok = dict(near=abs(found["accelerators"] - truth) <= 1 and not (found["at_least"] and found["accelerators"] < truth),
-              held=found["low_95"] <= truth <= high, time=took <= 3 * full, data=bool(c["data"]) or share <= 1.2)
+              held=found["low_95"] <= truth <= high, time=took <= 3 * full, data=bool(c["data"]) or share <= 1.2, cause=found["cause"] in causes_of(name))
     print(f"{name:18} true {truth:2} ({100 * au:.1f} %, next {100 * above:.1f} %)  {found['answer']}, {found['cause']}; {len(found['runs'])} runs, "
           f"{took:.0f} s = {took / full:.1f} runs; data x {share:.2f}  {' '.join(k.upper() for k, v in ok.items() if not v) or 'ok'}", flush=True)
     return ok
@@ -282,9 +300,10 @@ def main():
                 print(f"{name:18} left out: {e}")
             except (AssertionError, KeyError) as e:
                 print(f"{name:18} FAILED: {e}")
-                results.append(dict(near=False, held=False, time=False, data=False))
+                results.append(dict(near=False, held=False, time=False, data=False, cause=False))
     print(f"of {len(results)}: within 1 {sum(r['near'] for r in results)}, interval held {sum(r['held'] for r in results)}, both "
-          f"{sum(r['near'] and r['held'] for r in results)}; at most 3 runs {sum(r['time'] for r in results)}, data {sum(r['data'] for r in results)}")
+          f"{sum(r['near'] and r['held'] for r in results)}; at most 3 runs {sum(r['time'] for r in results)}, data {sum(r['data'] for r in results)}, "
+          f"cause {sum(r['cause'] for r in results)}")
     return 0 if all(r["near"] and r["held"] for r in results) else 1
 
 
