@@ -33,7 +33,7 @@ const struct capacity_run *capacity_limited(const struct capacity *c)
 {
 	const struct knee *k = &c->knee;
 
-	for (size_t i = 0; i < k->points; i++)
+	for (size_t i = k->gathered; i < k->points; i++)
 		if (k->point[i].fit < k->target)
 			return capacity_longest(c, k->point[i].accelerators);
 	return NULL;
@@ -114,13 +114,14 @@ static bool tells_more(enum cause c)
 }
 
 /* The run of that number after which the storage was probed, where that told of it; NULL. */
-static const struct capacity_run *probed(const struct capacity *c, uint32_t accelerators)
+static const struct capacity_run *probed(const struct capacity *c, uint32_t accelerators,
+					 bool ceiling)
 {
 	for (size_t i = c->runs; i > 0; i--) {
 		const struct capacity_run *r = &c->run[i - 1];
 
 		if (r->probes && r->accelerators == accelerators && r->first < 0 &&
-		    (r->probed != CAUSE_NONE || r->cause == CAUSE_WORKERS ||
+		    (r->probed != CAUSE_NONE || (r->cause == CAUSE_WORKERS && !ceiling) ||
 		     (cause_is_of(r->cause) & CAUSE_OF_STORAGE && r->cause != CAUSE_STORAGE)))
 			return r;
 	}
@@ -131,7 +132,7 @@ static const struct capacity_run *probed(const struct capacity *c, uint32_t acce
 static enum cause find_limit(const struct capacity *c, struct buf *text)
 {
 	const struct capacity_run *r = capacity_limited(c);
-	const struct capacity_run *told = r ? probed(c, r->accelerators) : NULL;
+	const struct capacity_run *told;
 	struct ceiling x;
 
 	if (!r)
@@ -139,6 +140,8 @@ static enum cause find_limit(const struct capacity *c, struct buf *text)
 	find_ceiling(c, &x);
 	if (x.cause != CAUSE_NONE)
 		put_ceiling(&x, text);
+	/* more accelerators are more workers */
+	told = probed(c, r->accelerators, x.cause != CAUSE_NONE);
 	if (told) {
 		r = told;
 		x.cause = told->cause;
@@ -322,6 +325,10 @@ static void put_doubts(const struct capacity *c, struct buf *out)
 		buf_puts(&text, "reading the same data again was faster: a cache of the storage "
 				"warms. Runs that it may have served do not count, so that the "
 				"answer is of data that is read for the first time");
+		if (c->knee.points && !c->knee.bracketed)
+			buf_puts(&text, ". Numbers within the interval were not measured so: name "
+					"an empty folder for data (dataset.data_folder), which is "
+					"then made anew for each run");
 		put_label(out, "note", &text);
 	}
 	if (c->least_s > 0) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/compare.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "base/transfer.h"
@@ -24,7 +25,7 @@ static const double PERIODS = 2.2;      /* of what varies, in a point */
 static const double NOTICED = 2;        /* times the points lost for want of a processor */
 static const double BEYOND = 1.5;       /* times what was read before the storage became slower */
 static const double LONG_ENOUGH = 0.9;  /* of that: the last points are as long as could be told */
-static const double UNREAD = 1.3;       /* times the samples that were read before, to be cold */
+static const double UNREAD = 10;        /* times the samples that all before it read, to be cold */
 static const double WARMS = 2;          /* times faster reading of the same number, later */
 static const double WARMS_STEP = 0.1;   /* of a step, that this is at least */
 static const double STALL_UNSURE = 0.1; /* of one checkpoint that was seen alone */
@@ -65,6 +66,23 @@ size_t capacity_knee_runs(const struct capacity *c, struct knee_run *out)
 	return n;
 }
 
+/* Numbers that miss the target with the help of a cache miss it by more without: what lies between
+ * them and the largest that met it is not known, and no curve leads there. */
+static void widen(struct knee *k)
+{
+	uint32_t met = 0, missed = UINT32_MAX;
+
+	for (size_t i = 0; i < k->points; i++)
+		if (k->point[i].fit >= k->target)
+			RAISE(met, k->point[i].accelerators);
+		else
+			LOWER(missed, k->point[i].accelerators);
+	if (k->points == 0 || missed == UINT32_MAX || missed - met <= 1)
+		return;
+	LOWER(k->low, met);
+	RAISE(k->high, missed - 1);
+}
+
 void capacity_know(struct capacity *c)
 {
 	AUTO_FREE struct knee_run *run = xcalloc(c->runs + 1, sizeof(*run));
@@ -72,6 +90,8 @@ void capacity_know(struct capacity *c)
 
 	knee_release(&c->knee);
 	knee_find(run, n, c->o->target, &c->knee);
+	if (c->warms)
+		widen(&c->knee);
 }
 
 static void tell_event(const struct capacity *c, enum capacity_event_kind kind, double seconds)
@@ -150,7 +170,8 @@ static bool has_changed(const struct capacity *c, double *before)
 }
 
 /* What a cache may have served says nothing of the storage where the target was met. A run is cold
- * that read new data, or much more than all before it. */
+ * that read new data, or much more than all before it together, of which it may have read each
+ * sample. */
 static void keep_cold(struct capacity *c)
 {
 	double read = 0;
@@ -160,7 +181,7 @@ static void keep_cold(struct capacity *c)
 		struct capacity_run *r = &c->run[i];
 		bool cold = r->fresh || r->samples_read >= UNREAD * read;
 
-		read = r->fresh ? r->samples_read : fmax(read, r->samples_read);
+		read = r->samples_read + (r->fresh ? 0 : read);
 		r->outdated = r->outdated || (!cold && r->au >= c->o->target);
 	}
 }

@@ -110,6 +110,38 @@ static void test_full_stays(void **state)
 	capacity_release(&c);
 }
 
+/* A run that may have read nothing but what was read before says nothing where it met the target:
+ * all runs together count, not the largest. What lies between the largest number that met it cold
+ * and the smallest that missed it is not known. */
+static void test_warm_runs(void **state)
+{
+	struct capacity c = {.o = &options};
+	const struct {
+		uint32_t accelerators;
+		double au, read_s, samples;
+	} made[] = {{1, 98, 0.019, 23},  {2, 98, 0.008, 46},  {4, 98, 0.013, 92},
+		    {5, 80, 0.049, 115}, {4, 99, 0.012, 428}, {4, 99, 0.005, 964}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++) {
+		struct capacity_run r = run(made[i].accelerators, made[i].au, 2);
+
+		r.fresh = i == 0;
+		r.read_s = made[i].read_s;
+		r.samples_read = made[i].samples;
+		add(&c, r);
+	}
+	capacity_know(&c);
+	assert_true(c.warms);
+	assert_false(c.run[0].outdated);
+	assert_false(c.run[3].outdated);
+	assert_true(c.run[1].outdated && c.run[2].outdated && c.run[4].outdated);
+	assert_true(c.run[5].outdated);
+	assert_int_equal(c.knee.low, 1);
+	assert_int_equal(c.knee.high, 4);
+	capacity_release(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -117,6 +149,7 @@ int main(void)
 		cmocka_unit_test(test_short_do_not_widen),
 		cmocka_unit_test(test_drop_needs_less),
 		cmocka_unit_test(test_full_stays),
+		cmocka_unit_test(test_warm_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
