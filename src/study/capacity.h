@@ -84,6 +84,7 @@ struct capacity_run {
 	double measured_s, varies_s, slowed_s; /* struct steady_au */
 	double read_s;                         /* a reader took for a batch */
 	double request_bytes;                  /* mean of a read */
+	double request_s, fast_s;              /* median of its time; an eighth took no longer */
 	bool fresh;                            /* nothing had read its data since it was made */
 	bool warm;           /* its first epoch was slower than later ones: only that counts */
 	double samples_read; /* different ones */
@@ -135,7 +136,8 @@ struct capacity {
 	bool changed; /* the storage changed; AU of one number before and after */
 	uint32_t changed_at;
 	double changed_from, changed_to;
-	bool warms;       /* what was read before came faster: a cache of the storage */
+	bool warms;  /* what was read before came faster: a cache of the storage */
+	bool helped; /* many reads of what met the target were faster than any of the first run */
 	double least_s;   /* of the measured steps of a point: two periods of what varies; 0 */
 	double least_use; /* the same times accelerators, as a credit may be used up; 0 */
 	char left_out[ERR_TEXT_MAX];     /* of the workload, and why; "" */

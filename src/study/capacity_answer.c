@@ -331,6 +331,14 @@ static void put_doubts(const struct capacity *c, struct buf *out)
 					"then made anew for each run");
 		put_label(out, "note", &text);
 	}
+	if (c->helped && !c->warms) {
+		buf_puts(&text,
+			 "many reads of data that was read before were far faster than those "
+			 "of the first run: a cache of the storage has some of it. Name an "
+			 "empty folder for data (dataset.data_folder), which is then made "
+			 "anew for each run");
+		put_label(out, "note", &text);
+	}
 	if (c->least_s > 0) {
 		buf_say(&text,
 			"the storage stalls, or its speed varies: runs of less than %.3g s do not "
@@ -598,6 +606,7 @@ json_t *capacity_json(const struct capacity *c)
 	json_put_bool(root, "changed", c->changed);
 	json_put_bool(root, "reversed", c->knee.reversed);
 	json_put_bool(root, "warms", c->warms);
+	json_put_bool(root, "cache_helped", c->helped);
 	json_put_int(root, "gathered_points", (json_int_t)c->knee.gathered);
 	json_put_real(root, "least_s", c->least_s);
 	json_put_real(root, "time_s", c->o->time_s);

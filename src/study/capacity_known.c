@@ -28,6 +28,8 @@ static const double LONG_ENOUGH = 0.9;  /* of that: the last points are as long 
 static const double UNREAD = 10;        /* times the samples that all before it read, to be cold */
 static const double WARMS = 2;          /* times faster reading of the same number, later */
 static const double WARMS_STEP = 0.1;   /* of a step, that this is at least */
+static const double FAST_SHARE = 0.125; /* of reads, that are the fast ones of a run */
+static const double FAST = 8; /* times faster than a read that nothing disturbs: a cache */
 static const double STALL_UNSURE = 0.1; /* of one checkpoint that was seen alone */
 static const double CHANGED_POINTS = 4;
 static const double CHANGED_ERRORS = 5;
@@ -66,18 +68,46 @@ size_t capacity_knee_runs(const struct capacity *c, struct knee_run *out)
 	return n;
 }
 
-/* Numbers that miss the target with the help of a cache miss it by more without: what lies between
- * them and the largest that met it is not known, and no curve leads there. */
-static void widen(struct knee *k)
+/* Of a run that read again: an eighth of its reads were far faster than those of the first run,
+ * which one accelerator made alone and which met the target, so that none of them waited for
+ * others. */
+static bool is_helped(const struct capacity *c, const struct capacity_run *r)
 {
+	const struct capacity_run *first = &c->run[0];
+
+	return r != first && !r->fresh && first->accelerators == 1 && first->au >= c->o->target &&
+	       first->request_s > FAST * r->fast_s && first->read_s > WARMS_STEP * first->step_s;
+}
+
+static bool met_without_help(const struct capacity *c, uint32_t accelerators)
+{
+	for (size_t i = 0; i < c->runs; i++)
+		if (c->run[i].accelerators == accelerators && !c->run[i].outdated &&
+		    c->run[i].au >= c->o->target && !is_helped(c, &c->run[i]))
+			return true;
+	return false;
+}
+
+/* Numbers that miss the target with the help of a cache miss it by more without: what lies between
+ * them and the largest that met it without is not known, and no curve leads there. */
+static void widen(struct capacity *c)
+{
+	struct knee *k = &c->knee;
 	uint32_t met = 0, missed = UINT32_MAX;
 
-	for (size_t i = 0; i < k->points; i++)
-		if (k->point[i].fit >= k->target)
-			RAISE(met, k->point[i].accelerators);
+	c->helped = false;
+	for (size_t i = 0; i < k->points; i++) {
+		uint32_t n = k->point[i].accelerators;
+
+		if (k->point[i].fit < k->target)
+			LOWER(missed, n);
+		else if (met_without_help(c, n))
+			RAISE(met, n);
 		else
-			LOWER(missed, k->point[i].accelerators);
-	if (k->points == 0 || missed == UINT32_MAX || missed - met <= 1)
+			c->helped = true;
+	}
+	if (k->points == 0 || missed == UINT32_MAX || missed - met <= 1 ||
+	    !(c->warms || (c->helped && met < k->accelerators)))
 		return;
 	LOWER(k->low, met);
 	RAISE(k->high, missed - 1);
@@ -90,8 +120,7 @@ void capacity_know(struct capacity *c)
 
 	knee_release(&c->knee);
 	knee_find(run, n, c->o->target, &c->knee);
-	if (c->warms)
-		widen(&c->knee);
+	widen(c);
 }
 
 static void tell_event(const struct capacity *c, enum capacity_event_kind kind, double seconds)
@@ -176,6 +205,12 @@ static void keep_cold(struct capacity *c)
 {
 	double read = 0;
 
+	/* what varied was the cache, and no run was too short for that */
+	if (!c->warms && !c->changed) {
+		c->least_s = c->least_use = 0;
+		for (size_t i = 0; i < c->runs; i++)
+			c->run[i].outdated = false;
+	}
 	c->warms = true;
 	for (size_t i = 0; i < c->runs; i++) {
 		struct capacity_run *r = &c->run[i];
@@ -480,6 +515,27 @@ static void take_probe(const struct run_record *r, struct capacity_run *out)
 	}
 }
 
+/* Upper bounds of buckets are as good as times here. */
+static void take_latency(const struct run_record *r, struct capacity_run *out)
+{
+	const struct part *data =
+		part_named(record_part(r, F_RUN_TRAINING), F_TRAINING_IO, IO_DATA);
+	const struct part *latency = part(data, F_IO_KIND_LATENCY);
+	const json_t *buckets = figure_json(latency, F_LATENCY_BUCKETS), *one;
+	double all = figure(latency, F_LATENCY_COUNT), below = 0;
+	size_t i;
+
+	out->request_s = figure(latency, F_LATENCY_P50) * 1e-9;
+	json_array_foreach(buckets, i, one)
+	{
+		below += json_number_value(json_array_get(one, 1));
+		if (below >= FAST_SHARE * all) {
+			out->fast_s = json_number_value(json_array_get(one, 0)) * 1e-9;
+			break;
+		}
+	}
+}
+
 static void take_record(const struct capacity *c, const struct run_record *r,
 			struct capacity_run *out)
 {
@@ -499,6 +555,7 @@ static void take_record(const struct capacity *c, const struct run_record *r,
 	out->read_s = figure(part(record_part(r, F_RUN_TRAINING), F_TRAINING_DECOMPOSITION),
 			     F_DECOMPOSITION_SERVICE_MEAN);
 	out->request_bytes = f.returned_bytes / f.requests;
+	take_latency(r, out);
 	out->whole_au = f.whole_au;
 	out->samples_per_s = delivered(r, &f);
 	out->bytes_per_s = out->samples_per_s * f.returned_bytes / f.samples;

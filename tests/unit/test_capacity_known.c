@@ -129,16 +129,55 @@ static void test_warm_runs(void **state)
 		r.fresh = i == 0;
 		r.read_s = made[i].read_s;
 		r.samples_read = made[i].samples;
+		/* cold reads after those that the cache served */
+		if (i == 3)
+			r.varies_s = 3;
 		add(&c, r);
 	}
 	capacity_know(&c);
-	assert_true(c.warms);
+	assert_true(c.warms && c.least_s <= 0);
 	assert_false(c.run[0].outdated);
 	assert_false(c.run[3].outdated);
 	assert_true(c.run[1].outdated && c.run[2].outdated && c.run[4].outdated);
 	assert_true(c.run[5].outdated);
 	assert_int_equal(c.knee.low, 1);
 	assert_int_equal(c.knee.high, 4);
+	capacity_release(&c);
+}
+
+/* A cache that had part of the data from the start: each run was helped alike, so that no number
+ * reads faster later, but many of their reads are far faster than one alone was. */
+static void test_helped_runs(void **state)
+{
+	struct capacity c = {.o = &options};
+	const struct {
+		uint32_t accelerators;
+		double au, read_s, request_s, fast_s;
+	} made[] = {{1, 99, 0.016, 0.016, 0.016},   {2, 99, 0.008, 0.0002, 0.0002},
+		    {4, 98, 0.013, 0.0002, 0.0002}, {8, 79, 0.036, 0.02, 0.0002},
+		    {7, 52, 0.080, 0.08, 0.06},     {5, 80, 0.049, 0.05, 0.0002},
+		    {4, 97, 0.0108, 0.0003, 0.0002}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++) {
+		struct capacity_run r = run(made[i].accelerators, made[i].au, 2);
+
+		r.fresh = false;
+		r.read_s = made[i].read_s;
+		r.request_s = made[i].request_s;
+		r.fast_s = made[i].fast_s;
+		add(&c, r);
+	}
+	capacity_know(&c);
+	assert_true(c.helped && !c.warms);
+	assert_int_equal(c.knee.accelerators, 4);
+	assert_int_equal(c.knee.low, 1);
+	assert_int_equal(c.knee.high, 4);
+	/* the same with reads that wait alike */
+	for (size_t i = 0; i < c.runs; i++)
+		c.run[i].fast_s = 0.015;
+	capacity_know(&c);
+	assert_true(!c.helped && c.knee.low == 4);
 	capacity_release(&c);
 }
 
@@ -150,6 +189,7 @@ int main(void)
 		cmocka_unit_test(test_drop_needs_less),
 		cmocka_unit_test(test_full_stays),
 		cmocka_unit_test(test_warm_runs),
+		cmocka_unit_test(test_helped_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
