@@ -195,14 +195,14 @@ static void say_small(const struct buf *said)
 	buf_release(&text);
 }
 
-void cli_args_shrink(struct cli_args *a, bool speaks)
+void cli_args_shrink(struct cli_args *a, bool speaks, bool keeps_data)
 {
 	struct str_list shrunk = {0};
 	struct buf said = {0};
 
 	if (!a->small || !a->workload)
 		return;
-	small_run(a->workload, a->config_dir, &a->override, a->ranks, &shrunk, &said);
+	small_run(a->workload, a->config_dir, &a->override, a->ranks, keeps_data, &shrunk, &said);
 	str_list_release(&a->override);
 	a->override = shrunk;
 	if (speaks && !a->quiet && said.len)

@@ -54,8 +54,8 @@ void cli_args_release(struct cli_args *a);
 /* Puts keys of a list, from `from` on, before the overrides that were typed, so that those win. */
 void cli_args_put_first(struct cli_args *a, const struct str_list *keys, size_t from);
 /* --small: adds the overrides that shrink the run on a->ranks accelerators; `speaks`: and says so.
- */
-void cli_args_shrink(struct cli_args *a, bool speaks);
+ * `keeps_data` as small_run has it. */
+void cli_args_shrink(struct cli_args *a, bool speaks, bool keeps_data);
 /* Loads the workload the arguments name, sets start time and prints its warnings unless quiet. */
 int cli_load_workload(const struct cli_args *a, int64_t start_wall_ns, struct workload *w,
 		      struct err *e);

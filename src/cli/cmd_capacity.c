@@ -376,7 +376,7 @@ static int take_other(struct capacity_args *a, const char *part, int64_t n, stru
 	rc = take_part(a, part, n, p, e);
 	if (rc < 0)
 		return rc;
-	cli_args_shrink(p, true);
+	cli_args_shrink(p, true, false);
 	rc = cli_load_workload(p, clock_wall_ns(), w, e);
 	if (rc < 0)
 		return rc;
@@ -496,7 +496,7 @@ static int capacity(struct capacity_args *a, struct err *e)
 	o.others = a->others;
 	str_list_copy(&typed, &a->run.override);
 	o.typed = &typed;
-	cli_args_shrink(&a->run, true);
+	cli_args_shrink(&a->run, true, false);
 	rc = cli_load_workload(&a->run, clock_wall_ns(), &w, e);
 	if (rc == 0 && !a->checkpoint)
 		rc = check_target(&w, &o, e);
@@ -504,8 +504,10 @@ static int capacity(struct capacity_args *a, struct err *e)
 		if (!a->run.folder)
 			cli_settle_folder(&w);
 		/* the folder is of the search, and each run has its own */
-		for (size_t i = 0; i + (a->run.folder != NULL) < a->run.override.n; i++)
-			str_list_add(&own, xstrdup(a->run.override.v[i]));
+		for (size_t i = 0; i < a->run.override.n; i++)
+			if (!a->run.folder ||
+			    !str_starts(a->run.override.v[i], "++workload.output.folder="))
+				str_list_add(&own, xstrdup(a->run.override.v[i]));
 		/* so that the runs are judged by it, too */
 		if (a->au > 0)
 			override_put(&own, "metric.au", "%.9g", o.target / 100);

@@ -312,7 +312,7 @@ int job_main(const struct command *c, int argc, char **argv, struct stop_flag *s
 	if (rc < 0)
 		status = job_fail(&j, &e);
 	if (rc == 0) {
-		cli_args_shrink(&a, j.speaks);
+		cli_args_shrink(&a, j.speaks, true);
 		status = work(&a, &j, &e);
 	}
 	job_end(&j);

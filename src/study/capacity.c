@@ -14,6 +14,7 @@
 #include "conf/override.h"
 #include "result/json_out.h"
 #include "study/beside.h"
+#include "study/small.h"
 #include "workload/need.h"
 
 #define OWN_FOLDER "stoker_capacity"
@@ -176,6 +177,10 @@ static void find_saves(struct searching *s, uint32_t accelerators)
 
 	if (!w->workflow.checkpoint)
 		return;
+	if (w->run.note && strcmp(w->run.note, SMALL_NOTE) == 0) {
+		leave_out(s->c, "checkpoints", "--small shortens the steps between them");
+		return;
+	}
 	rc = samples_whole_run(s->c, accelerators, &f, &why);
 	if (rc < 0 || f.train_steps == 0) {
 		leave_out(s->c, "checkpoints", rc < 0 ? why.text : "the workload has no steps");

@@ -617,7 +617,7 @@ static void take_what_is_there(const struct workload *w, struct str_list *out, s
 }
 
 void small_run(const char *workload, const char *config_dir, const struct str_list *overrides,
-	       int64_t ranks, struct str_list *out, struct buf *said)
+	       int64_t ranks, bool keeps_data, struct str_list *out, struct buf *said)
 {
 	struct study_options o = {.config_dir = config_dir};
 	struct experiment x = {.model = workload, .processes = ranks, .repeat = 1};
@@ -632,7 +632,7 @@ void small_run(const char *workload, const char *config_dir, const struct str_li
 		put_conditions(&w, &x.overrides);
 	if (p.shrunk.len)
 		buf_puts(said, p.shrunk.data);
-	if (workload_reads(&w))
+	if (workload_reads(&w) && keeps_data)
 		take_what_is_there(&w, &x.overrides, said);
 	workload_release(&w);
 	str_list_copy(out, &x.overrides);

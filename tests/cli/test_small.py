@@ -43,6 +43,14 @@ with tempfile.TemporaryDirectory(dir="/var/tmp") as tmp:
     assert sorted(str(p) for p in pathlib.Path(tmp, "data").rglob("*.tfrecord")) == before
     assert json.loads(stoker("verify", f"{tmp}/data", "--json").stdout)["outcome"] == "every byte as generated"
 
+    # a search of --small reads cold, too, and leaves out what steps of another length say nothing of
+    said = json.loads(stoker("capacity", "unet3d_h100", "--small", "--json", "-q", "--time", "1", "--max", "1", "-o", f"{tmp}/search",
+                             f"dataset.data_folder={tmp}/searched", "dataset.record_length_bytes=1000000", "reader.read_threads=1",
+                             "dataset.record_length_bytes_stdev=0", timeout=100).stdout)
+    one, = pathlib.Path(tmp, "search").glob("1/1")
+    assert load(one)["configuration"]["storage.page_cache"]["value"] == "cold_epochs"
+    assert "checkpoints: --small shortens the steps between them" in said["left_out"], said["left_out"]
+
     # what the caller sets stays
     out = stoker("run", "unet3d_h100", "--small", "--cfg", "job", "storage.page_cache=keep", "train.epochs=1",
                  f"dataset.data_folder={tmp}/data").stdout
