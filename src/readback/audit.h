@@ -19,6 +19,7 @@ struct finding {
 	char check[24]; /* "steady", "cache", "dataset", "config", ... as the verdicts of a run */
 	enum audit_level level;
 	bool about_cache; /* a warning of it means that the page cache served reads */
+	bool copy;        /* of a run that is there twice: the first result stands for it */
 	bool damage;      /* a file is missing, unreadable, damaged or cut */
 	char *text;       /* what, with the figures that show it; heap */
 	char *advice;     /* heap; "" */

@@ -30,5 +30,5 @@ void audit_mlperf(struct audit *a, size_t i);
 
 /* audit_dataset.c: every record that is whole, compared with the others of the audit. */
 void audit_datasets(struct audit *a);
-/* The same: results that are copies of others under another number. */
+/* The same: results that are copies of others, in whole or in part. */
 void audit_copies(struct audit *a);

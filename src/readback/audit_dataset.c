@@ -280,33 +280,40 @@ void audit_datasets(struct audit *a)
 	release_places(&p);
 }
 
-/* A copy that says it is one (its run_id) is what a user keeps; one with a number of its own is
- * taken for another run. */
+static void report_copy(struct audit *a, size_t i, const struct run_record *other, const char *why)
+{
+	struct finding *f = audit_add(a, i, "identity", AUDIT_FAIL);
+
+	f->copy = true;
+	finding_say(f, "This is the run of '%.200s': %s. One of the two is a copy of the other.",
+		    other->folder, why);
+	finding_advise(f, "Leave out one of them: they are no independent runs.");
+}
+
+/* Which of the two is the copy cannot be told. */
 void audit_copies(struct audit *a)
 {
 	struct runs_seen seen = {0};
+	bool *told = xcalloc(a->records + 1, sizeof(*told));
 
 	for (size_t i = 0; i < a->records; i++) {
 		const struct run_record *r = &a->record[i], *first;
-		const char *id = r->facts.run_id;
-		struct finding *f;
+		const char *why;
+		size_t at;
 
 		if (r->broken)
 			continue;
-		first = runs_have(&seen, r, 0);
+		first = runs_have(&seen, r, 0, &why);
 		if (!first) {
 			runs_add(&seen, r, 0);
 			continue;
 		}
-		if (!id || !first->facts.run_id || strcmp(id, first->facts.run_id) == 0)
-			continue;
-		f = audit_add(a, i, "identity", AUDIT_FAIL);
-		finding_say(
-			f,
-			"The times of its steps are in the order of those of '%.200s': one of the "
-			"two is a copy of the other with another number (run_id).",
-			first->folder);
-		finding_advise(f, "Leave out one of them: they are no independent runs.");
+		at = (size_t)(first - a->record);
+		if (!told[at])
+			report_copy(a, at, r, why);
+		told[at] = true;
+		report_copy(a, i, first, why);
 	}
+	free(told);
 	runs_release(&seen);
 }

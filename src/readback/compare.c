@@ -113,7 +113,7 @@ static size_t count_shared(const struct side *a, const struct side *b)
 	for (size_t i = 0; i < b->n; i++)
 		runs_add(&seen, &b->r[b->index[i]], 0);
 	for (size_t i = 0; i < a->n; i++)
-		shared += runs_have(&seen, &a->r[a->index[i]], 0) != NULL;
+		shared += runs_have(&seen, &a->r[a->index[i]], 0, NULL) != NULL;
 	runs_release(&seen);
 	return shared;
 }

@@ -243,8 +243,9 @@ static void judge_standing(struct run_groups *g)
 		const struct finding *x = &g->audit->finding[f];
 
 		assert(x->record < g->records);
-		if (x->level == AUDIT_FAIL && (g->standing[x->record] == RUN_COUNTS ||
-					       g->standing[x->record] == RUN_IMPOSSIBLE))
+		if (x->level == AUDIT_FAIL && !x->copy &&
+		    (g->standing[x->record] == RUN_COUNTS ||
+		     g->standing[x->record] == RUN_IMPOSSIBLE))
 			g->standing[x->record] = RUN_FAILED;
 	}
 	/* models of which a run counts that was not served from memory */
@@ -385,7 +386,7 @@ void run_groups_build(struct run_groups *g, const struct run_record *r, size_t n
 		if (!r[i].trained)
 			continue;
 		x = group_of(g, &names, &room, &r[i], shared_of(&all, r[i].model));
-		if (runs_have(&seen, &r[i], (size_t)(x - g->group))) {
+		if (runs_have(&seen, &r[i], (size_t)(x - g->group), NULL)) {
 			x->copies++;
 			g->standing[i] = RUN_COPY;
 			g->of[i] = x->record[0];

@@ -65,6 +65,9 @@ void steady_au_between(const struct run_record *r, double begin_s, double end_s,
  * results is said from this. The whole result (its JSON, the times of its steps) is there only
  * while its own checks run, one result at a time. */
 
+#define RUN_PARTS 64
+enum run_part_kind { PART_STEPS, PART_STAMPS, PART_FIGURES, PART_KINDS };
+
 /* Of one epoch; NaN where it is not known. */
 struct epoch_facts {
 	double whole_au, whole_rate; /* record_whole_au, record_whole_rate */
@@ -114,6 +117,10 @@ struct record_facts {
 	/* its waits, all of them; "": too few to tell one run from another */
 	char waits[SHA256_HEX];
 	struct step_marks *marks; /* readback/step_marks.h; NULL */
+	/* What no other run has in common with it by chance: hashes of times, stamps and figures of
+	 * single epochs, the least RUN_PARTS of all. The lowest bits are an enum run_part_kind. */
+	uint64_t *part; /* heap, sorted; NULL */
+	size_t parts;
 	/* what it read, or wrote, and where */
 	bool generates;
 	char *data_folder; /* heap; "" */

@@ -5,6 +5,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/compare.h"
+#include "base/map.h"
+#include "base/rng.h"
+#include "base/vector.h"
 #include "loader/loader.h"
 #include "readback/record.h"
 #include "readback/step_marks.h"
@@ -646,6 +650,117 @@ static void digest_waits(const struct run_record *r, char hex[SHA256_HEX])
 		sha256_end(&h, hex);
 }
 
+struct run_parts {
+	uint64_t *v;
+	size_t n, room;
+};
+
+static void add_part(struct run_parts *p, enum run_part_kind kind, const double *v, size_t n)
+{
+	uint64_t h = rng_mix64(fnv1a(FNV_START, v, n * sizeof(*v)));
+
+	VECTOR_PUSH(p->v, p->n, p->room, (h & ~(uint64_t)3) | kind);
+}
+
+/* Waits of a phase: with fewer, chance could repeat them in one of many results. Those of DLIO,
+ * which are of Python, vary more. */
+#define PART_WAITS 12u
+#define PART_WAITS_DLIO 6u
+
+static void add_steps(struct run_parts *p, const struct record_phase *x, size_t least)
+{
+	size_t telling = 0;
+
+	for (size_t i = 0; i < x->loads; i++)
+		telling += x->load[i] != 0 && (i == 0 || x->load[i] != x->load[i - 1]);
+	if (telling >= least)
+		add_part(p, PART_STEPS, x->load, x->loads);
+}
+
+static double whole_microseconds(double s)
+{
+	return round(s * 1e6);
+}
+
+/* The stamps of rank 0 are in microseconds: where an epoch or a checkpoint begins and ends, and how
+ * long two epochs in a row are, which other dates leave as it is. */
+static void add_stamps(struct run_parts *p, const struct run_record *r, size_t e)
+{
+	const struct record_epoch *ep = &r->rank[0].epoch[e];
+	double begin = r->begin_s + ep->begin_s;
+	double at[] = {begin, r->begin_s + ep->end_s};
+
+	if (isfinite(at[1]) && begin != floor(begin) && ep->end_s - ep->begin_s >= 1e-3)
+		add_part(p, PART_STAMPS, at, 2);
+	for (size_t c = 0; c < ep->checkpoints; c++) {
+		double one[] = {r->begin_s + ep->checkpoint[c].begin_s, ep->checkpoint[c].seconds};
+
+		if (isfinite(one[0]) && one[0] != floor(one[0]) && one[1] > 0)
+			add_part(p, PART_STAMPS, one, 2);
+	}
+	if (!r->ours && e > 0 && ep->blocks && ep[-1].blocks) {
+		double lasts[] = {
+			whole_microseconds(ep->end_s - ep->begin_s),
+			whole_microseconds(ep->block[0].wall_s),
+			whole_microseconds(ep[-1].end_s - ep[-1].begin_s),
+			whole_microseconds(ep[-1].block[0].wall_s),
+		};
+
+		if (lasts[1] >= 1e6 && lasts[3] >= 1e6)
+			add_part(p, PART_STAMPS, lasts, 4);
+	}
+}
+
+/* DLIO writes figures with all their digits. */
+static void add_figures(struct run_parts *p, const struct run_record *r)
+{
+	double checkpoints[] = {r->save_gib_per_s, r->load_gib_per_s, r->checkpoint_gib};
+
+	for (size_t i = 0; i + 1 < r->au.n && i + 1 < r->throughput.n; i++) {
+		const double *rate = &r->throughput.v[i];
+		double two[] = {r->au.v[i], r->au.v[i + 1], rate[0], rate[1]};
+
+		/* not those of a test, which have few digits */
+		if (rate[0] != rate[1] && rate[0] * 1e6 != round(rate[0] * 1e6) &&
+		    rate[1] * 1e6 != round(rate[1] * 1e6))
+			add_part(p, PART_FIGURES, two, 4);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		bool has = isfinite(checkpoints[i]) &&
+			   checkpoints[i] * 1e6 != round(checkpoints[i] * 1e6);
+
+		checkpoints[i] = has ? checkpoints[i] : 0;
+	}
+	if ((checkpoints[0] > 0 || checkpoints[1] > 0) && checkpoints[2] > 0)
+		add_part(p, PART_FIGURES, checkpoints, 3);
+}
+
+static int by_hash(const void *a, const void *b)
+{
+	return ORDER(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
+/* The least hashes of two runs that share a part of their epochs have the same part in common. */
+static void find_parts(struct record_facts *f, const struct run_record *r)
+{
+	size_t least = r->ours ? PART_WAITS : PART_WAITS_DLIO;
+	struct run_parts p = {0};
+
+	for (uint32_t k = 0; r->rank && k < r->ranks; k++)
+		for (size_t e = 0; e < r->rank[k].epochs; e++) {
+			for (size_t b = 0; b < r->rank[k].epoch[e].blocks; b++)
+				add_steps(&p, &r->rank[k].epoch[e].block[b], least);
+			if (k == 0)
+				add_stamps(&p, r, e);
+		}
+	if (!r->ours)
+		add_figures(&p, r);
+	if (p.n)
+		qsort(p.v, p.n, sizeof(*p.v), by_hash);
+	f->parts = p.n < RUN_PARTS ? p.n : RUN_PARTS;
+	f->part = p.n ? xrealloc(p.v, f->parts * sizeof(*p.v)) : NULL;
+}
+
 void facts_find(struct record_facts *f, const struct run_record *r)
 {
 	const struct workload *w = &r->workload;
@@ -672,6 +787,7 @@ void facts_find(struct record_facts *f, const struct run_record *r)
 	f->data_bytes = number_at(part(whole, F_RUN_DATASET), F_DATASET_TOTAL);
 	digest_waits(r, f->waits);
 	f->marks = step_marks_find(r);
+	find_parts(f, r);
 	f->data_folder = xstrdup(folder ? folder : "");
 	if (!r->has_workload)
 		return;
@@ -688,6 +804,7 @@ void facts_release(struct record_facts *f)
 	free(f->run_id);
 	free(f->seal);
 	free(f->marks);
+	free(f->part);
 	free(f->workload);
 	free(f->status);
 	free(f->claim_storage);

@@ -13,47 +13,73 @@
 
 /* ---- runs and their copies ---- */
 
-#define KEYS 3
+#define KEYS (3 + RUN_PARTS)
 
-/* The keys of a result among those of the same `group`; *n of them, on the heap. */
-static size_t keys_of(const struct run_record *r, size_t group, char *key[KEYS])
+struct run_key {
+	char *text; /* heap */
+	const char *why;
+};
+
+/* The keys of a result among those of the same `group`; how many. */
+static size_t keys_of(const struct run_record *r, size_t group, struct run_key key[KEYS])
 {
+	static const char *const parts[PART_KINDS] = {
+		[PART_STEPS] = "the times of the steps of an epoch are the same, to the last digit",
+		[PART_STAMPS] = "the stamps of an epoch or a checkpoint are the same, to the "
+				"microsecond",
+		[PART_FIGURES] = "figures of summary.json are the same, to the last digit",
+	};
 	const struct record_facts *f = &r->facts;
 	size_t n = 0;
 
 	if (f->run_id && f->run_id[0])
-		key[n++] = xasprintf("%zu id %s", group, f->run_id);
+		key[n++] = (struct run_key){xasprintf("%zu id %s", group, f->run_id),
+					    "both have the same number (run_id)"};
 	if (isfinite(r->begin_s) && isfinite(r->end_s) && r->end_s > r->begin_s)
-		key[n++] = xasprintf("%zu times %a %a %u %s", group, r->begin_s, r->end_s, r->ranks,
-				     r->hostname);
+		key[n++] = (struct run_key){xasprintf("%zu times %a %a %u %s", group, r->begin_s,
+						      r->end_s, r->ranks, r->hostname),
+					    "both began and ended at the same moments on the same "
+					    "host"};
 	if (f->waits[0])
-		key[n++] = xasprintf("%zu waits %u %s", group, r->ranks, f->waits);
+		key[n++] = (struct run_key){xasprintf("%zu waits %u %s", group, r->ranks, f->waits),
+					    "all times of their steps are the same, to the last "
+					    "digit"};
+	for (size_t i = 0; i < f->parts; i++)
+		key[n++] = (struct run_key){
+			xasprintf("%zu part %llx", group, (unsigned long long)f->part[i]),
+			parts[f->part[i] & 3]};
 	return n;
 }
 
 const struct run_record *runs_have(const struct runs_seen *seen, const struct run_record *r,
-				   size_t group)
+				   size_t group, const char **why)
 {
 	const struct run_record *has = NULL;
-	char *key[KEYS];
+	const char *said = "the times of their steps are in the same order";
+	struct run_key key[KEYS];
 	size_t n = keys_of(r, group, key);
 
 	for (size_t i = 0; i < n; i++) {
-		size_t at = texts_find(&seen->key, key[i]);
+		size_t at = texts_find(&seen->key, key[i].text);
 
-		has = has || at == TEXT_NONE ? has : seen->run[seen->of_key[at]];
-		free(key[i]);
+		if (!has && at != TEXT_NONE) {
+			has = seen->run[seen->of_key[at]];
+			said = key[i].why;
+		}
+		free(key[i].text);
 	}
 	for (size_t i = 0; r->facts.marks && !has && i < seen->n; i++)
 		if (seen->group[i] == group &&
 		    step_marks_same(seen->run[i]->facts.marks, r->facts.marks))
 			has = seen->run[i];
+	if (why)
+		*why = said;
 	return has;
 }
 
 void runs_add(struct runs_seen *seen, const struct run_record *r, size_t group)
 {
-	char *key[KEYS];
+	struct run_key key[KEYS];
 	size_t n = keys_of(r, group, key);
 
 	VECTOR_PUSH(seen->run, seen->n, seen->room, r);
@@ -62,9 +88,9 @@ void runs_add(struct runs_seen *seen, const struct run_record *r, size_t group)
 	for (size_t i = 0; i < n; i++) {
 		size_t before = seen->key.n;
 
-		if (texts_add(&seen->key, key[i]) == before)
+		if (texts_add(&seen->key, key[i].text) == before)
 			VECTOR_PUSH(seen->of_key, seen->keys, seen->key_room, seen->n - 1);
-		free(key[i]);
+		free(key[i].text);
 	}
 }
 
@@ -84,7 +110,7 @@ size_t *records_distinct(const struct run_record *r, size_t n, size_t *count)
 
 	*count = 0;
 	for (size_t i = 0; i < n; i++) {
-		if (runs_have(&seen, &r[i], 0))
+		if (runs_have(&seen, &r[i], 0, NULL))
 			continue;
 		runs_add(&seen, &r[i], 0);
 		index[(*count)++] = i;

@@ -46,7 +46,8 @@ bool claim_from_memory(const struct run_record *r);
 /* Which results are of one run: a copy of a result is no repetition of it. By run_id of result.json
  * where both have one; whatever those say, also when they began and ended at the same moments on
  * the same host, or when the waiting times of all steps of all ranks are equal, or in the same
- * order as all other times of the steps (readback/step_marks.h). */
+ * order as all other times of the steps (readback/step_marks.h), or when times, stamps or figures
+ * of one epoch are (record_facts.part). */
 
 struct runs_seen {
 	struct texts key;
@@ -58,9 +59,9 @@ struct runs_seen {
 };
 
 /* The run that was added to `seen` under this number of a group and is the run of `r`; NULL: none
- * is. */
+ * is. `why` (may be NULL) gets what shows it, a sentence without its full stop. */
 const struct run_record *runs_have(const struct runs_seen *seen, const struct run_record *r,
-				   size_t group);
+				   size_t group, const char **why);
 void runs_add(struct runs_seen *seen, const struct run_record *r, size_t group);
 void runs_release(struct runs_seen *seen);
 /* Indexes of the first result of each run among r[0..n), on the heap; *count gets how many. */

@@ -2,6 +2,8 @@
 full, what is wrong with them is found, and nothing else."""
 import json
 import pathlib
+import random
+import re
 import shutil
 import sys
 import tempfile
@@ -100,6 +102,52 @@ def worse(tmp):
     stoker("audit", "--check", copy, status=3)
 
 
+def other_run(at, kept):
+    """The result as another run would leave it, but for what is kept: dates, stamps, figures, or the steps of rank 0."""
+    def moved(text):
+        return text if "dates" in kept else re.sub(r"(-\d\dT)(\d\d):", lambda m: f"{m[1]}{(int(m[2]) + 1) % 24:02}:", text)
+    summary = json.loads((at / "summary.json").read_text())
+    metric = summary["metric"]
+    for key in () if "figures" in kept else metric:
+        if isinstance(metric[key], list):
+            metric[key] = [v * (1.0001 + 0.00001 * i) for i, v in enumerate(metric[key])]
+        elif "checkpoint_io_mean" in key:
+            metric[key] *= 1.0001
+    summary["hostname"] = "another"
+    (at / "summary.json").write_text(moved(json.dumps(summary)))
+    for path in at.glob("*per_epoch_stats.json"):
+        text = moved(path.read_text())
+        if "stamps" not in kept:
+            text = re.sub(r"\.(\d{6})\"", lambda m: f'.{random.randrange(1000000):06}"', text)
+        path.write_text(text)
+    for path in at.glob("*_output.json"):
+        output = json.loads(path.read_text())
+        for epoch in [e for e in output if e.isdigit()]:
+            for name, times in {} if "steps" in kept and path.name[0] == "0" else output[epoch]["load"].items():
+                output[epoch]["load"][name] = [t * (1 + 0.3 * random.random()) for t in times]
+        path.write_text(json.dumps(output))
+
+
+def copied(tmp):
+    """A run that is there twice, in whole or in part, is a failure of both; another run is none."""
+    training, steps, checkpoint = leaf("unet3d_h100/run-1"), SOURCE / "tests/data/dlio-output", leaf("20260723_140825")
+    for i, (source, kept, why) in enumerate([
+            (training, None, "at the same moments"), (training, "dates stamps", "the stamps of an epoch"),
+            (training, "stamps", "the stamps of an epoch"), (training, "figures", "figures of summary.json"),
+            (training, "", None), (steps, "steps", "the times of the steps of an epoch"), (steps, "", None),
+            (checkpoint, "figures", "figures of summary.json"), (checkpoint, "dates stamps", "the stamps of"), (checkpoint, "", None)]):
+        at = tmp / f"copied-{i}"
+        for number in ("1", "2"):
+            shutil.copytree(source, at / number)
+        if kept is not None:
+            other_run(at / "2", kept.split())
+        got = json.loads(stoker("audit", "--json", at, status=None).stdout)["results"]
+        said = [[f["text"] for f in r["findings"] if "copy of the other" in f["text"]] for r in got]
+        assert [len(t) for t in said] == ([1, 1] if why else [0, 0]), (source, kept, said)
+        assert not why or all(why in t[0] for t in said), (source, kept, said)
+        assert not why or "at least one result is invalid" in stoker("audit", "--check", at, status=3).stderr
+
+
 def others(tmp):
     text = stoker("plan", leaf("unet3d_h100/run-1"), "-n", "2,8").stdout
     assert "2 accelerators on 1 host, unet3d, 39.74 samples/s (5.43 GiB/s), AU 92.4 %" in text, text
@@ -134,6 +182,7 @@ def main():
     lines()
     with tempfile.TemporaryDirectory() as d:
         worse(pathlib.Path(d))
+        copied(pathlib.Path(d))
         others(pathlib.Path(d))
 
 
