@@ -13,12 +13,12 @@ struct walk_keys {
 };
 
 /* DLIO reads a key only under its own spelling: our aliases, which are those of DLIO 2.0, and our
- * additions are unknown to it. */
+ * additions are unknown to the newer one. */
 static bool known_to_dlio(const struct run_record *r, const char *key)
 {
 	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
 
-	if (r->dlio_2 && workload_alias_of(key))
+	if (r->dlio != DLIO_NEWER && workload_alias_of(key))
 		return true;
 	return row && strcmp(row->key, key) == 0 && !(row->flags & OPT_STOKER);
 }
@@ -98,7 +98,7 @@ void audit_shuffle(struct audit *a, size_t i)
 	const struct run_record *r = &a->record[i];
 	struct finding *f;
 
-	if (r->ours || r->dlio_2 || !r->trained || !r->has_workload ||
+	if (r->ours || r->dlio != DLIO_NEWER || !r->trained || !r->has_workload ||
 	    !(workload_loader(&r->workload)->default_of & 1u << FRAMEWORK_PYTORCH) ||
 	    (r->workload.reader.sample_shuffle == SHUFFLE_OFF &&
 	     r->workload.reader.file_shuffle == SHUFFLE_OFF))

@@ -53,7 +53,7 @@ static void check_hosts(struct audit *a, size_t i)
 	double each = (double)r->ranks / r->hosts;
 	struct finding *f;
 
-	if (r->trained && !r->dlio_2 && r->hosts == 1 && r->ranks < HOST_LEAST) {
+	if (r->trained && r->dlio == DLIO_NEWER && r->hosts == 1 && r->ranks < HOST_LEAST) {
 		f = audit_add(a, i, "hosts", AUDIT_NOTE);
 		finding_say(f,
 			    "One host emulates %u accelerator%s: MLPerf Storage v3 warns below %u "

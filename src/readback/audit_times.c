@@ -271,11 +271,12 @@ void audit_rate_formula(struct audit *a, size_t i)
 	double off;
 	struct finding *f;
 
-	if (r->dlio_2 && r->trained && r->has_workload) {
+	if (r->dlio == DLIO_2_0 && r->trained && r->has_workload) {
 		audit_first_step(a, i);
 		return;
 	}
-	if (r->ours || !r->trained || steps <= 2 || steps <= out || out == 2)
+	if (r->ours || r->dlio == DLIO_UNKNOWN || !r->trained || steps <= 2 || steps <= out ||
+	    out == 2)
 		return;
 	off = (double)(steps - 2) / (double)(steps - out) - 1;
 	if (fabs(off) < RATE_SHARE)

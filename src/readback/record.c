@@ -401,6 +401,12 @@ static void read_config(struct run_record *r)
 	note_fault(r, &e);
 	r->config = hydra_file(r->folder, "config.yaml", &r->mlperf, &e);
 	note_fault(r, &e);
+	if (overrides)
+		read_overrides(r, overrides);
+	node_free(overrides);
+	if (!r->ours)
+		r->dlio = dlio_version_of(r->folder, r->checkpointed,
+					  node_get(r->config, "workload"), &r->overrides);
 	workload_mend_model(node_get(r->config, "workload"));
 	if (!r->config && read_result_config(r)) {
 		/* nothing is missing */
@@ -418,9 +424,6 @@ static void read_config(struct run_record *r)
 		r->has_workload = true;
 	}
 	read_recorded(r);
-	if (overrides)
-		read_overrides(r, overrides);
-	node_free(overrides);
 }
 
 /* ".../ORGANISATION/results/SYSTEM/training/unet3d/run/TIME": where the harness of MLPerf Storage
@@ -442,6 +445,8 @@ static void look_at_tree(struct run_record *r)
 			continue;
 		at += strlen(kinds[i]);
 		r->mlperf = true;
+		if (r->dlio == DLIO_UNKNOWN)
+			r->dlio = DLIO_NEWER;
 		if (!r->config)
 			snprintf(r->model, sizeof(r->model), "%.*s", (int)strcspn(at, "/"), at);
 	}
@@ -793,7 +798,7 @@ static json_t *rank_file(const struct run_record *r, uint32_t k, const char *wha
 
 /* Without files of times of steps: what the stamps of rank 0 say. Of DLIO 2.0, whose ranks' own
  * output.json go with stamps of rank 0 alone, they are all that is read. */
-static bool read_stamps(struct run_record *r)
+static void read_stamps(struct run_record *r)
 {
 	static const char *const names[] = {"per_epoch_stats.json", "0_per_epoch_stats.json"};
 
@@ -805,7 +810,6 @@ static bool read_stamps(struct run_record *r)
 		if (!stats)
 			continue;
 		r->stamps_alone = true;
-		r->dlio_2 = i == 0;
 		read_rank(r, 0, NULL, stats);
 		json_decref(stats);
 		break;
@@ -817,7 +821,6 @@ static bool read_stamps(struct run_record *r)
 
 		ep->train_wall_s = ep->end_s - ep->begin_s - eval;
 	}
-	return r->dlio_2;
 }
 
 static int read_ranks(struct run_record *r, struct err *e)
@@ -838,7 +841,10 @@ static int read_ranks(struct run_record *r, struct err *e)
 		json_decref(output);
 		json_decref(stats);
 	}
-	if (r->ranks_found == 0 && !faults.damaged.code && read_stamps(r))
+	if (r->ranks_found == 0 && !faults.damaged.code)
+		read_stamps(r);
+	/* only rank 0 of DLIO 2.0 has stamps: nothing is missing */
+	if (r->stamps_alone && r->dlio == DLIO_2_0)
 		return 0;
 	if (faults.more)
 		str_list_add(&r->damage, xasprintf("%s (and %u more files of ranks)",

@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "codec/digest.h"
 #include "conf/opt.h"
+#include "readback/dlio_version.h"
 #include "result/fields.h"
 #include "workload/need.h"
 #include "workload/workload.h"
@@ -212,8 +213,7 @@ struct run_record {
 	/* DLIO, where no rank left the times of its steps: rank 0 has what the stamps of its epochs
 	 * say, and is not `found`. */
 	bool stamps_alone;
-	bool dlio_2; /* in the files of DLIO 2.0 (MLPerf Storage v1.0): per_epoch_stats.json is of
-		      * rank 0, keys are record_length, AU alone leaves out the first step */
+	enum dlio_version dlio; /* that wrote it, where it is none of ours */
 	bool mlperf; /* of a run of MLPerf Storage's harness, by the name of its configuration */
 	struct record_series au, throughput, io; /* of training; io: MiB/s, mean and stdev only */
 	struct record_series eval_au, eval_throughput;

@@ -102,6 +102,38 @@ def worse(tmp):
     stoker("audit", "--check", copy, status=3)
 
 
+def versions(tmp):
+    """What is missing does not change by which rules a result is judged; where nothing tells them, none are."""
+    newer = ("Shuffling is on but", "MLPerf Storage v3 warns", "DLIO's formula", "had no effect")
+    stats, configs = "per_epoch_stats.json", "configs"
+    for i, (part, gone, said) in enumerate([
+            ("unet3d_h100/run-1", (), ()), ("unet3d_h100/run-1", (stats,), ()), ("unet3d_h100/run-1", (stats, "name"), ()),
+            ("unet3d_h100/run-1", (stats, configs), ()), ("unet3d_h100/run-1", (stats, "name", "keys"), ()),
+            ("Micron", (stats,), ("the first step of an epoch out of AU",)), ("Micron", (stats, "name", "keys"), ()),
+            ("20260724_141551", (), (newer[0], newer[3])), ("20260724_141551", ("0_" + stats,), (newer[0], newer[3])),
+            ("20260724_141551", ("0_" + stats, "name"), (newer[0], newer[3])),
+            ("Alluxio", (), (newer[1],)), ("Alluxio", ("0_" + stats,), (newer[1],))]):
+        # a place that says nothing, where the tree is not what is left
+        at = tmp / f"version-{i}" / (leaf(part).relative_to(DATA) if part == "Alluxio" else "1")
+        shutil.copytree(leaf(part), at)
+        for name in gone:
+            if name == "keys":
+                path = at / ".hydra/config.yaml"
+                text = re.sub(r"  model: (\w+)", r"  model:\n    type: \1", path.read_text())
+                path.write_text(re.sub(r" *(record_length\w*|model_size): .*\n", "", text))
+                (at / ".hydra/overrides.yaml").unlink(missing_ok=True)
+            elif name == "name":
+                [p for p in (at / "configs", at / "dlio_config") if p.exists()][0].rename(at / ".hydra")
+            elif (at / name).is_dir():
+                shutil.rmtree(at / name)
+            else:
+                (at / name).unlink(missing_ok=True)
+        found = json.loads(stoker("audit", "--json", at).stdout)["results"][0]["findings"]
+        texts = " ".join(f["text"] for f in found)
+        for text in (*newer, "the first step of an epoch out of AU"):
+            assert (text in texts) == (text in said), (part, gone, text, texts)
+
+
 def other_run(at, kept):
     """The result as another run would leave it, but for what is kept: dates, stamps, figures, or the steps of rank 0."""
     def moved(text):
@@ -182,6 +214,7 @@ def main():
     lines()
     with tempfile.TemporaryDirectory() as d:
         worse(pathlib.Path(d))
+        versions(pathlib.Path(d))
         copied(pathlib.Path(d))
         others(pathlib.Path(d))
 
