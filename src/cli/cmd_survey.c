@@ -90,7 +90,7 @@ static int print(const struct survey_args *a, const struct census *s, struct err
 	if (a->json) {
 		json_put_document(&text, root);
 	} else {
-		census_text(s, &text);
+		census_text(s, (size_t)terminal_width(STDOUT_FILENO), &text);
 		if (a->page && rc == 0)
 			buf_say(&text, "  page          %s\n", a->page);
 		json_decref(root);

@@ -4,6 +4,7 @@
 
 static const double SERVED_SHARE = 0.10;  /* of the bytes, charged to a device: it is seen */
 static const double NOTHING_SHARE = 0.10; /* of the bytes, by all disks and the network */
+static const double BELOW_SHARE = 0.90;   /* of the device's, from which on the disks gave them */
 
 bool origin_is_served(const struct result *r)
 {
@@ -26,15 +27,29 @@ double origin_delivered(const struct result *r, bool eval)
 	return sum;
 }
 
+bool origin_is_cached_below(const struct block_tree *t, double device, double disks, double *share)
+{
+	*share = device > 0 ? fmin(1, disks / device) : NAN;
+	return t->cached[0] && *share < BELOW_SHARE;
+}
+
+bool origin_is_from_server(const struct fs_client *c, double returned, double charged,
+			   double delivered)
+{
+	return c->local_server && charged < SERVED_SHARE * returned &&
+	       delivered < NOTHING_SHARE * returned;
+}
+
 void origin_judge_server(struct verdict *v, const struct result *r, double returned, double charged,
 			 double delivered)
 {
-	bool nothing = delivered < NOTHING_SHARE * returned;
 	struct fact origin;
+	bool nothing;
 
 	if (!origin_is_served(r) || v->takes & TAKES_STORAGE || !(returned > 0) ||
 	    charged >= SERVED_SHARE * returned)
 		return;
+	nothing = origin_is_from_server(&r->host_source->client, returned, charged, delivered);
 	origin = fact_with(nothing ? FACT(ORIGIN_SERVER_NOTHING, delivered)
 				   : FACT(ORIGIN_SERVER_UNKNOWN),
 			   0, r->host_source->client.type);

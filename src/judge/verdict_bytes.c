@@ -171,13 +171,12 @@ static bool judge_below(struct verdict *v, const struct result *r)
 	const struct block_tree *t = r->host_source ? &r->host_source->tree : NULL;
 	const struct ledger_line *device = &r->judged.ledger.line[LEDGER_DEVICE],
 				 *disks = &r->judged.ledger.line[LEDGER_DISKS];
+	double share;
 
 	if (t && t->memory[0]) {
 		verdict_found(v, VERDICT_PASS, FACT(BYTES_BELOW_MEMORY));
-	} else if (t && t->cached[0] && device->known && disks->known && device->bytes > 0 &&
-		   disks->bytes < DEVICE_SHARE * device->bytes) {
-		double share = disks->bytes / device->bytes;
-
+	} else if (t && device->known && disks->known &&
+		   origin_is_cached_below(t, device->bytes, disks->bytes, &share)) {
 		verdict_takes(v, share < CACHE_SHARE ? TAKES_STORAGE : TAKES_PART,
 			      REASON_INSTEAD_PAGE_CACHE);
 		verdict_found(v, VERDICT_WARN,

@@ -23,6 +23,8 @@
     var list = P.byId("facts");
     fact(list, "Storage", D.folder + (D.file_system ? ", " + D.file_system : ""));
     fact(list, "Measured", "in " + P.seconds(D.seconds) + " with " + P.bytes(D.written_bytes) + ", at most " + P.bytes(D.most_bytes) + " at a time");
+    if (P.has(D.memory_below_percent)) fact(list, "Not the storage", D.below + ": memory below the file system served " +
+      P.num(D.memory_below_percent, 0) + " % of the bytes");
     fact(list, "Page cache", D.emulated ? "the storage is a store of the program" : (D.cold ? "cold" : "NOT cold") +
       (P.has(D.page_cache_percent) ? ": " + P.num(D.page_cache_percent, 0) + " % of the bytes came from it" : ""));
   });
@@ -31,7 +33,7 @@
       { title: "Workload", kind: "text", first: true, get: function (r) { return r.model; } },
       { title: "Accelerator", kind: "text", get: function (r) { return r.accelerator || ""; } },
       { title: "Feeds (95 %)", kind: "number", get: function (r) { return r.accelerators; }, text: fed },
-      { title: "One needs", kind: "number", get: function (r) { return r.need_bytes_per_s; }, text: function (r) { return P.bytes(r.need_bytes_per_s) + "/s"; } },
+      { title: "One needs at the target", kind: "number", get: function (r) { return r.need_bytes_per_s; }, text: function (r) { return P.bytes(r.need_bytes_per_s) + "/s"; } },
       { title: "The storage gives", kind: "number", get: function (r) { return r.supply_bytes_per_s; }, text: function (r) {
         return P.has(r.supply_bytes_per_s) ? P.bytes(r.supply_bytes_per_s) + "/s to " + P.num(r.readers, 0) + " readers" : ""; } },
       { title: "Target AU (%)", kind: "number", get: function (r) { return r.target_percent; }, text: function (r) { return P.num(r.target_percent, 0); } },

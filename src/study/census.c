@@ -52,6 +52,7 @@ struct surveying {
 	double room;  /* bytes that may be there at a time */
 	double there; /* that are there */
 	double runs_left, probe_s;
+	struct census_watch *watch; /* NULL: the storage is emulated */
 };
 
 static double passed(const struct surveying *x)
@@ -123,10 +124,10 @@ static int check_folder(struct surveying *x, struct err *e)
 		return err_set(e, ERR_USAGE,
 			       "survey: '%s' is %s: name a folder on the storage to be surveyed",
 			       folder, kind == PATH_ABSENT ? "not there" : "no folder");
-	if (!file_system_of_path(folder, &fs))
+	if (!x->has_files || !file_system_of_path(folder, &fs))
 		return 0;
 	snprintf(s->file_system, sizeof(s->file_system), "%s", fs.name);
-	if (fs.memory && x->has_files)
+	if (fs.memory)
 		return err_set(e, ERR_USAGE,
 			       "survey: '%s' is on %s, which is memory: nothing there can be read "
 			       "cold, and no storage would be measured; name a folder on a storage",
@@ -361,6 +362,17 @@ static const char *model_of(const struct census *s, const struct census_pattern 
 	return p->workload;
 }
 
+/* Bytes that a run's requests got, with those of its probe. */
+static double bytes_returned(const struct run_record *r)
+{
+	const struct part *points = part(record_part(r, F_RUN_PROBE), F_PROBE_POINTS);
+	double sum = figure(record_part(r, F_RUN_TRAINING), F_TRAINING_RETURNED);
+
+	for (size_t i = 0; i < part_count(points); i++)
+		sum += figure(part_at(points, i), F_PROBE_POINT_BYTES);
+	return sum;
+}
+
 /* A pattern that cannot be measured leaves the others. */
 static int measure(struct surveying *x, struct census_pattern *p, struct err *e)
 {
@@ -373,7 +385,11 @@ static int measure(struct surveying *x, struct census_pattern *p, struct err *e)
 	if (p->why[0])
 		return 0;
 	tell(s, false, "%s: 1, 2, 4, ... readers, cold", model_of(s, p));
+	if (x->watch)
+		census_watch_begin(x->watch);
 	rc = run_pattern(x, p, x->probe_s, first, &r, e);
+	if (x->watch && rc == 0)
+		census_watch_end(x->watch, bytes_returned(&r), &p->origin);
 	if (first) {
 		s->written += (double)p->bytes;
 		x->there += (double)p->bytes;
@@ -765,6 +781,8 @@ int census_make(struct census *s, const struct census_options *o, struct err *e)
 		ours = true;
 		rc = make_own(s, e);
 	}
+	if (rc == 0 && !s->emulated)
+		x.watch = census_watch_new(o->folder);
 	if (rc == 0)
 		rc = make_all(&x, e);
 	if (ours)
@@ -777,6 +795,9 @@ int census_make(struct census *s, const struct census_options *o, struct err *e)
 	}
 	if (rc == 0)
 		answer(s);
+	if (rc == 0 && x.watch)
+		census_find_source(s, x.watch);
+	free(x.watch);
 	return rc;
 }
 

@@ -37,9 +37,12 @@ struct census_point {
 };
 
 struct census_curve {
-	struct census_point point[CENSUS_POINTS];
+	struct census_point point[CENSUS_POINTS]; /* by readers */
 	size_t n;
 };
+
+/* The most readers that it has; 0: none. */
+double census_readers(const struct census_curve *c);
 
 /* Samples/s of `readers`, of the workload's size or of the made one. Between points both axes are
  * logarithmic; above the last point it is that one's. */
@@ -70,6 +73,23 @@ enum census_limit {
 };
 extern const char *const census_limit_keys[], *const census_limit_texts[];
 
+/* What was read while runs went on; NaN: not known. */
+struct census_origin {
+	double returned;  /* to the runs' requests */
+	double device;    /* from the device of the file system; 0: it has none */
+	double disks;     /* from the disks below it */
+	double delivered; /* by all disks and the network, below a server of this machine */
+};
+
+/* What gave the bytes to this host. */
+enum census_source {
+	CENSUS_STORAGE, /* or nothing is known */
+	CENSUS_CACHE_BELOW,
+	CENSUS_DEVICE_IN_MEMORY,
+	CENSUS_LOCAL_SERVER
+};
+extern const char *const census_source_keys[];
+
 /* Files that stand for those of workloads whose requests are alike. */
 struct census_pattern {
 	char key[160];        /* what makes workloads alike */
@@ -94,6 +114,8 @@ struct census_pattern {
 	double busy;        /* part of a loader's readers that read at a time */
 	bool cold;
 	double cached; /* of the bytes of its runs, from the page cache, at most; NaN */
+	struct census_origin origin;
+	double below;  /* part of them that memory below the file system served; NaN */
 	char why[512]; /* why it has no curve; "" */
 };
 
@@ -132,6 +154,10 @@ struct census {
 	double write_rate, read_rate; /* of a first look; bytes/s */
 	char file_system[56];
 	bool emulated; /* a store of this program, or one without files */
+	/* of the bytes of all runs; not of an emulated store */
+	enum census_source source;
+	double below;         /* part that memory below the file system served; NaN */
+	char below_what[320]; /* "loop0 is the file /srv/x.img" */
 	double host_cpus;
 	/* --checkpoint */
 	double save_rate; /* bytes/s; 0: none */
@@ -151,10 +177,25 @@ void census_shape(struct census_pattern *p, uint64_t bytes);
 /* The keys of its runs. */
 void census_put_shape(const struct census_pattern *p, struct str_list *keys);
 
+/* ---- where the bytes came from ---- */
+
+struct host_io_source;
+struct census_watch; /* the kernel's counters below a folder; free() ends it */
+struct census_watch *census_watch_new(const char *folder);
+void census_watch_begin(struct census_watch *w);
+/* Adds what was read since. */
+void census_watch_end(const struct census_watch *w, double returned, struct census_origin *to);
+/* Of these bytes; *below: the part that memory served instead of a storage, NaN: none. Pure. */
+enum census_source census_source_of(const struct host_io_source *s, const struct census_origin *o,
+				    double *below);
+/* Sets the source of the survey, and whether its patterns were cold. */
+void census_find_source(struct census *s, const struct census_watch *w);
+
 /* Measures all. s->own is gone at the end, whatever happens. ERR_CANCELED once the stop is set.
  * Release in any case. */
 int census_make(struct census *s, const struct census_options *o, struct err *e);
 void census_release(struct census *s);
 
-void census_text(const struct census *s, struct buf *out);
+/* For a terminal of so many columns. */
+void census_text(const struct census *s, size_t columns, struct buf *out);
 json_t *census_json(const struct census *s);

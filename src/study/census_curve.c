@@ -22,6 +22,11 @@ static size_t place(const struct census_curve *c, double readers)
 	return i;
 }
 
+double census_readers(const struct census_curve *c)
+{
+	return c->n ? c->point[c->n - 1].readers : 0;
+}
+
 double census_supply(const struct census_curve *c, double readers, bool made)
 {
 	size_t i = place(c, readers);
@@ -43,7 +48,7 @@ double census_supply(const struct census_curve *c, double readers, bool made)
 /* Over a factor of two to both sides, as far as there are points. */
 double census_slope(const struct census_curve *c, double readers)
 {
-	double last = c->n ? c->point[c->n - 1].readers : NAN;
+	double last = c->n ? census_readers(c) : NAN;
 	double to = fmin(last, 2 * readers), from = fmin(readers, to) / 2;
 
 	return log(census_supply(c, to, false) / census_supply(c, from, false)) / log(to / from);
@@ -143,7 +148,7 @@ double census_feeds(const struct census_curve *c, double readers, double need, b
 	*beyond = false;
 	if (!(one >= 1))
 		return one;
-	most = c->point[c->n - 1].readers / readers;
+	most = census_readers(c) / readers;
 	found = 1;
 	for (double a = 1; a <= most; a *= STEP)
 		if (census_supply(c, a * readers, false) >= a * need)

@@ -84,6 +84,7 @@ static size_t pattern_of(struct census *s, const struct workload *w, const char 
 				   .spread = NAN,
 				   .agrees = NAN,
 				   .cached = NAN,
+				   .below = NAN,
 				   .busy = 1,
 				   .streams = workload_format(w)->flags & FORMAT_STREAM,
 				   .per_file = (uint64_t)w->dataset.num_samples_per_file};

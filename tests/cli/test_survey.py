@@ -12,6 +12,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from loop_device import LoopDevice, Unavailable  # noqa: E402
 from util import SANITIZED, STOKER, attempts, left_out, stoker, wait_for  # noqa: E402
 
 NEED = {"cosmoflow_h100": 0.7 / 0.0035, "retinanet_b200": 0.85 * 24 / 0.04755}  # samples/s at the target
@@ -103,10 +104,10 @@ def page(tmp):
     folder = tmp / "s"
     folder.mkdir()
     done = survey(folder, "--only", "resnet50", "--time", 6, "--checkpoint", "-o", out)
-    first = done.stdout.splitlines()[0]
-    assert re.match(r"ResNet-50 (at least )?[\d.]+ H100; a checkpoint of 8B in \d", first), done.stdout
-    assert re.search(r"^  ResNet-50 +H100 .* MiB/s  ", done.stdout, re.M), done.stdout
-    assert re.search(r"^  (cold|NOT COLD) ", done.stdout, re.M) and " 405B (5.17 TiB) " in done.stdout, done.stdout
+    first = answer_of(done)
+    assert re.match(r"(NOT [^:]*: )?ResNet-50 (at least [\d.]+|[\d.]+ \([\d.]+ to [\d.]+\)) H100; a checkpoint of 8B in \d", first), done.stdout
+    assert re.search(r"^  ResNet-50 +H100 .* MiB/s at 90 %  ", done.stdout, re.M), done.stdout
+    assert re.search(r"^  (cold|NOT COLD|NOT STORAGE) ", done.stdout, re.M) and " 405B (5.17 TiB) " in done.stdout, done.stdout
     data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', out.read_text(), re.S).group(1))
     assert data["answer"] == first and len(data["patterns"][0]["runs"]) >= 1, data["answer"]
     assert {r["accelerator"] for r in data["workloads"]} == {"A100", "H100", "V100"}, data["workloads"]
@@ -115,11 +116,45 @@ def page(tmp):
     assert not list(folder.iterdir())
 
 
+def answer_of(done):
+    """The headline, which may take several lines."""
+    return " ".join(done.stdout.split("\n  storage ")[0].split())
+
+
+def emulated(tmp):
+    """The headline of a store of this program says so; no line is longer than a terminal has columns."""
+    done = survey(tmp, "--only", "dlrm", "--time", 5, *memory(bandwidth=400e6))
+    assert re.match(r"emulated store: DLRM (at least )?\d.* accelerators of a kind that has no name$", answer_of(done)), done.stdout
+    assert re.search(r"^  DLRM +- .* [KMG]iB/s at \d+ % ", done.stdout, re.M), done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 100, done.stdout
+
+
+def below(tmp):
+    """A loop device whose file is in the page cache of this host, or in memory: no byte came from a disk."""
+    def once(backing, direct, source):
+        with LoopDevice(600, backing=backing, direct=direct) as d:
+            said = json.loads(survey(d.mount, "--only", "unet3d_h100", "--time", 6, "--json").stdout)
+            assert said["source"] == source and said["cold"] == (source == "storage"), said
+            if source != "storage":
+                assert said["memory_below_percent"] > 50 and not any(p["cold"] for p in said["patterns"]), said
+                assert re.match(r"NOT the storage, memory below the file system served \d+ %: 3D-UNet \d", said["answer"]), said["answer"]
+                assert d.name in said["below"], said["below"]
+        return True
+
+    try:
+        once("/dev/shm", False, "device_in_memory")
+        if not os.path.exists(f"/sys/dev/block/{os.major(os.stat(tmp).st_dev)}:{os.minor(os.stat(tmp).st_dev)}"):
+            return left_out("the folder for temporary files is on no block device")
+        once(tmp, False, "cache_below")
+    except Unavailable as e:
+        left_out(str(e))
+
+
 def main():
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as tmp:
         if SANITIZED:
             left_out("stores of known law: the program is slower than they are under a sanitizer")
-        for case in (refused, left, page, *[laws] * (not SANITIZED)):
+        for case in (refused, left, page, emulated, below, *[laws] * (not SANITIZED)):
             folder = pathlib.Path(tmp, case.__name__)
             folder.mkdir()
             case(folder)

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "metric/host_io.h"
 #include "study/census.h"
 
 /* 1, 2, 4, ... readers that get `each` samples/s each and at most `all` together. */
@@ -101,6 +102,39 @@ static void test_stall(void **state)
 	assert_float_equal(mean.point[5].rate, 20, 1e-9);
 }
 
+static void test_source(void **state)
+{
+	struct host_io_source plain = {.file_system = "ext4"}, loop = plain, memory = plain,
+			      server = plain;
+	struct census_origin o = {.returned = 100, .device = 100, .disks = 100, .delivered = NAN};
+	double below;
+
+	(void)state;
+	strcpy(loop.tree.cached, "loop0 is the file /srv/x.img");
+	strcpy(memory.tree.memory, "loop0 is a file in memory");
+	server.client.local_server = true;
+	assert_int_equal(census_source_of(&loop, &o, &below), CENSUS_STORAGE);
+	assert_true(isnan(below));
+	o.disks = 0;
+	/* disks that report nothing are no cache, without a file between */
+	assert_int_equal(census_source_of(&plain, &o, &below), CENSUS_STORAGE);
+	assert_int_equal(census_source_of(&loop, &o, &below), CENSUS_CACHE_BELOW);
+	assert_float_equal(below, 1, 1e-9);
+	o.disks = 57;
+	assert_int_equal(census_source_of(&loop, &o, &below), CENSUS_CACHE_BELOW);
+	assert_float_equal(below, 0.43, 1e-9);
+	o.disks = NAN;
+	assert_int_equal(census_source_of(&loop, &o, &below), CENSUS_STORAGE);
+	assert_int_equal(census_source_of(&memory, &o, &below), CENSUS_DEVICE_IN_MEMORY);
+	o = (struct census_origin){.returned = 100, .device = 0, .disks = NAN, .delivered = 2};
+	assert_int_equal(census_source_of(&server, &o, &below), CENSUS_LOCAL_SERVER);
+	assert_float_equal(below, 0.98, 1e-9);
+	o.delivered = 95;
+	assert_int_equal(census_source_of(&server, &o, &below), CENSUS_STORAGE);
+	o.delivered = NAN;
+	assert_int_equal(census_source_of(&server, &o, &below), CENSUS_STORAGE);
+}
+
 static void test_shape(void **state)
 {
 	struct census_pattern volume = {
@@ -163,7 +197,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_supply), cmocka_unit_test(test_feeds),
 		cmocka_unit_test(test_mean),   cmocka_unit_test(test_stall),
-		cmocka_unit_test(test_shape),  cmocka_unit_test(test_list)};
+		cmocka_unit_test(test_source), cmocka_unit_test(test_shape),
+		cmocka_unit_test(test_list)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
