@@ -130,6 +130,8 @@ static int survey(void *arg, struct err *e)
 	}
 	if (rc == 0)
 		rc = print(a, &s, e);
+	if (rc == 0)
+		rc = census_check(&s, e);
 	census_release(&s);
 	str_list_release(&a->key);
 	return rc;

@@ -373,6 +373,25 @@ static double bytes_returned(const struct run_record *r)
 	return sum;
 }
 
+/* Its files are removed, so that others have their room; where it was room that failed, the bytes
+ * are told. */
+static void give_up(struct surveying *x, struct census_pattern *p, const struct err *why)
+{
+	AUTO_FREE char *data = pattern_folder(x->s, p);
+	char need[32], have[32];
+	struct statvfs v;
+
+	snprintf(p->why, sizeof(p->why), "%.*s", (int)sizeof(p->why) - 1, why->text);
+	remove_tree(data, NULL);
+	x->there -= (double)p->bytes;
+	if (!x->has_files || statvfs(x->s->o->folder, &v) != 0 ||
+	    (double)v.f_bavail * (double)v.f_frsize >= (double)p->bytes)
+		return;
+	snprintf(p->why, sizeof(p->why), "its files need %s, and %s are free: %.300s",
+		 str_bytes((double)p->bytes, need, sizeof(need)),
+		 str_bytes((double)v.f_bavail * (double)v.f_frsize, have, sizeof(have)), why->text);
+}
+
 /* A pattern that cannot be measured leaves the others. */
 static int measure(struct surveying *x, struct census_pattern *p, struct err *e)
 {
@@ -408,7 +427,7 @@ static int measure(struct surveying *x, struct census_pattern *p, struct err *e)
 	if (rc == 0 || rc == ERR_CANCELED)
 		return rc;
 	if (first)
-		snprintf(p->why, sizeof(p->why), "%.*s", (int)sizeof(p->why) - 1, e->text);
+		give_up(x, p, e);
 	return 0;
 }
 
@@ -727,6 +746,24 @@ static void answer(struct census *s)
 }
 
 /* ---- the whole ---- */
+
+int census_check(const struct census *s, struct err *e)
+{
+	const struct census_row *missing = NULL;
+	size_t n = 0;
+
+	for (size_t i = s->rows; i-- > 0;)
+		if (!isfinite(s->row[i].fed)) {
+			missing = &s->row[i];
+			n++;
+		}
+	if (!missing)
+		return 0;
+	return err_set(e, ERR_DATA, "survey: %s of %zu workload%s measured; %s: %.700s",
+		       n == s->rows ? "none" : "only a part", s->rows,
+		       s->rows == 1 ? " was" : "s was", missing->name,
+		       s->pattern[missing->pattern].why);
+}
 
 static int remove_patterns(struct surveying *x, struct err *e)
 {

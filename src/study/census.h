@@ -195,6 +195,8 @@ void census_find_source(struct census *s, const struct census_watch *w);
  * Release in any case. */
 int census_make(struct census *s, const struct census_options *o, struct err *e);
 void census_release(struct census *s);
+/* ERR_DATA and why when a workload was not measured; what was stays said. */
+int census_check(const struct census *s, struct err *e);
 
 /* For a terminal of so many columns. */
 void census_text(const struct census *s, size_t columns, struct buf *out);

@@ -31,10 +31,12 @@ const char *const census_limit_texts[] = {[CENSUS_UNKNOWN] = "not known",
 /* Two digits below 1, tenths below 20, three digits of large ones. */
 static const char *number(double v, char out[24])
 {
-	if (v >= 999.5)
-		snprintf(out, 24, "%.0f", strtod(NUMBER(v, 3), NULL));
-	else
+	if (v >= 999.5) {
+		snprintf(out, 24, "%.2e", v);
+		snprintf(out, 24, "%.0f", strtod(out, NULL));
+	} else {
 		snprintf(out, 24, v < 0.995 ? "%.2g" : v < 19.95 ? "%.1f" : "%.0f", v);
+	}
 	return out;
 }
 
@@ -94,7 +96,7 @@ static void put_kind(const struct census *s, const char *kind, size_t before, st
 		put_range(r, out);
 	}
 	if (out->len > first)
-		buf_say(out, " %s", kind[0] ? kind : "accelerators of a kind that has no name");
+		buf_say(out, " %s", kind[0] ? kind : "accelerators of an unnamed kind");
 }
 
 static double worst_cached(const struct census *s, bool *cold)
@@ -311,13 +313,14 @@ static void put_checks(const struct census *s, size_t columns, struct buf *out)
 	for (size_t i = 0; i < s->patterns; i++) {
 		const struct census_pattern *p = &s->pattern[i];
 		double off = fabs(log(p->agrees));
+		char rate[24];
 
 		if (p->runs && !isfinite(p->agrees) && p->client_rate > 0)
 			put_line(out, columns, "note",
 				 "%s: the processors of this host, not the storage, limited its "
-				 "loader to %.3g samples/s of the files made: 'capacity' would "
+				 "loader to %s samples/s of the files made: 'capacity' would "
 				 "find fewer here",
-				 p->workload, p->client_rate);
+				 p->workload, number(p->client_rate, rate));
 		if (!isfinite(p->agrees) || off < 0.1)
 			continue;
 		if (p->busy < 1)

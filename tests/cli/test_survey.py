@@ -124,7 +124,7 @@ def answer_of(done):
 def emulated(tmp):
     """The headline of a store of this program says so; no line is longer than a terminal has columns."""
     done = survey(tmp, "--only", "dlrm", "--time", 5, *memory(bandwidth=400e6))
-    assert re.match(r"emulated store: DLRM (at least )?\d.* accelerators of a kind that has no name$", answer_of(done)), done.stdout
+    assert re.match(r"emulated store: DLRM (at least )?\d.* accelerators of an unnamed kind$", answer_of(done)), done.stdout
     assert re.search(r"^  DLRM +- .* [KMG]iB/s at \d+ % ", done.stdout, re.M), done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 100, done.stdout
 
@@ -150,11 +150,29 @@ def below(tmp):
         left_out(str(e))
 
 
+def full(tmp):
+    """The storage is filled while it is surveyed: an error, with the bytes; what was measured is told."""
+    try:
+        with LoopDevice(600, backing="/dev/shm") as d:
+            mount = pathlib.Path(d.mount)
+            process = subprocess.Popen([STOKER, "survey", mount, "-q", "--only", "h100", "--time", "6"],
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            # the second pattern begins when the first one is measured
+            assert wait_for(lambda: (mount / "stoker_survey/1/train").exists() or process.poll() is not None, 60)
+            subprocess.run(["dd", "if=/dev/zero", f"of={mount}/fill", "bs=1M"], capture_output=True, check=False)
+            out, said = process.communicate(timeout=100)
+            assert process.returncode == 1 and re.search(r"its files need \d.* MiB, and .* are free", said), (process.returncode, said, out)
+            assert "not measured" in out and "3D-UNet" in out, out
+            assert os.listdir(mount) == ["fill"] or set(os.listdir(mount)) == {"fill", "lost+found"}, os.listdir(mount)
+    except Unavailable as e:
+        left_out(str(e))
+
+
 def main():
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as tmp:
         if SANITIZED:
             left_out("stores of known law: the program is slower than they are under a sanitizer")
-        for case in (refused, left, page, emulated, below, *[laws] * (not SANITIZED)):
+        for case in (refused, left, page, emulated, below, full, *[laws] * (not SANITIZED)):
             folder = pathlib.Path(tmp, case.__name__)
             folder.mkdir()
             case(folder)
