@@ -20,7 +20,9 @@
 #include "conf/node.h"
 #include "judge/gate.h"
 #include "os/signals.h"
+#include "readback/result_folder.h"
 #include "result/answer.h"
+#include "result/fields.h"
 #include "result/metrics.h"
 #include "result/text.h"
 #include "screen/terminal.h"
@@ -555,6 +557,40 @@ static int repeat_runs(const struct cli_args *a, struct job *j, struct workload 
 	return rc < 0 ? job_fail(j, &e) : 0;
 }
 
+/* ---- what is in the folder ---- */
+
+/* True when there is a result, which this run replaces: of another workload it is not lost without
+ * a word. */
+static bool say_replaced(const struct workload *w, const char *folder)
+{
+	AUTO_FREE char *summary = path_join(folder, "summary.json");
+	json_t *old = result_folder_json(folder, "result.json", NULL);
+	const struct part *whole = part_whole(old);
+	const char *workload = old ? figure_text(whole, F_RUN_WORKLOAD) : "another program";
+	const char *date = old ? figure_text(whole, F_RUN_START) : NULL;
+	bool found = old || file_exists(summary);
+
+	if (found && !(workload && strcmp(workload, w->choice) == 0))
+		say(stderr, "stoker: the result of %s%s%.10s in '%s' is replaced\n",
+		    workload ? workload : "another workload", date ? " of " : "", date ? date : "",
+		    folder);
+	json_decref(old);
+	return found;
+}
+
+static void look_at_folder(const struct cli_args *a, const struct job *j, const struct workload *w)
+{
+	const char *folder = w->output.folder ? w->output.folder : w->run_dir;
+	AUTO_FREE char *first = path_join(folder, "1");
+	char who[FILE_LOCK_WHO_MAX];
+
+	/* of a folder that is used, nothing is replaced: the run is refused */
+	if (!folder || !j->speaks || !job_leads(j) || result_folder_is_used(folder, who))
+		return;
+	if (!say_replaced(w, folder) && a->repeat)
+		say_replaced(w, first);
+}
+
 /* ---- */
 
 static int run(const struct cli_args *a, struct job *j, struct err *e)
@@ -585,9 +621,11 @@ static int run(const struct cli_args *a, struct job *j, struct err *e)
 		rc = truth_table(a, j, &w, e);
 		answers = rc == 0 || rc == ERR_TARGET;
 	} else if (rc == 0 && a->repeat) {
+		look_at_folder(a, j, &w);
 		status = repeat_runs(a, j, &w, &r.stuck);
 		answers = !r.stuck && (status == 0 || status == 3);
 	} else if (rc == 0) {
+		look_at_folder(a, j, &w);
 		rc = job_execute(j, a, &w, &o, &d, &r, e);
 		if ((rc == 0 || r.trained || r.checkpointed || r.only_evaluated) && j->speaks) {
 			struct err shown = {0};

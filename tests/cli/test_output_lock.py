@@ -38,3 +38,14 @@ with tempfile.TemporaryDirectory() as tmp:
     stoker("run", *quick)
     assert load(out)["status"] == "complete" and not lock.exists()
     assert all(p.exists() for p in kept) and not any(p.exists() for p in old), list(out.iterdir())
+    # the result of the same workload is replaced silently, that of another one is not lost without a word, whoever is quiet
+    assert "is replaced" not in stoker("run", *quick).stderr
+    other = [*tiny(pathlib.Path(tmp, "other"), out, fmt="npy", files=8)]
+    other[other.index(quick[0])] = "cosmoflow_h100"
+    small = ["dataset.num_files_eval=0", "train.epochs=1", "workflow.evaluation=false", "workflow.generate_data=true"]
+    said = stoker("run", *other, *small, "-q").stderr
+    assert f"the result of default of {time.strftime('%Y')}-" in said and f"in '{out}' is replaced" in said, said
+    assert load(out)["workload"] == "cosmoflow_h100"
+    (out / "result.json").unlink()
+    said = stoker("run", *quick, "-q").stderr
+    assert "the result of another program in" in said, said
