@@ -17,6 +17,7 @@
 #include "comm/net.h"
 #include "metric/host_io.h"
 #include "result/dlio_log.h"
+#include "workload/key.h"
 
 /* How often a wait for the background thread looks at the run's stop. */
 #define LOOK_NS (NS_PER_S / 10)
@@ -140,10 +141,32 @@ static void find_disks(const struct run_plan *p, struct result *r)
 	host_io_source_init(r->checkpoint_source, "", folder);
 }
 
+/* The folder that nobody has chosen is in the one where the command was given. */
+static void warn_elsewhere(const struct run_plan *p)
+{
+	AUTO_FREE char *folder = path_absolute(p->w->checkpoint.checkpoint_folder);
+	AUTO_FREE char *data = NULL, *own = NULL, *near = NULL;
+	struct stat there = {0}, here = {0};
+
+	if (!workload_reads(p->w) || !(store_base_flags(p->store) & STORE_HAS_FILES) ||
+	    workload_is_chosen(p->w, "checkpoint.checkpoint_folder"))
+		return;
+	data = path_absolute(p->w->dataset.data_folder);
+	near = path_nearest(data, &there);
+	own = path_nearest(folder, &here);
+	if (near && own && there.st_dev != here.st_dev)
+		log_warning("checkpoints are written to '%s', which is on another file system than "
+			    "the data ('%s'), and stay there: "
+			    "checkpoint.checkpoint_folder=%s/checkpoints writes them beside it",
+			    folder, data, p->w->dataset.data_folder);
+}
+
 int checkpoints_check(const struct run_plan *p, struct result *r, struct err *e)
 {
 	assert(p->checkpoint);
 	find_disks(p, r);
+	if (run_leads(p->at))
+		warn_elsewhere(p);
 	if (p->w->checkpoint.recovery_rank_shift && run_nodes(p->at) == 1)
 		log_warning("checkpoint.recovery_rank_shift has no effect: all ranks are on one "
 			    "node and read back their own files");

@@ -15,6 +15,7 @@
 #include "dataset/dataset.h"
 #include "dataset/manifest.h"
 #include "study/scaling.h"
+#include "workload/key.h"
 
 /* Rounds of making the files more until every row has its steps. */
 #define ROUNDS_MAX 8
@@ -616,6 +617,25 @@ static void take_what_is_there(const struct workload *w, struct str_list *out, s
 	dataset_release(&d);
 }
 
+/* Checkpoints go where the data goes: what they cost is then of the storage that is tried. */
+static void put_checkpoints(const struct study_plan *p, struct experiment *x, struct buf *said)
+{
+	AUTO_FREE char *folder = NULL;
+	struct workload w = {0};
+	struct err ignored = {0};
+
+	/* the folder of the data may have changed */
+	if (loaded_or_not(study_load(p, x, &x->overrides, true, &w, &ignored)) == 0 &&
+	    w.workflow.checkpoint && w.dataset.data_folder &&
+	    !workload_is_chosen(&w, "checkpoint.checkpoint_folder") &&
+	    (workload_reads(&w) || workload_is_chosen(&w, "dataset.data_folder"))) {
+		folder = path_join(w.dataset.data_folder, SMALL_CHECKPOINTS);
+		override_put_text(&x->overrides, "checkpoint.checkpoint_folder", folder);
+		buf_say(said, "  checkpoints are written to '%s' and stay there\n", folder);
+	}
+	workload_release(&w);
+}
+
 void small_run(const char *workload, const char *config_dir, const struct str_list *overrides,
 	       int64_t ranks, bool keeps_data, struct str_list *out, struct buf *said)
 {
@@ -634,6 +654,7 @@ void small_run(const char *workload, const char *config_dir, const struct str_li
 		buf_puts(said, p.shrunk.data);
 	if (workload_reads(&w) && keeps_data)
 		take_what_is_there(&w, &x.overrides, said);
+	put_checkpoints(&p, &x, said);
 	workload_release(&w);
 	str_list_copy(out, &x.overrides);
 	buf_release(&p.shrunk);

@@ -17,10 +17,12 @@
 #define SMALL_CHECKPOINT_BYTES 1e9
 #define SMALL_COMPUTE_S 20
 #define SMALL_EPOCHS 2
-#define SMALL_KEPT_MOST 4    /* times the files that are needed: a dataset that is there is read */
+#define SMALL_KEPT_MOST 4  /* times the files that are needed: a dataset that is there is read */
 #define SMALL_STEP_S 0.002 /* computation of a step below that is called too short */
 #define SMALL_SAMPLE_BYTES 4096 /* no sample is made smaller than that */
 #define SMALL_SAMPLES_MAX 1e6   /* of a run; one that needs more for its steps gets fewer steps */
+#define SMALL_CHECKPOINTS "checkpoints" /* in the folder of the data, unless the user has set one  \
+					 */
 #define SMALL_NOTE "shrunk by --small"
 
 /* Adds what shrinks each run to its overrides, which are composed, and what was done to

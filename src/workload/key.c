@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "workload/backend.h"
+#include "workload/compose.h"
 #include "workload/tables.h"
 
 const struct opt *workload_key_row(const char *key)
@@ -124,6 +125,18 @@ int workload_set_in(const struct workload *w, const char *key)
 bool workload_is_set(const struct workload *w, const char *key)
 {
 	return workload_set_in(w, key) != ORIGIN_DEFAULT;
+}
+
+bool workload_is_chosen(const struct workload *w, const char *key)
+{
+	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
+	const struct node_mark *at;
+
+	if (!workload_is_set(w, key))
+		return false;
+	at = &w->origin[row - workload_rows].mark;
+	return workload_set_in(w, key) == ORIGIN_OVERRIDE || !at->file ||
+	       !str_starts(at->file, WORKLOAD_BUILTIN_PREFIX);
 }
 
 bool workload_only_evaluates(const struct workload *w)

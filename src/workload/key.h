@@ -34,6 +34,8 @@ int workload_keep_error(struct workload *w, const struct err *e);
 int workload_first_error(const struct workload *w, struct err *e);
 /* Whether a file or an override set `key`. */
 bool workload_is_set(const struct workload *w, const char *key);
+/* Whether the user did: an override, or a file that is not of a workload built in. */
+bool workload_is_chosen(const struct workload *w, const char *key);
 /* Where: the later one has the last word. */
 int workload_set_in(const struct workload *w,
 		    const char *key); /* ORIGIN_DEFAULT, _FILE, _OVERRIDE */

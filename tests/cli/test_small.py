@@ -61,6 +61,27 @@ with tempfile.TemporaryDirectory(dir="/var/tmp") as tmp:
         done = stoker("run", "unet3d_h100", "--small", "--cfg", "job", "-n", n, f"dataset.data_folder={tmp}/data")
         assert ("steps this short show the delays of this host" in done.stderr) == short, done.stderr
 
+    # checkpoints go to the storage that is tried, unless the user names a folder; the dataset stays one
+    saves = ["run", "unet3d_h100", "--small", "--progress", "none", "-o", f"{tmp}/saved", f"dataset.data_folder={tmp}/with",
+             "dataset.record_length_bytes=100KB", "dataset.record_length_bytes_stdev=0", "train.computation_time=0.003",
+             "++workload.model.model_size_bytes=1000000", "++workload.checkpoint.checkpoint_after_epoch=1"]
+    for _ in range(2):
+        done = stoker(*saves)
+        assert f"checkpoints are written to '{tmp}/with/checkpoints' and stay there" in done.stderr, done.stderr
+        assert any(pathlib.Path(tmp, "with/checkpoints").iterdir()) and "another dataset" not in done.stderr, done.stderr
+    assert json.loads(stoker("verify", f"{tmp}/with", "--json").stdout)["outcome"] == "every byte as generated"
+    done = stoker(*saves, "--cfg", "job", f"checkpoint.checkpoint_folder={tmp}/elsewhere")
+    assert "are written to" not in done.stderr and f"checkpoint_folder: {tmp}/elsewhere" in done.stdout, done
+
+    # a folder that nobody has chosen may be on another file system
+    if os.path.ismount("/dev/shm"):
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as other:
+            keys = [k for k in saves if k != "--small" and "data_folder" not in k] + ["dataset.num_files_train=14", "train.epochs=1"]
+            keys += ["workflow.generate_data=true", f"dataset.data_folder={other}/data"]
+            said = stoker(*keys, cwd=tmp).stderr
+            assert f"'{tmp}/checkpoints/unet3d', which is on another file system than the data ('{other}/data')" in said, said
+            assert "another file system" not in stoker(*keys, f"checkpoint.checkpoint_folder={other}/saves").stderr
+
     # a mistake is told as without it
     bad = stoker("run", "unet3d_h100", "--small", "reader.batch_siz=1", "--strict", status=2)
     assert "batch_siz" in bad.stderr, bad.stderr
