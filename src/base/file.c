@@ -221,6 +221,17 @@ static int remove_entries(int fd, const char *path, int depth, struct err *e)
 	return rc;
 }
 
+/* A file system that is read-only says so also of what is not there. */
+static int no_removal(int dir, const char *name, const char *path, int code, struct err *e)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)
+		return 0;
+	return dir == AT_FDCWD ? err_sys(e, code, "cannot remove '%s'", path)
+			       : err_sys(e, code, "cannot remove '%s' in '%s'", name, path);
+}
+
 static int remove_at(int dir, const char *name, const char *path, int depth, struct err *e)
 {
 	int fd, rc;
@@ -228,16 +239,18 @@ static int remove_at(int dir, const char *name, const char *path, int depth, str
 	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
 		return 0;
 	if (errno != EISDIR && errno != EPERM)
-		return err_sys(e, errno, "cannot remove '%s' in '%s'", name, path);
+		return no_removal(dir, name, path, errno, e);
 	if (depth > DEPTH_MAX)
 		return err_set(e, -ELOOP, "'%s' has more than %d levels of folders", path,
 			       DEPTH_MAX);
 	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return err_sys(e, errno, "cannot open the folder '%s' in '%s'", name, path);
+		return dir == AT_FDCWD ? err_sys(e, errno, "cannot open the folder '%s'", path)
+				       : err_sys(e, errno, "cannot open the folder '%s' in '%s'",
+						 name, path);
 	rc = remove_entries(fd, path, depth, e);
 	if (rc == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-		rc = err_sys(e, errno, "cannot remove the folder '%s' in '%s'", name, path);
+		rc = no_removal(dir, name, path, errno, e);
 	return rc;
 }
 

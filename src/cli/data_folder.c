@@ -132,13 +132,18 @@ static void put_command(const struct cli_args *a, const char *verb, const char *
 			put_word(out, a->override.v[i]);
 }
 
-/* The folder of the same name beside it. */
+/* A folder of the same name beside it; in it where a file system is mounted there, as what is
+ * beside it is another storage. */
 static char *beside(const char *folder)
 {
+	AUTO_FREE char *above = xasprintf("%s/..", folder);
 	size_t n = strlen(folder);
+	struct stat here, there;
 
 	while (n > 1 && folder[n - 1] == '/')
 		n--;
+	if (stat(folder, &here) == 0 && stat(above, &there) == 0 && here.st_dev != there.st_dev)
+		return xasprintf("%.*s/stoker", (int)n, folder);
 	return xasprintf("%.*s-stoker", (int)n, folder);
 }
 

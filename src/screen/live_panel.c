@@ -179,9 +179,13 @@ static void phase_words(const struct run_progress *p, char *text, size_t n, char
 		snprintf(text, n, "finishing: proving the order, writing results");
 		snprintf(brief, brief_n, "finishing");
 	} else if (p->training && p->phase == PROGRESS_PROBE) {
-		snprintf(text, n, "%s of the storage, %u of %u numbers of readers", word,
-			 p->probe_done, p->probe_total);
-		snprintf(brief, brief_n, "probe %u/%u", p->probe_done, p->probe_total);
+		snprintf(text, n, "%s of the storage", word);
+		snprintf(brief, brief_n, "probe");
+		if (p->probe_total) {
+			str_append(text, n, ", %u of %u numbers of readers", p->probe_done,
+				   p->probe_total);
+			str_append(brief, brief_n, " %u/%u", p->probe_done, p->probe_total);
+		}
 	} else if (p->training && p->phase == PROGRESS_EVAL) {
 		snprintf(text, n, "%s, epoch %u/%u, step %llu/%llu (training: %llu/%llu)", word,
 			 p->epoch, p->epochs, here, of, done, total);

@@ -33,8 +33,10 @@ static void of_training(const struct run_progress *p, const struct live_figures 
 	char s[32];
 
 	if (p->phase == PROGRESS_PROBE) {
-		buf_printf(out, "Probing the storage, %u of %u numbers of readers", p->probe_done,
-			   p->probe_total);
+		buf_puts(out, "Probing the storage");
+		if (p->probe_total)
+			buf_printf(out, ", %u of %u numbers of readers", p->probe_done,
+				   p->probe_total);
 		return;
 	}
 	if (p->phase == PROGRESS_EVAL)

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/compare.h"
 #include "base/file.h"
+#include "base/str.h"
 #include "os/sysinfo.h"
 #include "conf/override.h"
 #include "dataset/dataset.h"
@@ -18,6 +19,7 @@
 #include "readback/result_folder.h"
 #include "result/json_out.h"
 #include "run/foresee.h"
+#include "study/small.h"
 #include "study/study.h"
 
 #define MARK_NAME "stoker_capacity.json"
@@ -167,23 +169,24 @@ static uint64_t files_for(const struct samples *s, uint32_t accelerators, uint64
 	return (uint64_t)fmin(1e15, fmax(files, least));
 }
 
+/* Bytes that the files may take; INFINITY: not known. */
+static double room_for(const struct samples *s)
+{
+	AUTO_FREE char *near = NULL;
+	struct statvfs v;
+
+	if (s->kind == SAMPLES_RUN)
+		return ROOM * (double)host_available_bytes();
+	near = path_nearest(s->folder, &(struct stat){0});
+	if (!near || statvfs(near, &v) < 0)
+		return INFINITY;
+	return ROOM * ((double)v.f_bavail * (double)v.f_frsize + (double)s->made * s->file_bytes);
+}
+
 static uint64_t most_files(const struct samples *s)
 {
-	double room;
-
-	if (!(s->file_bytes > 0))
-		return UINT64_MAX / 4;
-	if (s->kind == SAMPLES_RUN) {
-		room = (double)host_available_bytes();
-	} else {
-		struct statvfs v;
-		AUTO_FREE char *near = path_nearest(s->folder, &(struct stat){0});
-
-		if (!near || statvfs(near, &v) < 0)
-			return UINT64_MAX / 4;
-		room = (double)v.f_bavail * (double)v.f_frsize + (double)s->made * s->file_bytes;
-	}
-	return (uint64_t)(ROOM * room / s->file_bytes);
+	return s->file_bytes > 0 ? (uint64_t)fmin(room_for(s) / s->file_bytes, 1e18)
+				 : UINT64_MAX / 4;
 }
 
 /* ---- steps that files are enough for ---- */
@@ -278,21 +281,43 @@ static int check_memory(const struct capacity *c, uint32_t accelerators,
 	return rc;
 }
 
-static int too_few(const struct samples *s, uint64_t of_epoch, uint32_t accelerators,
-		   uint32_t *most, const struct err *why, struct err *e)
+/* The files of a point with the fewest steps do not fit: what is missing is room. */
+static int no_room(const struct samples *s, const struct capacity *c, uint64_t files, struct err *e)
 {
-	uint64_t least = samples_left_out(s) + turn_of(s);
+	bool memory = s->kind == SAMPLES_RUN, small = false;
+	char need[32], have[32];
+
+	for (size_t i = 0; i < c->o->base.override_count; i++)
+		small = small || strstr(c->o->base.overrides[i], SMALL_NOTE);
+	return err_set(e, -ENODATA,
+		       "the files that a point reads need %s at least, and %s are free in %s, of "
+		       "which %.0f %% may be used: try %s%s",
+		       str_bytes((double)files * s->file_bytes, need, sizeof(need)),
+		       str_bytes(room_for(s) / ROOM, have, sizeof(have)),
+		       memory ? "this machine's memory" : s->folder, 100 * ROOM,
+		       small ? "" : "--small, or ",
+		       memory ? "smaller samples" : "dataset.data_folder on another file system");
+}
+
+static int too_few(const struct samples *s, const struct capacity *c, uint64_t of_epoch,
+		   uint32_t accelerators, uint32_t *most, const struct err *why, struct err *e)
+{
+	uint64_t least = samples_left_out(s) + turn_of(s), files = files_for(s, accelerators, least);
 	double samples =
 		s->kind == SAMPLES_GIVEN ? s->given : (double)s->files * (double)s->per_file;
 
 	*most = (uint32_t)fmin(accelerators - 1, samples / ((double)s->batch * (double)least));
+	if (s->kind != SAMPLES_GIVEN && files > most_files(s))
+		return no_room(s, c, files, e);
 	if (of_epoch == 0 && why->text[0] && *most == 0)
 		return err_set(e, -ENODATA, "%.900s", why->text);
 	return err_set(e, -ENODATA,
-		       "%.0f samples are %llu steps of %u accelerators, and a point needs at least "
-		       "%llu, as %llu batches are read ahead: more files are needed",
-		       samples, (unsigned long long)of_epoch, accelerators,
-		       (unsigned long long)least, (unsigned long long)s->ahead);
+		       "%.0f sample%s %s %llu step%s of %u accelerator%s, and a point needs at "
+		       "least %llu, as %llu batches are read ahead: more files are needed",
+		       samples, samples == 1 ? "" : "s", samples == 1 ? "is" : "are",
+		       (unsigned long long)of_epoch, of_epoch == 1 ? "" : "s", accelerators,
+		       accelerators == 1 ? "" : "s", (unsigned long long)least,
+		       (unsigned long long)s->ahead);
 }
 
 /* Steps after a checkpoint that stands between them. */
@@ -516,7 +541,7 @@ int samples_plan(struct samples *s, const struct capacity *c, uint32_t accelerat
 	of_epoch = steps_of_epoch(c, accelerators, &one, &why);
 	str_list_release(&one);
 	if (of_epoch < samples_left_out(s) + turn)
-		return too_few(s, of_epoch, accelerators, most, &why, e);
+		return too_few(s, c, of_epoch, accelerators, most, &why, e);
 	if (of_epoch < 2 * samples_left_out(s) + after)
 		after = 0;
 	plan_epochs(s, of_epoch, &whole, after, accelerators, plan);

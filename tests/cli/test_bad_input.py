@@ -148,6 +148,15 @@ def full_disks(tmp):
         refused(["run", *tiny(mount / "data", out, dataset__record_length_bytes=1 << 20)], 1, "are free",
                 str(mount))
         assert not list(mount.rglob("*.npz")), "written in spite of the missing space"
+        # nor for what a search reads; what is missing is told, not what follows from it
+        refused(["capacity", "unet3d_h100", f"dataset.data_folder={mount}/data", "-o", tmp / "search"], 1, "need ", " GiB at least",
+                f"1 MiB are free in {mount}/data", "try --small")
+        # the twin of a folder that a file system is mounted on is on that file system
+        for i in range(30):
+            (mount / f"{i}.npz").write_bytes(b"0")
+        refused(["run", "unet3d_h100", "--small", f"dataset.data_folder={mount}", "-o", out], 2, f"set dataset.data_folder={mount}/stoker or")
+        for path in mount.glob("*.npz"):
+            path.unlink()
         # results on a full disk
         try:
             (mount / "filler").write_bytes(b"\0" * (1 << 20))
@@ -158,6 +167,21 @@ def full_disks(tmp):
         assert not list(mount.rglob("*.tmp")), "a half-written file was left"
     finally:
         subprocess.run(["umount", mount], check=True)
+
+
+def survey_read_only(tmp):
+    folder = tmp / "bound"
+    folder.mkdir()
+    if not ROOT or subprocess.run(["mount", "--bind", folder, folder], capture_output=True).returncode:
+        left_out("a survey of what is read-only: nothing can be mounted")
+        return
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", folder], check=True)
+        done = stoker("survey", folder, "--only", "dlrm", "-q", status=1)
+        assert "cannot remove" not in done.stderr and "Read-only file system" in done.stderr, done.stderr
+        print("  ", done.stderr.strip())
+    finally:
+        subprocess.run(["umount", folder], check=True)
 
 
 def read_only(tmp):
@@ -172,6 +196,8 @@ def read_only(tmp):
     try:
         refused(["run", *tiny(folder / "data", tmp / "out")], 1, str(folder))
         refused(["run", *tiny(tmp / "data", folder / "out")], 1, str(folder))
+        # nothing is there that could be removed
+        survey_read_only(tmp)
     finally:
         if ROOT:
             subprocess.run(["umount", folder], check=True)

@@ -73,6 +73,7 @@ static void figures_of_training(void **state)
 {
 	struct live *l = calloc(1, sizeof(*l));
 	struct live_figures f = {0};
+	struct buf text = {0};
 	struct run_progress p;
 
 	(void)state;
@@ -123,6 +124,11 @@ static void figures_of_training(void **state)
 	live_figures(l, &p, 31 * S, &f);
 	near(f.left_s, 0);
 	assert_non_null(strstr(f.left_how, "0 steps at"));
+	/* a probe whose numbers of readers are not known yet */
+	p.phase = PROGRESS_PROBE;
+	live_line(&p, &f, &text);
+	assert_null(strstr(text.data, "0 of 0"));
+	buf_release(&text);
 	free(l);
 }
 

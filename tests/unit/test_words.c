@@ -111,6 +111,10 @@ static void test_figures_and_texts(void **state)
 		words_of(&f, WORDS_LONG, out, sizeof(out)),
 		"Epochs differ: a step took 0.25 s on average in epoch 3 and 0.125 s in "
 		"epoch 1.");
+	/* what ranks waited is not what the stalls took */
+	f = FACT(CHANGE_STALLS, 2, 0.0117);
+	assert_string_equal(words_of(&f, WORDS_SHORT, out, sizeof(out)),
+			    "2 such stalls: ranks waited 0.0117 s for them");
 #endif
 }
 
