@@ -45,15 +45,19 @@ double tail_max(double n, double xi, double p)
  * accelerators as were measured, whatever the wait there: what was rare is seen. */
 #define GAP 0.01
 #define MORE 0.0015
-/* What was not measured waits neither as long as the points nor independently of them: in
- * logarithms, so far on the way from a system that is sized to its target, where waits are this
- * part of what the target allows. And how far from there: one standard deviation. */
-#define LIKE_SAME 0.8
+/* What was not measured loses neither as much as the points nor independently of them: in
+ * logarithms, so far on the way from a system that is sized to its target, which loses these parts
+ * of what the target allows. Of the same size of samples, it is the less like the points the
+ * further what all accelerators need is from what the points' need (by a factor of e: half), and on
+ * more hosts, and with another accelerator. And how far from there: one standard deviation. */
+#define LIKE_HOSTS 0.6
+#define LIKE_PACE 0.8
 #define LIKE_OTHER 0.4
-#define SIZED 0.7
-#define SCATTER_SAME 0.35
-#define SCATTER_PACE 0.6
-#define SCATTER_OTHER 0.9
+#define SIZED_WAIT 0.75
+#define SIZED_RATE 0.85 /* with what AU leaves out */
+#define SCATTER_SAME 0.4
+#define SCATTER_PACE 0.5
+#define SCATTER_OTHER 0.4
 /* What more hosts, or more storage, may get beyond the end that a point which passes shows: each
  * system is tuned by itself. */
 #define TUNED 1.25
@@ -460,6 +464,11 @@ static bool ends(const struct point_fit *f, const struct point *p)
 	return p->capped || (isnan(p->au) ? point_share(p) : p->au) < target - FAILING;
 }
 
+static double need_of(const struct point *p)
+{
+	return p->accelerators * duty_need(&p->of);
+}
+
 static void find_scope(struct point_fit *f)
 {
 	bool same_accelerator = false, same_size = false;
@@ -471,6 +480,8 @@ static void find_scope(struct point_fit *f)
 
 		f->smallest = fmin(f->smallest, p->accelerators);
 		f->largest = fmax(f->largest, p->accelerators);
+		f->least_need = i ? fmin(f->least_need, need_of(p)) : need_of(p);
+		f->most_need = fmax(f->most_need, need_of(p));
 		f->hosts_most = fmax(f->hosts_most, p->hosts);
 		f->a_host_most = fmax(f->a_host_most, p->accelerators / p->hosts);
 		f->one_host_count = f->one_host_count && p->hosts == f->point[0].hosts;
@@ -535,14 +546,39 @@ static double allowed(double target)
 	return 1 / (target > 0 && target < 0.99 ? target : 0.9) - 1;
 }
 
+/* What the plan loses, of the computation, where the points lose `lost` and a system of that size
+ * `sized`. More accelerators lose no less by it, and more hosts no more. */
+static double like_sized(const struct point_fit *f, double lost, double sized, double n,
+			 double hosts)
+{
+	double like = f->other_accelerator ? LIKE_PACE : 1, need = n * duty_need(&f->plan);
+
+	lost = fmax(1e-4, lost);
+	if (lost > sized && hosts > f->hosts_most)
+		like *= LIKE_HOSTS;
+	like /= 1 + fmax(0, log(lost < sized ? need / f->most_need : f->least_need / need));
+	/* several points show how much they differ */
+	like = f->other_size ? LIKE_OTHER : pow(like, pow((double)f->points, -4));
+	return pow(lost, like) * pow(sized, 1 - like);
+}
+
+double point_fit_tuned(const struct point_fit *f, bool by_rate, double n, double hosts)
+{
+	const struct point *p = &f->point[0];
+	double lost = 1 / (by_rate ? fmin(1, point_share(p)) : p->au) - 1;
+	double allows = allowed(f->plan.target);
+
+	lost *= allows / allowed(p->of.target);
+	return 1 /
+	       (1 + like_sized(f, lost, (by_rate ? SIZED_RATE : SIZED_WAIT) * allows, n, hosts));
+}
+
 /* What no point tells that is not of the same accelerators, size and number: of caps, and of waits.
  */
-static double unlike(const struct point_fit *f, const struct fit_draw *d, double *v)
+static double unlike(const struct point_fit *f, const struct fit_draw *d, double *v, double n,
+		     double hosts)
 {
 	bool other = f->other_accelerator || f->other_size;
-	/* several points show how much they differ */
-	double like =
-		f->other_size ? LIKE_OTHER : pow(LIKE_SAME, 1.0 / (double)(f->points * f->points));
 	double scatter = f->other_size          ? SCATTER_OTHER
 			 : f->other_accelerator ? SCATTER_PACE
 						: SCATTER_SAME / (double)(f->points * f->points);
@@ -553,13 +589,14 @@ static double unlike(const struct point_fit *f, const struct fit_draw *d, double
 	if ((other || f->grows) && !f->ended)
 		v[FIT_WAIT] =
 			1 / forward(f, v, caps_of(v), &p->of, p->accelerators, p->hosts).au - 1;
-	v[FIT_WAIT] *= exp(scatter * d->other[1]);
 	/* points that fail show what their system is, and it is not sized to its target */
-	if (!f->ended)
-		v[FIT_WAIT] = pow(fmax(1e-4, v[FIT_WAIT]) * allows / allowed(p->of.target), like) *
-			      pow(SIZED * allows, 1 - like);
-	if (f->other_size)
-		v[FIT_GAP] = sqrt(v[FIT_GAP] * GAP) * exp(SCATTER_OTHER * d->other[4]);
+	if (!f->ended) {
+		v[FIT_WAIT] = like_sized(f, v[FIT_WAIT] * allows / allowed(p->of.target),
+					 SIZED_WAIT * allows, n, hosts);
+		v[FIT_GAP] = like_sized(f, v[FIT_GAP], GAP, n, hosts);
+	}
+	v[FIT_WAIT] *= exp(scatter * d->other[1]);
+	v[FIT_GAP] *= exp(scatter * d->other[4]);
 	return other ? exp(OTHER * d->other[0]) : 1;
 }
 
@@ -582,7 +619,10 @@ static struct fit_result at(const struct point_fit *f, const struct fit_draw *d,
 	struct fit_result r;
 
 	memcpy(v, d->v, sizeof(v));
-	other = unlike(f, d, v);
+	other = unlike(f, d, v, n, hosts);
+	/* what AU leaves out stays as long as it was */
+	if (unseen == FIT_AT_LEAST && !f->other_size)
+		v[FIT_GAP] = d->v[FIT_GAP];
 	if (noise)
 		v[FIT_WAIT] *= exp(WAIT_ERROR * d->other[3]);
 	caps.rank = open_cap(f, caps.rank, floor.rank, other);
@@ -611,7 +651,6 @@ static struct fit_result at(const struct point_fit *f, const struct fit_draw *d,
 	if (r.samples_per_s > most) {
 		double all = n * f->plan.batch / most;
 
-		/* what AU leaves out stays as long */
 		r.au = fmin(r.au, f->plan.step_s / (all - v[FIT_GAP] * f->plan.step_s));
 		r.share = f->plan.step_s / all;
 		r.waits = 0;
@@ -634,7 +673,7 @@ struct fit_result point_fit_at(const struct point_fit *f, size_t i, double n, do
 }
 
 double point_fit_most(const struct point_fit *f, size_t i, double hosts, double target, double most,
-		      enum fit_unseen unseen)
+		      enum fit_unseen unseen, double part)
 {
 	const struct fit_draw *d = &f->draw[i];
 	/* what is certain need not be the same on each host */
@@ -644,8 +683,11 @@ double point_fit_most(const struct point_fit *f, size_t i, double hosts, double 
 	/* AU falls with every accelerator more */
 	while (high - low > 1) {
 		double n = floor((low + high) / 2);
+		double au = at(f, d, n * each, hosts, unseen, false).au;
 
-		if (at(f, d, n * each, hosts, unseen, false).au >= target)
+		if (part > 0)
+			au += part * (point_fit_tuned(f, false, n * each, hosts) - au);
+		if (au >= target)
 			low = n;
 		else
 			high = n;

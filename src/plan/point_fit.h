@@ -61,6 +61,7 @@ struct point_fit {
 	size_t draws;
 	struct duty plan;
 	double smallest, largest;       /* accelerators of the points */
+	double least_need, most_need;   /* samples/s that all of a point's need */
 	double hosts_most, a_host_most; /* hosts; accelerators on one */
 	/* Whether the points saw the end of what the readers of an accelerator, a host and the
 	 * storage give; else only how much it was at least. */
@@ -113,10 +114,12 @@ struct fit_result {
  * from one measurement to another. */
 struct fit_result point_fit_at(const struct point_fit *f, size_t i, double n, double hosts,
 			       enum fit_unseen unseen, bool noise);
-/* The most accelerators whose AU reaches `target`, at most `most` on a host; with FIT_OPEN as many
- * on each host. 0: not even one on each. */
+/* AU, or the share by rate, by the first point's alone and what systems are sized to. */
+double point_fit_tuned(const struct point_fit *f, bool by_rate, double n, double hosts);
+/* The most accelerators whose AU, of which `part` is point_fit_tuned's, reaches `target`, at most
+ * `most` on a host; with FIT_OPEN as many on each host. 0: not even one on each. */
 double point_fit_most(const struct point_fit *f, size_t i, double hosts, double target, double most,
-		      enum fit_unseen unseen);
+		      enum fit_unseen unseen, double part);
 
 /* ---- the tail of waits ---- */
 

@@ -15,9 +15,10 @@
 
 /* Of a share: effects below are no reason. */
 #define EFFECT_LEAST 0.01
-/* Of an estimate from one point that passes, with samples of the same size: so much is what the
- * linear rule says. Rows that are published are each tuned to their target. */
-#define LINEAR_PART 0.75
+/* Of an estimate from one point that passes, with samples of the same size: so much is by the
+ * point's loss and what systems are sized to. Rows that are published are each tuned to their
+ * target. */
+#define TUNED_PART 0.75
 
 /* ---- values of all sets ---- */
 
@@ -326,9 +327,9 @@ static enum sizing_answer answer(const struct sizing *s, const struct point_fit 
 	return range->high < s->plan.target ? SIZING_NO : SIZING_UNKNOWN;
 }
 
-static double linear_part(const struct point_fit *f)
+static double tuned_part(const struct point_fit *f)
 {
-	return f->points == 1 && !f->ended && !f->other_size ? LINEAR_PART : 0;
+	return f->points == 1 && !f->ended && !f->other_size ? TUNED_PART : 0;
 }
 
 static void move_mid(struct sizing_range *r, double by)
@@ -336,6 +337,15 @@ static void move_mid(struct sizing_range *r, double by)
 	r->mid += by;
 	r->low = fmin(r->low, r->mid);
 	r->high = fmax(r->high, r->mid);
+}
+
+static void tune_mid(struct sizing_range *r, const struct sizing_row *row,
+		     const struct point_fit *f, bool by_rate)
+{
+	if (tuned_part(f) > 0 && (by_rate || !isnan(f->point[0].au)))
+		move_mid(r,
+			 TUNED_PART * (point_fit_tuned(f, by_rate, row->accelerators, row->hosts) -
+				       r->mid));
 }
 
 static void row_from_points(struct sizing_row *r, const struct point_fit *f)
@@ -351,8 +361,8 @@ static void row_from_points(struct sizing_row *r, const struct point_fit *f)
 	say_reason(r, f, find_reason(&s, f, caps, r->accelerators, r->hosts));
 	r->au = range_of(f, s.au[FIT_AT_LEAST], s.au[FIT_OPEN]);
 	r->share = range_of(f, s.share[FIT_AT_LEAST], s.share[FIT_OPEN]);
-	move_mid(&r->share, linear_part(f) * (r->linear_share - r->share.mid));
-	move_mid(&r->au, isnan(f->point[0].au) ? 0 : linear_part(f) * (f->point[0].au - r->au.mid));
+	tune_mid(&r->share, r, f, true);
+	tune_mid(&r->au, r, f, false);
 	move_mid(&r->au, fmax(0, r->share.mid - r->au.mid));
 	r->samples_per_s = range_of(f, s.rate[FIT_AT_LEAST], s.rate[FIT_OPEN]);
 	r->bounded = caps < 0.01 && !is_beyond(f, r->hosts);
@@ -460,7 +470,7 @@ static double hosts_for(const struct sizing *s, double n)
 static void find_most(struct sizing *s, const struct point_fit *f, double hosts)
 {
 	double most = floor(SIZING_FAR * f->largest / hosts), au = f->point[0].au;
-	double part = isnan(au) ? 0 : linear_part(f), target = s->plan.target;
+	double part = isnan(au) ? 0 : tuned_part(f), target = s->plan.target;
 	AUTO_FREE double *least = xcalloc(f->draws, sizeof(*least));
 	AUTO_FREE double *open = xcalloc(f->draws, sizeof(*open));
 	AUTO_FREE double *mid = xcalloc(f->draws, sizeof(*mid));
@@ -468,12 +478,9 @@ static void find_most(struct sizing *s, const struct point_fit *f, double hosts)
 	if (target <= 0 || most < 1)
 		return;
 	for (size_t i = 0; i < f->draws; i++) {
-		least[i] = point_fit_most(f, i, hosts, target, most, FIT_AT_LEAST);
-		open[i] = point_fit_most(f, i, hosts, target, most, FIT_OPEN);
-		/* where the estimate of AU, of which a part is linear, reaches the target */
-		mid[i] = part > 0 ? point_fit_most(f, i, hosts, (target - part * au) / (1 - part),
-						   most, FIT_OPEN)
-				  : open[i];
+		least[i] = point_fit_most(f, i, hosts, target, most, FIT_AT_LEAST, 0);
+		open[i] = point_fit_most(f, i, hosts, target, most, FIT_OPEN, 0);
+		mid[i] = point_fit_most(f, i, hosts, target, most, FIT_OPEN, part);
 	}
 	qsort(mid, f->draws, sizeof(*mid), by_value);
 	s->most.known = true;

@@ -106,6 +106,20 @@ static void test_one_host(void **state)
 	sizing_release(&s);
 }
 
+/* What hardly waits with few accelerators is not taken to be so with many: systems are sized to
+ * their target. */
+static void test_sized(void **state)
+{
+	const struct point p = measured(1, 8, 157, 0.99);
+	struct sizing s = {0};
+
+	(void)state;
+	planned(&s, &p, 1, 32, 4);
+	assert_true(s.row[0].au.mid > 0.91 && s.row[0].au.mid < 0.977);
+	assert_true(s.row[0].au.high > 0.97);
+	sizing_release(&s);
+}
+
 /* 200 samples/s whatever the number: the cap is there, on one host or the storage. */
 static void test_saturated_host(void **state)
 {
@@ -542,12 +556,19 @@ static void test_other_size(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_same),       cmocka_unit_test(test_one_host),
-		cmocka_unit_test(test_saturated_host), cmocka_unit_test(test_saturated_storage),
-		cmocka_unit_test(test_grown),          cmocka_unit_test(test_growth_is_measured),
-		cmocka_unit_test(test_sizes),          cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_typed),          cmocka_unit_test(test_measured_is_kept),
-		cmocka_unit_test(test_parts),          cmocka_unit_test(test_other_size),
+		cmocka_unit_test(test_the_same),
+		cmocka_unit_test(test_one_host),
+		cmocka_unit_test(test_sized),
+		cmocka_unit_test(test_saturated_host),
+		cmocka_unit_test(test_saturated_storage),
+		cmocka_unit_test(test_grown),
+		cmocka_unit_test(test_growth_is_measured),
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_typed),
+		cmocka_unit_test(test_measured_is_kept),
+		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_other_size),
 		cmocka_unit_test(test_any_points),
 	};
 
