@@ -71,6 +71,16 @@ static void judge_workers(struct verdict *v, const struct result *r)
 		      FACT(CLIENT_WORKERS, workers, fmin(1, share), fmin(1, cpu / busy)));
 }
 
+/* Preprocessing is a wait here, and work of processors in a real job. */
+static void judge_preprocessing(struct verdict *v, const struct result *r, double cpus)
+{
+	const struct decomposition *d = &r->judged.time;
+	double needed = d->wall_s > 0 ? d->work_s[WORK_PREPROCESS] / d->wall_s : 0;
+
+	if (cpus > 0 && needed > cpus)
+		verdict_found(v, VERDICT_WARN, FACT(CLIENT_PREPROCESS, needed, cpus));
+}
+
 /* Threads without a processor: nothing is said of little, except that it could not be measured. */
 static void judge_waits(struct verdict *v, const struct result *r, bool eval)
 {
@@ -170,6 +180,7 @@ static void judge_client(const struct result *r, const struct run_metrics *m, st
 		verdict_found(v, VERDICT_UNKNOWN, FACT(CLIENT_NOT_MEASURED));
 	judge_io_limit(v, r);
 	judge_workers(v, r);
+	judge_preprocessing(v, r, cpus);
 	judge_barrier(v, r);
 	if (memory > 0 && (double)r->peak_rss_bytes > MEMORY_SHARE * memory)
 		verdict_found(v, VERDICT_WARN, FACT(CLIENT_MEMORY));

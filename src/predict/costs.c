@@ -552,6 +552,8 @@ static void fill_costs(struct costs *c, const struct result *r, uint32_t epochs,
 	/* the framework's code competes for processors as decoding does */
 	c->framework = d->work_s[WORK_FRAMEWORK] / batches;
 	c->decode = d->work_s[WORK_DECODE] / batches + c->framework;
+	c->preprocess = d->work_s[WORK_PREPROCESS] / batches;
+	c->hosts = r->nodes ? r->nodes : 1;
 	c->samples = (double)r->workload->reader.batch_size;
 	c->service = d->service_mean_s + d->work_s[WORK_TRANSPORT] / batches;
 	if (c->rule == RULE_EXTERNAL) {
@@ -612,6 +614,7 @@ static void variant_assemble(struct variant *v, const struct costs *c, const str
 		m->read = queue_of(r, c->requests, c->bytes);
 	m->cpu_s = fmin(c->decode, c->cpu);
 	v->decode = c->decode - m->cpu_s;
+	v->preprocess = fmin(c->preprocess, fmax(0, rest));
 	m->delay_s = v->open_latency + v->latency + v->decode + fmax(0, rest);
 }
 
@@ -627,6 +630,7 @@ static void variant_scale(struct variant *v, double by)
 	v->close *= by;
 	v->later *= by;
 	v->decode *= by;
+	v->preprocess *= by;
 	v->scale *= by;
 }
 

@@ -35,9 +35,11 @@ struct costs {
 	double service, service_dev; /* of a run from begun to done; the deviation of batches */
 	double open, reads, decode; /* reads: metadata and data; decode: and the framework's code */
 	double framework;           /* of that, the framework's code */
-	double close;               /* of files */
-	double later;               /* reads that the first of their file stands for */
-	double requests, bytes;     /* that asked for bytes; what they returned */
+	double preprocess;          /* waited, as a real job computes */
+	uint32_t hosts;
+	double close;                     /* of files */
+	double later;                     /* reads that the first of their file stands for */
+	double requests, bytes;           /* that asked for bytes; what they returned */
 	double data_requests, data_bytes; /* of these, for data */
 	double opens;                     /* and stats by name */
 	double files;                     /* opened */
@@ -62,6 +64,7 @@ struct variant {
 	double latency;      /* s of a batch: part of m.delay_s */
 	double close, later; /* s of a batch: parts of m.delay_s */
 	double decode;       /* s of a batch: part of m.delay_s, where it is not m.cpu_s */
+	double preprocess;   /* s of a batch: part of m.delay_s */
 	struct modeled reproduced; /* the run itself, by this model */
 	struct probe_curve curve;  /* what a probe says of it */
 };

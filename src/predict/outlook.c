@@ -86,6 +86,17 @@ static bool change_workers(const struct change *c)
 	return true;
 }
 
+/* The same with preprocessing as a real job does it on these hosts: not a wait, but work of their
+ * processors. */
+static bool change_workers_here(const struct change *c)
+{
+	change_workers(c);
+	c->m->hosts = c->all->costs.hosts;
+	c->m->delay_s -= c->v->preprocess;
+	c->m->cpu_s += c->v->preprocess;
+	return true;
+}
+
 static bool change_window(const struct change *c)
 {
 	rule_window(c->all, c->by, c->m);
@@ -244,6 +255,7 @@ static bool change_async(const struct change *c)
 }
 
 static const struct kind by_workers = {change_workers, OF_SETTING | SAME_STORE};
+static const struct kind by_workers_here = {change_workers_here, 0};
 static const struct kind by_window = {change_window, OF_SETTING | SAME_STORE};
 static const struct kind by_order = {change_order, OF_SETTING | SAME_STORE};
 static const struct kind by_batch = {change_batch, SAME_STORE | HAS_ENDS};
@@ -420,6 +432,22 @@ static bool predict_change(const struct outlook *out, const struct variants *v,
 	return true;
 }
 
+/* What so many workers give a job that preprocesses on the hosts of the run, where their processors
+ * are too few for all of them at once; NAN: they are not. */
+static double bounded_here(const struct outlook *out, const struct variants *v, uint32_t workers,
+			   double au)
+{
+	const struct variant *one = &v->one[0];
+	double at_once = (double)workers * one->m.ranks / v->costs.hosts, here, off = 0;
+	struct model m;
+
+	if (!(one->m.cpus > 0) || at_once <= one->m.cpus ||
+	    v->costs.preprocess < SMALL_PART * v->costs.service)
+		return NAN;
+	here = say_one(out, v, 0, &by_workers_here, workers, 0, &m, &off);
+	return here < au - HELPS ? here : NAN;
+}
+
 /* NULL where it does not apply; its keys or what it is are the caller's. */
 static struct what_if *add_change(struct outlook *out, const struct variants *v,
 				  const struct kind *how, double by)
@@ -431,6 +459,8 @@ static struct what_if *add_change(struct outlook *out, const struct variants *v,
 	/* explanations that do not agree may all be wrong */
 	if (!w.known)
 		w.low = w.high = NAN;
+	w.sure = w.low;
+	w.here = NAN;
 	w.of_checkpoints = how->is & OF_CHECKPOINTS;
 	w.of_setting = how->is & OF_SETTING;
 	w.of_storage = how->is & OF_STORAGE;
@@ -478,8 +508,12 @@ static void add_workers(struct outlook *out, const struct variants *v, uint32_t 
 			     (unsigned long long)(each * n));
 	else
 		w = add_keys(out, v, &by_workers, n, "reader.read_threads=%u", n);
-	if (w)
-		w->workers = n;
+	if (!w)
+		return;
+	w->workers = n;
+	w->here = bounded_here(out, v, n, w->au);
+	if (w->known)
+		w->low = fmin(w->low, w->here);
 }
 
 /* By one variant, corrected. */
@@ -517,6 +551,17 @@ static uint32_t workers_for_goal(const struct outlook *out, const struct variant
 	return 0;
 }
 
+/* What *w promises of so many workers. */
+static void set_needed(struct outlook *out, const struct variants *v, uint32_t workers,
+		       const struct what_if *w)
+{
+	out->needed_au = w->au;
+	out->needed_sure = w->low;
+	out->needed_high = w->high;
+	out->needed_here = bounded_here(out, v, workers, w->au);
+	out->needed_low = fmin(w->low, out->needed_here);
+}
+
 /* The number is promised if all explanations agree on what it gives, and that there is none only if
  * none of them knows one. */
 static void find_workers(struct outlook *out, const struct variants *v)
@@ -531,9 +576,7 @@ static void find_workers(struct outlook *out, const struct variants *v)
 	if (out->workers_needed && out->needed_known) {
 		out->needed_known =
 			predict_change(out, v, &by_workers, out->workers_needed, &w) && w.known;
-		out->needed_au = w.au;
-		out->needed_low = w.low;
-		out->needed_high = w.high;
+		set_needed(out, v, out->workers_needed, &w);
 	}
 	for (uint32_t i = 1; i < v->count && out->workers_needed == 0 && out->needed_known; i++)
 		if (!v->one[i].split_only)
@@ -543,13 +586,12 @@ static void find_workers(struct outlook *out, const struct variants *v)
 	    predict_change(out, v, &by_workers, most, &w) && w.known &&
 	    w.au > out->measured_au + WORTH) {
 		out->workers_best = most;
-		out->needed_au = w.au;
-		out->needed_low = w.low;
-		out->needed_high = w.high;
+		set_needed(out, v, most, &w);
 	}
 	if (!out->needed_known) {
 		out->workers_needed = 0;
-		out->needed_au = out->needed_low = out->needed_high = NAN;
+		out->needed_au = out->needed_low = out->needed_sure = out->needed_high = NAN;
+		out->needed_here = NAN;
 	}
 }
 
@@ -844,6 +886,9 @@ void outlook_compute(const struct result *r, uint32_t epochs, const struct store
 	if (out->known) {
 		const struct model *m = &best->m;
 
+		out->ranks_each = fmax(1, round((double)m->ranks / v.costs.hosts));
+		out->processors = m->cpus;
+
 		out->latency_share = law->reads.latency_share;
 		out->stream_share = law->reads.stream_share;
 		out->shared_share = law->reads.shared_share;
@@ -884,6 +929,14 @@ static void add_untold(const struct outlook *o, struct fact_list *to)
 		fact_add(to, outlook_probe_would(o));
 }
 
+/* A job that preprocesses on the hosts of the run does not get what waits are told to give. */
+static void add_here(const struct outlook *o, uint32_t workers, double here, struct fact_list *to)
+{
+	if (!isnan(here))
+		fact_add(to,
+			 FACT(EFFECT_WORKERS_HERE, workers * o->ranks_each, o->processors, here));
+}
+
 void outlook_tell_workers(const struct outlook *o, uint32_t have, struct fact_list *to)
 {
 	bool untold = o->untold.reason != REASON_NONE;
@@ -893,15 +946,17 @@ void outlook_tell_workers(const struct outlook *o, uint32_t have, struct fact_li
 	if (!o->needed_known || (untold && !o->workers_needed && !o->workers_best)) {
 		fact_add(to, FACT(EFFECT_WORKERS_UNTOLD));
 		add_untold(o, to);
-	} else if (o->workers_needed > have && o->needed_low > o->measured_au) {
+	} else if (o->workers_needed > have && o->needed_sure > o->measured_au) {
 		fact_add(to, FACT(EFFECT_WORKERS, o->workers_needed, o->needed_au, o->needed_low,
 				  o->needed_high));
+		add_here(o, o->workers_needed, o->needed_here, to);
 	} else if (o->workers_best > have) {
 		fact_add(to, o->needed_high < GOAL
 				     ? FACT(EFFECT_WORKERS_BELOW, o->workers_best, o->needed_au,
 					    o->needed_low, o->needed_high)
 				     : FACT(EFFECT_WORKERS_ENOUGH, o->workers_best, o->needed_au,
 					    o->needed_low, o->needed_high));
+		add_here(o, o->workers_best, o->needed_here, to);
 	} else if (o->workers_needed == 0 && o->measured_au < GOAL) {
 		fact_add(to, FACT(EFFECT_WORKERS_NEVER));
 	}
@@ -936,7 +991,7 @@ static const struct what_if *best_of(const struct outlook *o, bool settings, uin
 	for (uint32_t i = 0; i < o->changes; i++) {
 		const struct what_if *w = &o->change[i];
 
-		if (!w->known || !is_worth(o, w->au, w->low) ||
+		if (!w->known || !is_worth(o, w->au, w->sure) ||
 		    !(settings ? w->of_setting : w->of_storage))
 			continue;
 		if (w->workers > workers_most)
@@ -989,10 +1044,11 @@ void outlook_tell_best(const struct outlook *o, uint32_t have, bool crowded, boo
 	if (!o->known)
 		return;
 	w = best_of(o, true, most);
-	if (workers > have && !crowded && is_worth(o, o->needed_au, o->needed_low) &&
+	if (workers > have && !crowded && is_worth(o, o->needed_au, o->needed_sure) &&
 	    (!w || w->au <= o->needed_au + WORTH)) {
 		fact_add(to, FACT(REMEDY_WORKERS, workers, o->needed_au, o->needed_low,
 				  o->needed_high));
+		add_here(o, workers, o->needed_here, to);
 	} else if (!w && (doubted = unknown_of_checkpoints(o))) {
 		fact_add(to, fact_with(FACT(REMEDY_UNTOLD_KEYS), 0, doubted->keys));
 		fact_add(to, fact_of(doubted->why, 0, NULL));
@@ -1006,6 +1062,7 @@ void outlook_tell_best(const struct outlook *o, uint32_t have, bool crowded, boo
 		if (!w)
 			return;
 		fact_add(to, remedy_of(w));
+		add_here(o, w->workers, w->here, to);
 	}
 	if (brief)
 		fact_add(to, FACT(REMEDY_SHORT_RUN));

@@ -289,7 +289,12 @@ struct outlook {
 	bool needed_known;       /* by all explanations of the reads */
 	uint32_t workers_best;   /* where none reach 90 %: the fewest of a rank that reach about
 				  * the most; 0: it is what there is, or is not known */
-	double needed_au, needed_low, needed_high;          /* of either */
+	double needed_au, needed_low, needed_high; /* of either; */
+	/* the least where each worker finds a processor; what they give where the processors of
+	 * this machine preprocess, if these are too few for all at once (else NAN): in needed_low
+	 */
+	double needed_sure, needed_here;
+	double ranks_each, processors;                      /* of a host */
 	double unordered_au, unordered_low, unordered_high; /* batches handed out as they come */
 	double window_au, window_low, window_high;          /* with four times the window */
 	bool refuted;       /* the times of requests go by no explanation of them */
@@ -306,7 +311,8 @@ struct outlook {
 		enum reason why;       /* when not known; it has no figures */
 		uint32_t workers;      /* that the keys ask for; 0: they ask for something else */
 		double au;             /* percent; when known */
-		double low, high;      /* percent: by all explanations */
+		double low, high;      /* percent: by all explanations, with `here`; */
+		double sure, here;     /* as needed_sure, needed_here */
 		double error;          /* points that `au` may be off */
 		double rate, rate_now; /* bytes/s that it asks of the storage; that it gave */
 		/* A setting that leaves training as it is: of the loader, of how samples lie in

@@ -199,6 +199,45 @@ static void processors(void **state)
 	synth_end(&s);
 }
 
+/* Preprocessing waits, so more workers speed the run up; a job that does it on the two processors
+ * of this machine gets what they can do: 20 ms in every 40. The interval holds both. */
+static void preprocessing(void **state)
+{
+	const struct reads q = {.workers = 2, .read_s = 0.004};
+	const struct what_if *w;
+	const struct outlook *o;
+	struct fact_list said = {0};
+	struct synth s;
+
+	(void)state;
+	for (int many = 0; many <= 1; many++) {
+		begin(&s, "reader.data_loader=pytorch", &q, 0.02);
+		s.r.host.cpu_count = many ? 64 : 2;
+		s.r.rank[0].epoch[0].split.work_ns[WORK_PREPROCESS] = synth_ns(STEPS * 0.076);
+		s.r.rank[0].epoch[0].split.service_ns = 1e9 * STEPS * 0.08;
+		s.r.rank[0].epoch[0].split.service_sq = 1e18 * STEPS * 0.08 * 0.08;
+		o = look(&s);
+		assert_true(o->known);
+		w = change(o, "reader.read_threads=4 reader.prefetch_size=8");
+		assert_true(w->au > 85);
+		assert_true(o->workers_needed >= 4 && o->workers_needed <= 5);
+		said.count = 0;
+		outlook_tell_best(o, 2, false, false, &said);
+		assert_int_equal(said.fact[0].reason, REASON_REMEDY_WORKERS);
+		if (many) {
+			assert_true(isnan(w->here) && o->needed_low > 70);
+			assert_int_equal(said.count, 1);
+		} else {
+			assert_near(w->here, 51, 3);
+			assert_true(w->low <= w->here && o->needed_low <= o->needed_here);
+			assert_int_equal(said.fact[1].reason, REASON_EFFECT_WORKERS_HERE);
+			assert_near(said.fact[1].figure[0], o->workers_needed, 0);
+			assert_near(said.fact[1].figure[1], 2, 0);
+		}
+		synth_end(&s);
+	}
+}
+
 /* The same numbers, other rules: a generator is three batches ahead whatever is prefetched, and the
  * external source cuts a batch over its workers. */
 static void loaders(void **state)
@@ -420,13 +459,10 @@ static void framework_costs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(latency),
-		cmocka_unit_test(plateau),
-		cmocka_unit_test(unknown),
-		cmocka_unit_test(processors),
-		cmocka_unit_test(loaders),
-		cmocka_unit_test(own_work),
-		cmocka_unit_test(own_work_after_waits),
+		cmocka_unit_test(latency),         cmocka_unit_test(plateau),
+		cmocka_unit_test(unknown),         cmocka_unit_test(processors),
+		cmocka_unit_test(preprocessing),   cmocka_unit_test(loaders),
+		cmocka_unit_test(own_work),        cmocka_unit_test(own_work_after_waits),
 		cmocka_unit_test(framework_costs),
 	};
 

@@ -578,6 +578,26 @@ static void client_workers(void **state)
 	}
 }
 
+/* Preprocessing is a wait: of 0.6 s, so much needs three or one of two processors in a real job. */
+static void client_preprocessing(void **state)
+{
+	(void)state;
+	for (int much = 0; much <= 1; much++) {
+		struct synth s;
+
+		synth_begin(&s, 1, 1, NULL);
+		synth_even(&s, 0, 0, 20, 0.01, 0.001, 0.02);
+		calm(&s);
+		s.r.host.cpu_count = 2;
+		s.r.rank[0].workers = 4;
+		s.r.rank[0].epoch[0].split.work_ns[WORK_PREPROCESS] = synth_ns(much ? 1.8 : 0.6);
+		judge(&s);
+		expect(&s, "client", much ? VERDICT_WARN : VERDICT_PASS,
+		       much ? "and this machine has 2" : NULL);
+		synth_end(&s);
+	}
+}
+
 /* A run of 20 steps and 0.6 s whose ranks waited 10 ms in each; of that a share was without a
  * processor. The counters are those of its one epoch. */
 static struct processors *begin_loss(struct synth *s, double share)
@@ -1150,6 +1170,7 @@ int main(void)
 		cmocka_unit_test(client_limited),
 		cmocka_unit_test(barrier_of_itself),
 		cmocka_unit_test(client_workers),
+		cmocka_unit_test(client_preprocessing),
 		cmocka_unit_test(processors),
 		cmocka_unit_test(processors_unknown),
 		cmocka_unit_test(processors_of_hosts),
