@@ -4,7 +4,8 @@
  * (little-endian).
  *
  * A recording is a folder:
- *   RING_JOB_NAME      text: RING_JOB_MAGIC, then lines `key value`
+ *   RING_JOB_NAME      text: RING_JOB_MAGIC, then lines `key value`: job, anonymous,
+ *                      processors (that the first host to begin may use; not in older ones)
  *   control-HEX        struct ring_control, one a host: what the processes share
  *   HEX.ring           one a process image: struct ring_head in its first RING_PAGE bytes, then
  *                      chunks, each struct ring_chunk and its events

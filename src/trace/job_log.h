@@ -150,6 +150,7 @@ struct job {
 	const char *source; /* the reader's name for people: "Darshan 3.41 with DXT" */
 	int64_t start_s;    /* since 1970; JOB_UNKNOWN */
 	int64_t wall_ns;    /* JOB_UNKNOWN */
+	double processors;  /* that a host had for it; 0: not known */
 	struct texts names;
 	struct job_file *file;
 	size_t files;

@@ -321,6 +321,8 @@ def without_names(tmp, file):
 def damaged(tmp, file):
     """Rings that are cut anywhere, or hold anything."""
     r = Recording(tmp, "to_cut", [JOB, "variants", file])
+    said = dict(x.split(" ", 1) for x in (r.folder / "stoker-recording").read_text().splitlines())
+    assert 0 < float(said["processors"]) <= os.cpu_count(), said
     for part in (*r.folder.glob("*.ring"), r.folder / "stoker-recording"):
         done = subprocess.run([STOKER, "explain", part], capture_output=True, text=True)
         assert done.returncode == 2 and f"{part} is one file of a recording" in done.stderr and f"name its folder, {r.folder}\n" in done.stderr, done

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "trace/profile/job_advice.h"
 #include "trace/profile/profile.h"
 #include "trace/workload/workload_of.h"
 
@@ -906,19 +907,64 @@ static void test_limit(void **state)
 	release(&m);
 }
 
+/* Of a job that waits for its workers, whose batches take 200 ms without a read. */
+static void test_advice(void **state)
+{
+	static const struct {
+		double ranks, workers, processors;
+		const char *says, *threads; /* NULL: no number of workers is proposed */
+	} rows[] = {
+		{1, 1, 0, "4 workers: at most 4.0 times as fast, 50 ms a step", "read_threads=4 "},
+		{1, 1, 64, "4 workers: at most 4.0 times as fast, 50 ms a step", "read_threads=4 "},
+		{1, 1, 2, "4 workers on 2 processors: at most 2.0 times", "read_threads=2 "},
+		{2, 1, 2, "4 workers on 2 processors: no faster", NULL},
+		/* two of them at once on one processor: they wait for something else */
+		{1, 2, 1, "4 workers: at most 2.0 times as fast", "read_threads=4 "},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const double values[][2] = {{PROFILE_RANKS, rows[i].ranks},
+					    {PROFILE_WORKERS, rows[i].workers},
+					    {PROFILE_STEPS, 10},
+					    {PROFILE_STEP, 0.2 / rows[i].workers}};
+		struct profile a = {.trains = true};
+		struct str_list log = {0};
+		struct buf text = {0};
+		struct made m;
+
+		begin(&m, 0, 2);
+		m.job.processors = rows[i].processors;
+		a.job = &m.job;
+		for (size_t k = 0; k < sizeof(values) / sizeof(values[0]); k++)
+			a.value[(int)values[k][0]] =
+				(struct profile_value){.how = HOW_SEEN, .number = values[k][1]};
+		a.value[PROFILE_LIMIT] =
+			(struct profile_value){.how = HOW_SEEN, .rule = FACT(JOB_WAITED_MOST)};
+		job_advice_put(&a, &log, "job.yaml", &text);
+		assert_non_null(strstr(text.data, rows[i].says));
+		if (rows[i].threads)
+			assert_non_null(strstr(text.data, rows[i].threads));
+		else
+			assert_null(strstr(text.data, "read_threads"));
+		buf_release(&text);
+		release(&m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),   cmocka_unit_test(test_epochs),
-		cmocka_unit_test(test_mapped),  cmocka_unit_test(test_no_training),
-		cmocka_unit_test(test_gaps),    cmocka_unit_test(test_evaluation),
-		cmocka_unit_test(test_marks),   cmocka_unit_test(test_roles),
-		cmocka_unit_test(test_dataset), cmocka_unit_test(test_kept_open),
-		cmocka_unit_test(test_visits),  cmocka_unit_test(test_saves),
-		cmocka_unit_test(test_crew),    cmocka_unit_test(test_pipes),
-		cmocka_unit_test(test_limit),   cmocka_unit_test(test_loaded),
-		cmocka_unit_test(test_places),  cmocka_unit_test(test_producers),
-		cmocka_unit_test(test_fetched),
+		cmocka_unit_test(test_order),     cmocka_unit_test(test_epochs),
+		cmocka_unit_test(test_mapped),    cmocka_unit_test(test_no_training),
+		cmocka_unit_test(test_gaps),      cmocka_unit_test(test_evaluation),
+		cmocka_unit_test(test_marks),     cmocka_unit_test(test_roles),
+		cmocka_unit_test(test_dataset),   cmocka_unit_test(test_kept_open),
+		cmocka_unit_test(test_visits),    cmocka_unit_test(test_saves),
+		cmocka_unit_test(test_advice),    cmocka_unit_test(test_crew),
+		cmocka_unit_test(test_pipes),     cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_loaded),    cmocka_unit_test(test_places),
+		cmocka_unit_test(test_producers), cmocka_unit_test(test_fetched),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include "trace/profile/job_advice.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/say.h"
 #include "result/json_facts.h"
@@ -12,6 +13,7 @@
 #define HELPS 1.05   /* times as fast: less is no change */
 #define AS_GOOD 0.95 /* of the most that any number of workers gives: the fewest are taken */
 #define MOST_WORKERS 4
+#define OVER 1.1        /* times a step: a bound that it does not keep is none */
 #define LEAST_LEFT 0.02 /* of a batch: less is not told from nothing */
 
 struct job_advice {
@@ -27,7 +29,10 @@ struct times {
 	double batch;   /* of one worker, or of the trainer that reads */
 	double read;    /* of that, in read calls */
 	double workers;
-	double one; /* step that lasted longer than all others together; 0: none did */
+	double processors; /* of a host, for the workers of its ranks; NAN: not known, or a step
+			      takes less than they need for what is not reading: it waits */
+	double bound;      /* of a step: what these need for that; 0: not known */
+	double one;        /* step that lasted longer than all others together; 0: none did */
 };
 
 /* From one batch of a rank to its next, within an epoch; of one that reads its batches itself, the
@@ -70,6 +75,34 @@ static double read_of_batch(const struct profile *a)
 	return steps > 0 ? read / steps : NAN;
 }
 
+/* Processes of a job on the same host share its processors. */
+static double ranks_of_host(const struct profile *a)
+{
+	double ranks = profile_has(a, PROFILE_RANKS) ? a->value[PROFILE_RANKS].number : 1,
+	       hosts = 1;
+	const struct job *job = a->job;
+
+	for (size_t i = 1; i < job->processes; i++) {
+		size_t k = 0;
+
+		while (k < i && strcmp(job->process[k].host, job->process[i].host) != 0)
+			k++;
+		hosts += k == i;
+	}
+	return fmax(1, ranks / hosts);
+}
+
+/* What is not reading is decoding, which processors do: they bound a step, whatever the workers.
+ * A step that takes less than that waits for something else. */
+static void find_bound(const struct profile *a, struct times *t)
+{
+	double processors = a->job->processors;
+	double bound = processors > 0 ? (t->batch - t->read) * ranks_of_host(a) / processors : 0;
+
+	t->bound = bound > OVER * t->step ? 0 : fmin(bound, t->step);
+	t->processors = t->bound > 0 ? processors : NAN;
+}
+
 static bool find_times(const struct profile *a, struct times *t)
 {
 	if (!profile_has(a, PROFILE_WORKERS))
@@ -79,6 +112,7 @@ static bool find_times(const struct profile *a, struct times *t)
 	t->compute = profile_has(a, PROFILE_COMPUTE) ? a->value[PROFILE_COMPUTE].number : NAN;
 	t->batch = t->workers > 0 ? t->workers * t->step : t->step - t->compute;
 	t->read = fmin(read_of_batch(a), t->batch);
+	find_bound(a, t);
 	return t->step > 0 && t->batch > 0 && t->read >= 0;
 }
 
@@ -87,7 +121,7 @@ static double step_with(const struct times *t, double batch, double workers)
 {
 	double compute = isnan(t->compute) ? 0 : t->compute;
 
-	return workers > 0 ? fmax(compute, batch / workers) : compute + batch;
+	return workers > 0 ? fmax(fmax(compute, t->bound), batch / workers) : compute + batch;
 }
 
 /* Faster than now by so many times; 0: nothing is left of a step, as far as the log shows. */
@@ -109,15 +143,17 @@ static void add_change(const struct times *t, double by, struct fact same, struc
 
 static void add_workers(const struct times *t, struct job_advice *out)
 {
-	double by[MOST_WORKERS + 1] = {0}, most = 0;
+	double by[MOST_WORKERS + 1] = {0}, most = 0, on;
+	double compute = isnan(t->compute) ? 0 : t->compute;
 
 	for (uint32_t n = 2; n <= MOST_WORKERS; n *= 2) {
 		if (n <= t->workers)
 			continue;
 		by[n] = faster(t, t->batch, n);
 		most = fmax(most, by[n]);
-		add_change(t, by[n], FACT(ADVICE_WORKERS_SAME, n), FACT(ADVICE_WORKERS, 0, 0, n),
-			   out);
+		on = t->bound > t->batch / n && t->bound > compute ? t->processors : NAN;
+		add_change(t, by[n], FACT(ADVICE_WORKERS_SAME, n, on),
+			   FACT(ADVICE_WORKERS, 0, 0, n, on), out);
 	}
 	for (uint32_t n = MOST_WORKERS; n >= 2 && most > HELPS; n /= 2)
 		if (by[n] >= AS_GOOD * most)
@@ -167,7 +203,8 @@ static void job_advice_find(const struct profile *a, struct job_advice *out)
 		fact_add(&out->says, FACT(ADVICE_ONE_WAIT, t.one));
 		return;
 	}
-	fact_add(&out->says, 2 * t.read < t.batch ? FACT(ADVICE_PROCESSOR, t.step, t.read / t.batch)
+	fact_add(&out->says, 2 * t.read < t.batch ? FACT(ADVICE_PROCESSOR, t.step, t.read / t.batch,
+							 t.processors)
 						  : FACT(ADVICE_READS, t.step, t.read / t.batch));
 	add_workers(&t, out);
 	add_storage(&t, out);

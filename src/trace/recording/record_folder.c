@@ -20,6 +20,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "os/file_system.h"
+#include "os/sysinfo.h"
 
 #define NAMES_MAX 1000
 #define JOB_FILE_MAX 4096
@@ -163,8 +164,8 @@ static int begin_at(struct record_folder *f, const char *path, const char *job, 
 		return err_sys(e, errno, "%s: cannot be made", path);
 	rc = read_job(path, theirs, &hashed, e);
 	if (rc == -ENOENT && is_empty(path)) {
-		snprintf(text, sizeof(text), "%sjob %s\nanonymous %d\n", RING_JOB_MAGIC, mine,
-			 anonymous);
+		snprintf(text, sizeof(text), "%sjob %s\nanonymous %d\nprocessors %.6g\n",
+			 RING_JOB_MAGIC, mine, anonymous, host_usable_cpus());
 		rc = has_room(path, e);
 		if (rc == 0)
 			rc = make_job(path, text, e);

@@ -805,7 +805,7 @@ static int read_folders(struct job *job, const char *const *paths, size_t n, str
 	if (n > 1)
 		return err_set(e, ERR_USAGE, "%s and %s are two recordings: each folder is one job",
 			       paths[0], paths[1]);
-	if (ring_folder_check(paths[0], e) < 0)
+	if (ring_folder_check(paths[0], &job->processors, e) < 0)
 		return e->code;
 	return recording_read(job, paths[0], true, NULL, e);
 }

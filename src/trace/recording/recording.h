@@ -53,8 +53,9 @@ struct ring_files {
 
 /* Whether the folder holds a recording, of whatever version. */
 bool ring_folder(const char *path);
-/* Negative, with a sentence, where it is none that this program reads. */
-int ring_folder_check(const char *path, struct err *e);
+/* Negative, with a sentence, where it is none that this program reads. *processors: that a host of
+ * the job had; 0: it does not say. */
+int ring_folder_check(const char *path, double *processors, struct err *e);
 /* Opens the recording in a folder: all heads and chunks are known then. */
 int ring_files_open(struct ring_files *f, const char *path, struct err *e);
 /* The next event; false at the end. */

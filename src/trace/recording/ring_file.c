@@ -52,11 +52,12 @@ bool ring_folder(const char *path)
 	return lstat(name, &st) == 0;
 }
 
-int ring_folder_check(const char *path, struct err *e)
+int ring_folder_check(const char *path, double *processors, struct err *e)
 {
-	static const char any[] = "stoker recording ";
+	static const char any[] = "stoker recording ", key[] = "\nprocessors ";
 	AUTO_FREE char *name = path_join(path, RING_JOB_NAME);
-	char text[sizeof(RING_JOB_MAGIC) + 8] = {0};
+	char text[256] = {0};
+	const char *said;
 	int fd = file_open(name, NULL, e);
 	ssize_t n;
 
@@ -64,8 +65,11 @@ int ring_folder_check(const char *path, struct err *e)
 		return e ? e->code : -EIO;
 	n = pread(fd, text, sizeof(text) - 1, 0);
 	close(fd);
-	if (n > 0 && str_starts(text, RING_JOB_MAGIC))
+	if (n > 0 && str_starts(text, RING_JOB_MAGIC)) {
+		said = strstr(text, key);
+		*processors = said ? strtod(said + strlen(key), NULL) : 0;
 		return 0;
+	}
 	text[strcspn(text, "\n")] = '\0';
 	if (n > 0 && str_starts(text, any))
 		return err_set(e, ERR_DATA,
