@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -206,6 +207,26 @@ static int write_mark(const struct making *m, int64_t begin_wall_ns, struct err 
 	return json_write(mark, m->partial, m->r->mark, e);
 }
 
+/* What is left of a run that was cut off. Its process may outlive who began it by the moment in
+ * which it keeps its results. */
+static int clear_partial(const struct making *m, struct err *e)
+{
+	char who[FILE_LOCK_WHO_MAX];
+
+	for (int64_t end = clock_now_ns() + GRACE_NS;
+	     result_folder_is_used(m->partial, who) && clock_now_ns() < end;) {
+		if (stop_is_set(m->r->stop))
+			return err_set(e, ERR_CANCELED, "interrupted");
+		nanosleep(&(struct timespec){.tv_nsec = TICK_NS}, NULL);
+	}
+	if (result_folder_is_used(m->partial, who)) {
+		AUTO_FREE char *used = result_folder_used_text(m->partial, who);
+
+		return err_set(e, -EBUSY, "%s", used);
+	}
+	return remove_tree(m->partial, e);
+}
+
 static int make_result(struct making *m, struct err *e)
 {
 	AUTO_FREE char *log = path_join(m->partial, m->r->log);
@@ -219,7 +240,7 @@ static int make_result(struct making *m, struct err *e)
 					   .arg = m};
 	int64_t begin = clock_wall_ns();
 	struct err alone = {0};
-	int rc = remove_tree(m->partial, e), beside;
+	int rc = clear_partial(m, e), beside;
 
 	if (rc == 0)
 		rc = file_mkdirs(m->partial, e);
