@@ -265,7 +265,7 @@
       target(t, { target: g.target, whole_au: g.whole_au.mean });
       if (P.has(g.au.mean)) say(t, P.num(g.au.mean, 1) + " % by DLIO\u2019s definition", "beside");
       say(t, P.accelerators(g.ranks) + (g.factors ? ", " + g.factors : ""));
-      if (g.unsound) say(t, "No configuration is valid: a check failed in each.", "doubt");
+      if (g.unsound) say(t, "No configuration is valid: none has a run that counts.", "doubt");
       if (reach(g)) say(t, "Target reached with " + reach(g) + " of those tried.");
       fastest(box, g.unsound);
       if (P.has(most(g))) say(tile(box, "Accelerators fed, highest", P.fed(most(g))), "by the whole-run rate, each at 100 % AU");
@@ -296,10 +296,11 @@
 
   function head() {
     var runs = D.runs, h = P.byId("title"), about = P.byId("about");
+    var models = runs.map(function (r) { return r.model; }).filter(function (m, i, all) { return m && all.indexOf(m) === i; });
     if (D.title) h.textContent = D.title;
     else if (runs.length === 1) h.textContent = P.title(runs[0]) + ", " + P.accelerators(runs[0].ranks);
-    else h.textContent = P.count(runs.length, "result") + (P.models.length === 1 ? " of " + P.models[0] :
-      P.models.length ? " of " + P.count(P.models.length, "model") : "");
+    else h.textContent = P.count(runs.length, "result") + (models.length === 1 ? " of " + models[0] :
+      models.length ? " of " + P.count(models.length, "model") : "");
     document.title = h.textContent + " \u2013 Stoker report";
     if (runs.length === 1) {
       about.textContent = (P.has(runs[0].epochs_done) ? P.num(runs[0].epochs_done, 0) + " of " + P.count(runs[0].epochs_planned, "epoch") + ", " : "") +
