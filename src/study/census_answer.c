@@ -112,15 +112,19 @@ static double worst_cached(const struct census *s, bool *cold)
 }
 
 /* What the figures are of, where that is not the storage. */
-static void put_what(const struct census *s, double cached, struct buf *out)
+static void put_what(const struct census *s, struct buf *out)
 {
+	bool cold;
+	double cached = worst_cached(s, &cold);
+
 	if (s->emulated)
 		buf_puts(out, "emulated store: ");
 	else if (s->source != CENSUS_STORAGE)
 		buf_say(out, "NOT the storage, memory below the file system served %.0f %%: ",
 			100 * s->below);
-	else if (cached > CACHED_MOST)
-		buf_say(out, "NOT COLD, the page cache served up to %.0f %%: ", 100 * cached);
+	else if (!cold || cached > CACHED_MOST)
+		buf_say(out, "NOT COLD, the page cache served up to %.0f %%: ",
+			isfinite(cached) ? 100 * cached : 100.0);
 }
 
 /* "3D-UNet 1.2 (1.1 to 1.3), ResNet-50 9.5 (9.1 to 9.9) H100; RetinaNet 17.1 (16 to 18) B200". */
@@ -128,9 +132,8 @@ static void put_answer(const struct census *s, struct buf *out)
 {
 	size_t before;
 	char bytes[32];
-	bool cold;
 
-	put_what(s, worst_cached(s, &cold), out);
+	put_what(s, out);
 	before = out->len;
 	put_kind(s, KIND_FIRST, before, out);
 	for (size_t i = 0; i < s->rows; i++) {

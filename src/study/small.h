@@ -21,8 +21,7 @@
 #define SMALL_STEP_S 0.002 /* computation of a step below that is called too short */
 #define SMALL_SAMPLE_BYTES 4096 /* no sample is made smaller than that */
 #define SMALL_SAMPLES_MAX 1e6   /* of a run; one that needs more for its steps gets fewer steps */
-#define SMALL_CHECKPOINTS "checkpoints" /* in the folder of the data, unless the user has set one  \
-					 */
+#define SMALL_CHECKPOINTS "checkpoints" /* in the data folder, unless the user has set one */
 #define SMALL_NOTE "shrunk by --small"
 
 /* Adds what shrinks each run to its overrides, which are composed, and what was done to
