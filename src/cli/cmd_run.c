@@ -56,6 +56,16 @@ static void print_result(const struct cli_args *a, const struct result *r,
 	cli_print(&b);
 }
 
+/* One line for each reason: all but the last are printed here, and that one is *e. */
+static int check_failed(const struct buf *why, struct err *e)
+{
+	const char *line = why->data, *end;
+
+	for (; (end = strchr(line, '\n')); line = end + 1)
+		say(stderr, "stoker: check: %.*s\n", (int)(end - line), line);
+	return err_set(e, ERR_TARGET, "check: %.800s: exit status 3", line);
+}
+
 /* 0, or 3 when the caller asked to check the run and it does not pass. */
 static int check_run(const struct cli_args *a, const struct workload *w, const struct result *r,
 		     const struct run_metrics *m, struct err *e)
@@ -67,7 +77,7 @@ static int check_run(const struct cli_args *a, const struct workload *w, const s
 
 	gate_run_of(r, m, &run);
 	if ((want.check || want.samples_per_s > 0) && !gate_passes(&run, 1, &want, &why)) {
-		err_set(e, ERR_TARGET, "check: %.800s: exit status 3", why.data);
+		check_failed(&why, e);
 		status = cli_fail(e);
 	}
 	buf_release(&why);
@@ -479,7 +489,7 @@ static int finish(const struct repeating *x, int rc, struct err *e)
 		rc = written;
 	}
 	if (rc == 0 && !passed)
-		rc = err_set(e, ERR_TARGET, "check: %.800s: exit status 3", why.data);
+		rc = check_failed(&why, e);
 	buf_release(&why);
 	return rc;
 }

@@ -6,13 +6,12 @@
 
 #include "base/clock.h"
 
-static const double SPOILING_SHARE = 0.25; /* of the time of a phase */
-static const double STOOD_SHARE = 0.5;     /* of what was lost: standing still explains it */
-static const double PERIODS_SHARE = 0.1;   /* of the periods of a quota: it binds */
-static const double QUOTA_USED = 0.7;      /* of a quota that binds although others are busy, too */
-static const double OTHERS_SHARE = 0.25;   /* of the processors */
-static const double OTHERS_TO_LOST = 0.5;  /* of the loss: processors were free, else */
-static const double OTHERS_TO_OWN = 0.4;   /* of what the run used: not its own threads are it */
+static const double STOOD_SHARE = 0.5;    /* of what was lost: standing still explains it */
+static const double PERIODS_SHARE = 0.1;  /* of the periods of a quota: it binds */
+static const double QUOTA_USED = 0.7;     /* of a quota that binds although others are busy, too */
+static const double OTHERS_SHARE = 0.25;  /* of the processors */
+static const double OTHERS_TO_LOST = 0.5; /* of the loss: processors were free, else */
+static const double OTHERS_TO_OWN = 0.4;  /* of what the run used: not its own threads are it */
 
 static void add(int64_t *to, int64_t ns)
 {
@@ -152,7 +151,7 @@ static enum cpu_taker taker_of(const struct cpu_loss *l)
 
 bool cpu_loss_spoils(const struct cpu_loss *l)
 {
-	return l->taker != CPU_TAKEN_BY_SELF && l->lost_share >= SPOILING_SHARE;
+	return l->taker != CPU_TAKEN_BY_SELF && l->lost_share >= CPU_LOSS_SPOILS;
 }
 
 void cpu_loss_of(const struct result *r, bool eval, struct cpu_loss *out)

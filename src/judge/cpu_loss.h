@@ -14,6 +14,8 @@ enum cpu_taker {
 	CPU_FROZEN           /* a thread did */
 };
 
+#define CPU_LOSS_SPOILS 0.25 /* of the time of a phase: the result describes the machine */
+
 struct cpu_loss {
 	bool measured; /* there was the phase, and its counters were read */
 	bool known;    /* the kernel says how long threads waited */

@@ -88,7 +88,7 @@ void gate_run_of(const struct result *r, const struct run_metrics *m, struct gat
 		if (!out->failed[0]) {
 			struct buf text = {0};
 
-			words_put_all(&text, &v->facts, v->first_bad, v->facts.count, WORDS_LONG);
+			words_put_all(&text, &v->facts, v->first_bad, v->end_bad, WORDS_SHORT);
 			snprintf(out->failure, sizeof(out->failure), "%s", text.data);
 			buf_release(&text);
 		}
@@ -147,7 +147,7 @@ struct gate_measure gate_rate(const struct gate_run *run, size_t n)
 static void add_reason(struct buf *why)
 {
 	if (why->len)
-		buf_puts(why, "; ");
+		buf_putc(why, '\n');
 }
 
 /* "the lower end of its 95 % interval over 5 runs": which number counts. */
@@ -230,8 +230,8 @@ static bool cache_passes(const struct gate_run *run, size_t n, struct buf *why)
 	if (n > 1)
 		buf_printf(why, " (%zu of %zu runs)", warm, n);
 	buf_printf(why,
-		   ", above the %.0f %% allowed; storage.page_cache=cold_epochs evicts the dataset "
-		   "before every epoch, and keep allows a warm cache",
+		   ", above the %.0f %% allowed (storage.page_cache=cold_epochs evicts the dataset "
+		   "before every epoch, and keep allows a warm cache)",
 		   100 * GATE_CACHE_SHARE);
 	return false;
 }

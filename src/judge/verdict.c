@@ -19,6 +19,8 @@ static int badness(enum verdict_level level)
 
 struct fact *verdict_found(struct verdict *v, enum verdict_level level, struct fact f)
 {
+	struct fact *added;
+
 	if (badness(level) > badness(v->level)) {
 		v->level = level;
 		/* the reason has a place, however much was found before */
@@ -26,7 +28,9 @@ struct fact *verdict_found(struct verdict *v, enum verdict_level level, struct f
 			v->facts.count--;
 		v->first_bad = v->facts.count;
 	}
-	return fact_add(&v->facts, f);
+	added = fact_add(&v->facts, f);
+	v->end_bad = v->facts.count;
+	return added;
 }
 
 void verdict_takes(struct verdict *v, unsigned takes, enum reason instead)
@@ -79,6 +83,18 @@ static unsigned traits_of(const struct result *r)
 	return traits;
 }
 
+/* The reason, what was found after it, and then the rest. */
+static void put_worst_first(struct verdict *v)
+{
+	struct fact_list in_turn = v->facts;
+	uint32_t n = v->facts.count, first = v->first_bad;
+
+	for (uint32_t i = 0; i < n; i++)
+		v->facts.fact[i] = in_turn.fact[(first + i) % n];
+	v->first_bad = 0;
+	v->end_bad = n - first;
+}
+
 int verdicts_judge(struct result *r, const struct run_metrics *m,
 		   const struct verdict_ops *const *table, struct err *e)
 {
@@ -99,6 +115,8 @@ int verdicts_judge(struct result *r, const struct run_metrics *m,
 		*v = (struct verdict){.level = VERDICT_PASS, .about = row->about};
 		snprintf(v->check, sizeof(v->check), "%s", row->name);
 		row->judge(r, m, v);
+		if (row->worst_first && v->first_bad > 0)
+			put_worst_first(v);
 		if (v->level != VERDICT_WARN && v->level != VERDICT_FAIL)
 			v->takes &= TAKES_ORIGIN | TAKES_TARGET;
 		else if (v->takes == 0)

@@ -22,6 +22,7 @@ struct verdict_ops {
 	const char *name; /* as in result.json; at most 23 characters */
 	const char *help; /* the question it answers */
 	unsigned needs;   /* VERDICT_OF_*, all of them */
+	bool worst_first; /* its facts do not rest on each other: the reason is said first */
 	bool about_cache; /* a warning means that the page cache may have served the reads */
 	enum verdict_about about;
 	unsigned takes; /* enum taken: what a warning or failure takes, unless it says otherwise */

@@ -68,7 +68,8 @@ static void judge_workers(struct verdict *v, const struct result *r)
 	if (share <= WORKER_BUSY_SHARE || cpu / busy <= WORKER_CPU_SHARE)
 		return;
 	verdict_found(v, VERDICT_WARN,
-		      FACT(CLIENT_WORKERS, workers, fmin(1, share), fmin(1, cpu / busy)));
+		      FACT(CLIENT_WORKERS, workers, fmin(1, share), fmin(1, cpu / busy),
+			   WORKER_CPU_SHARE));
 }
 
 /* Preprocessing is a wait here, and work of processors in a real job. */
@@ -87,6 +88,7 @@ static void judge_waits(struct verdict *v, const struct result *r, bool eval)
 	enum verdict_level lost;
 	struct cpu_loss l;
 	struct fact taker;
+	double limit;
 	bool stood;
 
 	cpu_loss_of(r, eval, &l);
@@ -96,7 +98,7 @@ static void judge_waits(struct verdict *v, const struct result *r, bool eval)
 	if (!l.known && !eval)
 		verdict_found(v, VERDICT_UNKNOWN, FACT(CLIENT_NOT_TOLD));
 	if (l.steal_share >= STEAL_WARN)
-		verdict_found(v, VERDICT_WARN, FACT(CLIENT_STEAL, l.steal_share, eval));
+		verdict_found(v, VERDICT_WARN, FACT(CLIENT_STEAL, l.steal_share, eval, STEAL_WARN));
 	if (l.lost_share < LOST_WARN && !(stood && l.lost_share >= STOOD_WARN)) {
 		if (l.known && l.lost_share >= STOOD_WARN)
 			verdict_found(v, VERDICT_PASS,
@@ -107,10 +109,14 @@ static void judge_waits(struct verdict *v, const struct result *r, bool eval)
 	lost = l.taker == CPU_TAKEN_BY_SELF ? VERDICT_PASS
 	       : cpu_loss_spoils(&l)        ? VERDICT_FAIL
 					    : VERDICT_WARN;
+	limit = lost == VERDICT_PASS   ? NAN
+		: lost == VERDICT_FAIL ? CPU_LOSS_SPOILS
+		: stood                ? STOOD_WARN
+				       : LOST_WARN;
 	verdict_found(v, lost,
 		      FACT(CLIENT_LOST, 100 * l.lost_share,
 			   l.known && l.waited_s > 0 && !stood ? l.waited_s : NAN, l.wanted_share,
-			   eval));
+			   eval, 100 * limit));
 	if (cpu_loss_fact(r, &l, &taker))
 		verdict_found(v, lost, taker);
 	if (cpu_loss_spoils(&l))
@@ -138,8 +144,9 @@ static void judge_barrier(struct verdict *v, const struct result *r)
 	if (!(seen > BARRIER_WARN))
 		return;
 	verdict_found(v, VERDICT_WARN,
-		      fact_with(FACT(CLIENT_BARRIER, r->barrier.median_s, 100 * share), 0,
-				result_barrier_way(&r->barrier)));
+		      fact_with(FACT(CLIENT_BARRIER, r->barrier.median_s, 100 * share,
+				     100 * BARRIER_WARN),
+				0, result_barrier_way(&r->barrier)));
 }
 
 static void judge_client(const struct result *r, const struct run_metrics *m, struct verdict *v)
@@ -173,7 +180,7 @@ static void judge_client(const struct result *r, const struct run_metrics *m, st
 	if (busy > own + 0.005)
 		verdict_found(v, VERDICT_PASS, FACT(CLIENT_FRAMEWORK, busy - own));
 	if (own > CPU_BUSY_SHARE)
-		verdict_found(v, VERDICT_WARN, FACT(CLIENT_CPU));
+		verdict_found(v, VERDICT_WARN, FACT(CLIENT_CPU, own, CPU_BUSY_SHARE));
 	judge_waits(v, r, false);
 	judge_waits(v, r, true);
 	if (r->workload->run.measure == MEASURE_NONE)
@@ -183,7 +190,9 @@ static void judge_client(const struct result *r, const struct run_metrics *m, st
 	judge_preprocessing(v, r, cpus);
 	judge_barrier(v, r);
 	if (memory > 0 && (double)r->peak_rss_bytes > MEMORY_SHARE * memory)
-		verdict_found(v, VERDICT_WARN, FACT(CLIENT_MEMORY));
+		verdict_found(
+			v, VERDICT_WARN,
+			FACT(CLIENT_MEMORY, (double)r->peak_rss_bytes / memory, MEMORY_SHARE));
 }
 
 extern const struct verdict_ops verdict_client;
@@ -191,6 +200,7 @@ const struct verdict_ops verdict_client = {
 	.name = "client",
 	.help = "Was this machine, not the storage, the bottleneck?",
 	.about = ABOUT_MACHINE,
+	.worst_first = true,
 	.needs = VERDICT_OF_TRAINING,
 	.takes = TAKES_CLIENT,
 	.judge = judge_client,

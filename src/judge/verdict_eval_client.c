@@ -31,7 +31,7 @@ static void judge_eval_client(const struct result *r, const struct run_metrics *
 		verdict_found(v, VERDICT_PASS, FACT(CLIENT_FRAMEWORK, busy - own));
 	if (own <= CPU_BUSY_SHARE)
 		return;
-	verdict_found(v, VERDICT_WARN, FACT(CLIENT_CPU));
+	verdict_found(v, VERDICT_WARN, FACT(CLIENT_CPU, own, CPU_BUSY_SHARE));
 	verdict_takes(v, TAKES_CLIENT, REASON_NONE);
 }
 
@@ -40,6 +40,7 @@ const struct verdict_ops verdict_eval_client = {
 	.name = "eval-client",
 	.help = "Was this machine, not the storage, the bottleneck in evaluations?",
 	.about = ABOUT_MACHINE,
+	.worst_first = true,
 	.needs = VERDICT_OF_EVALUATION | VERDICT_OF_EVAL_STEPS | VERDICT_OF_EPOCHS,
 	.takes = TAKES_CLIENT,
 	.judge = judge_eval_client,

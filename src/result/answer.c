@@ -319,9 +319,10 @@ void answer_head(const struct result *r, const struct run_metrics *m, bool color
 
 /* Appends facts [from, ..): the first, and of the others those that fit within so many lines with
  * it. A fact is said as a whole or not at all. */
-static void say_facts(struct buf *text, const struct fact_list *list, uint32_t from, unsigned lines)
+static void say_facts(struct buf *text, const struct fact_list *list, uint32_t from, uint32_t end,
+		      unsigned lines)
 {
-	for (uint32_t i = from; i < list->count; i++) {
+	for (uint32_t i = from; i < end; i++) {
 		size_t before = text->len;
 
 		if (i > from)
@@ -339,7 +340,7 @@ static void put_facts(struct answer *a, unsigned lines, const char *label,
 {
 	struct buf text = {0};
 
-	say_facts(&text, list, 0, lines);
+	say_facts(&text, list, 0, list->count, lines);
 	if (text.len)
 		put_row(a, label, "%s", text.data);
 	buf_release(&text);
@@ -459,7 +460,7 @@ static void say_verdict(const struct answer *a, uint32_t i, unsigned lines, stru
 	name_group(j, v, names, sizeof(names));
 	if (strcmp(names, v->check) != 0)
 		buf_printf(text, "(also %s) ", names + strlen(v->check) + 2);
-	say_facts(text, &v->facts, v->first_bad, lines);
+	say_facts(text, &v->facts, v->first_bad, v->end_bad, lines);
 }
 
 /* What it takes at least. */

@@ -230,7 +230,8 @@ struct verdict {
 			      * REASON_NONE */
 	struct fact origin;  /* TAKES_ORIGIN: what is known of where the bytes came from */
 	struct fact_list facts; /* what it found, in the order in which it is said */
-	uint32_t first_bad;     /* the fact that it is so bad for */
+	uint32_t first_bad;     /* the fact that it is so bad for, */
+	uint32_t end_bad;       /* and from which on the facts are of something else */
 };
 
 /* What the numbers are numbers of, by the verdicts alone. */
@@ -336,7 +337,8 @@ enum cause {
 };
 enum {
 	CAUSE_OF_STORAGE = 1u << 0, /* what the storage gives limits */
-	CAUSE_OF_CLIENT = 1u << 1   /* this machine does: another one could let it give more */
+	CAUSE_OF_CLIENT = 1u << 1,  /* this machine does: another one could let it give more */
+	CAUSE_OF_SAMPLES = 1u << 2  /* the work of the loader on samples that were read */
 };
 /* As in result.json; "" of CAUSE_NONE. And back: CAUSE_NONE where there is no such name. */
 const char *cause_name(enum cause cause);

@@ -516,6 +516,10 @@ static void client(void **state)
 	s.r.usage[1].cpu_ns = 1900000000;
 	judge(&s);
 	expect(&s, "client", VERDICT_WARN, "95 % of 2 cores were busy");
+	/* what broke a threshold is said first, with it */
+	assert_int_equal(strncmp(said(synth_verdict(&s, "client")),
+				 "95 % of the cores were busy with this program (limit: 90 %)", 59),
+			 0);
 	s.r.usage[1].cpu_ns = 0;
 	s.r.peak_rss_bytes = 23ULL << 30;
 	judge(&s);
@@ -781,7 +785,7 @@ static void compute_late(void **state)
 
 	(void)state;
 	/* 4 % of computation, and 0.4 % of the time */
-	even_compute(0.18, 0.18, 0.0208, VERDICT_PASS, "(4.00 %)");
+	even_compute(0.18, 0.18, 0.0208, VERDICT_PASS, "(4.00 % of that)");
 	synth_begin(&s, 1, 1, NULL);
 	synth_even(&s, 0, 0, 20, 0.001, 0.0001, 0.0208);
 	judge(&s);
