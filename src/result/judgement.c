@@ -140,6 +140,14 @@ const char *cause_name(enum cause cause)
 	return causes[cause].name;
 }
 
+const char *cause_text(enum cause cause, char out[32])
+{
+	snprintf(out, 32, "%s", causes[cause].name);
+	for (char *c = out; *c; c++)
+		*c = *c == '_' ? ' ' : *c;
+	return out;
+}
+
 enum cause cause_of(const char *name)
 {
 	for (int i = CAUSE_NONE + 1; name && i < CAUSES; i++)

@@ -342,6 +342,8 @@ enum {
 };
 /* As in result.json; "" of CAUSE_NONE. And back: CAUSE_NONE where there is no such name. */
 const char *cause_name(enum cause cause);
+/* The same for people: "other programs". Returns `out`. */
+const char *cause_text(enum cause cause, char out[32]);
 enum cause cause_of(const char *name);
 unsigned cause_is_of(enum cause cause);
 

@@ -268,8 +268,8 @@ static void put_limit(const struct capacity *c, struct buf *out)
 	}
 	cause = find_limit(c, &why);
 	buf_say(&text, "%s, from %u accelerator%s on. %s",
-		cause != CAUSE_NONE ? cause_name(cause) : "not known", r->accelerators,
-		plural(r->accelerators), why.data ? why.data : "");
+		cause != CAUSE_NONE ? cause_text(cause, (char[32]){0}) : "not known",
+		r->accelerators, plural(r->accelerators), why.data ? why.data : "");
 	buf_release(&why);
 	put_label(out, "limited by", &text);
 }
@@ -410,7 +410,8 @@ static void put_curve(const struct capacity *c, struct buf *out)
 		buf_say(out, "  %12u  %6.1f  %-14s", p->accelerators, p->au, interval);
 		put_cells(c, r, out);
 		buf_say(out, " %4zu  %10s  %11s  %s%s\n", p->runs,
-			NUMBER(r ? r->samples_per_s : NAN, 4), rate, r ? cause_name(r->cause) : "",
+			NUMBER(r ? r->samples_per_s : NAN, 4), rate,
+			r ? cause_text(r->cause, (char[32]){0}) : "",
 			p->accelerators == c->knee.accelerators ? "  <" : "");
 	}
 	if (c->o->others)
@@ -491,7 +492,7 @@ void capacity_put_run(const struct capacity_run *r, struct buf *out)
 	if (r->others)
 		buf_puts(out, " %");
 	if (r->au < 95 && r->cause != CAUSE_NONE)
-		buf_say(out, ", %s", cause_name(r->cause));
+		buf_say(out, ", %s", cause_text(r->cause, (char[32]){0}));
 	if (isfinite(r->seconds))
 		buf_say(out, " (%s)", str_seconds(r->seconds, took, sizeof(took)));
 }

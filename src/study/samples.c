@@ -302,7 +302,8 @@ static int no_room(const struct samples *s, const struct capacity *c, uint64_t f
 static int too_few(const struct samples *s, const struct capacity *c, uint64_t of_epoch,
 		   uint32_t accelerators, uint32_t *most, const struct err *why, struct err *e)
 {
-	uint64_t least = samples_left_out(s) + turn_of(s), files = files_for(s, accelerators, least);
+	uint64_t least = samples_left_out(s) + turn_of(s),
+		 files = files_for(s, accelerators, least);
 	double samples =
 		s->kind == SAMPLES_GIVEN ? s->given : (double)s->files * (double)s->per_file;
 

@@ -32,8 +32,8 @@ void study_shrink(struct study_plan *p);
 /* One run of `workload` with the caller's overrides on `ranks` accelerators, as --small makes
  * it: appends to `out` all its overrides, the caller's first. Besides what shrinks it, they have
  * the dataset generated, and evicted before each epoch, where the caller says nothing of that and
- * it can be. `keeps_data`:
- * the dataset stays, beside others in the folder. `said`: what was changed, one line. A workload that cannot be loaded stays as it is:
- * loading it tells why. */
+ * it can be. `keeps_data`: the dataset
+ * stays, beside others in the folder. `said`: what was changed, one line. A workload that cannot
+ * be loaded stays as it is: loading it tells why. */
 void small_run(const char *workload, const char *config_dir, const struct str_list *overrides,
 	       int64_t ranks, bool keeps_data, struct str_list *out, struct buf *said);

@@ -288,6 +288,15 @@ static void expect_fed(struct synth *s, const char *cause, enum supply_source so
 	assert_string_equal(supply_fed_text(&out, fed, sizeof(fed)), want);
 }
 
+static void test_causes_are_words(void **state)
+{
+	char text[32];
+
+	(void)state;
+	assert_string_equal(cause_text(CAUSE_OTHER_PROGRAMS, text), "other programs");
+	assert_string_equal(cause_text(CAUSE_NONE, text), "");
+}
+
 static void test_supply(void **state)
 {
 	struct supply out;
@@ -359,7 +368,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mlperf),  cmocka_unit_test(test_times),
 		cmocka_unit_test(test_texts),   cmocka_unit_test(test_evaluation),
-		cmocka_unit_test(test_samples), cmocka_unit_test(test_supply),
+		cmocka_unit_test(test_samples), cmocka_unit_test(test_causes_are_words),
+		cmocka_unit_test(test_supply),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
