@@ -492,6 +492,7 @@ static int capacity(struct capacity_args *a, struct err *e)
 		return rc;
 	o.base.workload = a->run.workload;
 	o.name = cli_workload_name(&a->run);
+	o.small = a->run.small;
 	o.other = a->other;
 	o.others = a->others;
 	str_list_copy(&typed, &a->run.override);

@@ -14,7 +14,6 @@
 #include "conf/override.h"
 #include "result/json_out.h"
 #include "study/beside.h"
-#include "study/small.h"
 #include "workload/need.h"
 
 #define OWN_FOLDER "stoker_capacity"
@@ -177,7 +176,7 @@ static void find_saves(struct searching *s, uint32_t accelerators)
 
 	if (!w->workflow.checkpoint)
 		return;
-	if (w->run.note && strcmp(w->run.note, SMALL_NOTE) == 0) {
+	if (s->c->o->small) {
 		leave_out(s->c, "checkpoints", "--small shortens the steps between them");
 		return;
 	}

@@ -53,6 +53,7 @@ struct capacity_options {
 	const struct capacity_other *other;
 	size_t others;                /* CAPACITY_OTHERS_MOST at most */
 	bool keep_data;               /* what was generated for the search stays */
+	bool small;                   /* the workload is one that small_run shrank */
 	const struct str_list *typed; /* overrides that tell its runs from others; NULL: all */
 	const struct stop_flag *stop;
 };

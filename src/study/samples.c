@@ -19,7 +19,6 @@
 #include "readback/result_folder.h"
 #include "result/json_out.h"
 #include "run/foresee.h"
-#include "study/small.h"
 #include "study/study.h"
 
 #define MARK_NAME "stoker_capacity.json"
@@ -284,18 +283,16 @@ static int check_memory(const struct capacity *c, uint32_t accelerators,
 /* The files of a point with the fewest steps do not fit: what is missing is room. */
 static int no_room(const struct samples *s, const struct capacity *c, uint64_t files, struct err *e)
 {
-	bool memory = s->kind == SAMPLES_RUN, small = false;
+	bool memory = s->kind == SAMPLES_RUN;
 	char need[32], have[32];
 
-	for (size_t i = 0; i < c->o->base.override_count; i++)
-		small = small || strstr(c->o->base.overrides[i], SMALL_NOTE);
 	return err_set(e, -ENODATA,
 		       "the files that a point reads need %s at least, and %s are free in %s, of "
 		       "which %.0f %% may be used: try %s%s",
 		       str_bytes((double)files * s->file_bytes, need, sizeof(need)),
 		       str_bytes(room_for(s) / ROOM, have, sizeof(have)),
 		       memory ? "this machine's memory" : s->folder, 100 * ROOM,
-		       small ? "" : "--small, or ",
+		       c->o->small ? "" : "--small, or ",
 		       memory ? "smaller samples" : "dataset.data_folder on another file system");
 }
 
