@@ -65,7 +65,7 @@ static void check_alone(void *arg, size_t i, struct run_record *r)
 	audit_alone(r);
 }
 
-/* One side: the trained results below a path. */
+/* One side: the results below a path that have figures of training or of checkpoints. */
 static int load_side(struct records *s, const char *path, struct texts *texts, struct err *e)
 {
 	const struct record_visit visit = {.texts = texts, .look = check_alone};
@@ -82,7 +82,8 @@ static int load_side(struct records *s, const char *path, struct texts *texts, s
 	if (rc == 0)
 		result_tell_running(s);
 	for (size_t i = 0; rc == 0 && i < s->n; i++) {
-		if (s->v[i].trained && !is_unfinished(&s->v[i], path, runs))
+		if ((s->v[i].trained || s->v[i].checkpointed) &&
+		    !is_unfinished(&s->v[i], path, runs))
 			s->v[kept++] = s->v[i];
 		else
 			record_release(&s->v[i]);
@@ -90,8 +91,36 @@ static int load_side(struct records *s, const char *path, struct texts *texts, s
 	if (rc == 0)
 		s->n = kept;
 	if (rc == 0 && kept == 0)
-		rc = err_set(e, ERR_USAGE, "'%s' has no completed training epoch to compare", path);
+		rc = err_set(e, ERR_USAGE,
+			     "'%s' has no completed training epoch and no checkpoint to compare",
+			     path);
 	return rc;
+}
+
+static bool has_training(const struct records *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->v[i].trained)
+			return true;
+	return false;
+}
+
+/* Training where both sides have it, else checkpoints that were measured alone. */
+static int keep_alike(struct records *s, bool trained, const char *path, struct err *e)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (s->v[i].trained == trained)
+			s->v[kept++] = s->v[i];
+		else
+			record_release(&s->v[i]);
+	s->n = kept;
+	return kept ? 0
+		    : err_set(e, ERR_USAGE,
+			      "'%s' has results of training, and the other side has none but of "
+			      "checkpoints: there is nothing to compare",
+			      path);
 }
 
 /* Significant changes below this are no reason to fail: percent. */
@@ -152,6 +181,7 @@ static int compare(void *args, struct err *e)
 	struct records first = {0}, second = {0};
 	struct comparison c = {0};
 	struct texts texts = {0};
+	bool trained;
 	int rc;
 
 	if (a->folder.n != 2)
@@ -163,6 +193,11 @@ static int compare(void *args, struct err *e)
 	rc = load_side(&first, a->folder.v[0], &texts, e);
 	if (rc == 0)
 		rc = load_side(&second, a->folder.v[1], &texts, e);
+	trained = has_training(&first) && has_training(&second);
+	if (rc == 0)
+		rc = keep_alike(&first, trained, a->folder.v[0], e);
+	if (rc == 0)
+		rc = keep_alike(&second, trained, a->folder.v[1], e);
 	if (rc == 0) {
 		compare_records(&c, first.v, first.n, second.v, second.n);
 		if (a->check)

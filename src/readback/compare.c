@@ -11,9 +11,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "readback/sides.h"
 #include "result/json_out.h"
+
+#define COLUMNS 100
 
 static double eval_au_of(const struct run_record *r, size_t epoch)
 {
@@ -52,6 +55,32 @@ static const struct measure measures[] = {
 	{"evaluation AU", "%", 1, GATES, eval_au_of, NULL},
 };
 
+static double write_rate(const struct run_record *r)
+{
+	return r->save_gib_per_s;
+}
+
+static double read_rate(const struct run_record *r)
+{
+	return r->load_gib_per_s;
+}
+
+static double written_size(const struct run_record *r)
+{
+	return r->checkpoint_gib;
+}
+
+/* Of results of checkpoints alone; those of training that write some have their own figures. */
+static const struct {
+	const char *name, *unit;
+	int better;
+	record_run_measure of;
+} checkpoint_measures[] = {
+	{"checkpoint write rate", "GiB/s", 1, write_rate},
+	{"checkpoint read rate", "GiB/s", 1, read_rate},
+	{"size of a checkpoint", "GiB", 0, written_size},
+};
+
 /* Why no test can be made; "" when one can. */
 static void refuse_test(const struct comparison *c, struct compared *m)
 {
@@ -60,6 +89,13 @@ static void refuse_test(const struct comparison *c, struct compared *m)
 			 c->shared == 1 ? "" : "s", c->shared == 1 ? "is" : "are");
 	else if (c->sides.unlike.n)
 		snprintf(m->why, sizeof(m->why), "the sides cannot be compared, see above");
+	else if (m->basis == COMPARE_RUNS && c->runs[0] >= COMPARE_RUNS_NEEDED &&
+		 c->runs[1] >= COMPARE_RUNS_NEEDED &&
+		 (m->a.n < COMPARE_RUNS_NEEDED || m->b.n < COMPARE_RUNS_NEEDED))
+		snprintf(m->why, sizeof(m->why),
+			 "a test needs at least %d independent runs with this figure on each side; "
+			 "%zu of %zu and %zu of %zu have it",
+			 COMPARE_RUNS_NEEDED, m->a.n, c->runs[0], m->b.n, c->runs[1]);
 	else if (m->basis != COMPARE_RUNS || m->a.n < COMPARE_RUNS_NEEDED ||
 		 m->b.n < COMPARE_RUNS_NEEDED)
 		snprintf(m->why, sizeof(m->why),
@@ -170,14 +206,17 @@ static double *values_of(const struct measure *m, const struct side *x, bool by_
 	return v;
 }
 
-/* The values of figure `i` of those that tables have. */
-static double *shown_values(size_t i, const struct side *x, struct sample_stat *s)
+/* The values of runs: of `of`, or without it of figure `i` of those that tables have. */
+static double *run_values(record_run_measure of, size_t i, const struct side *x,
+			  struct sample_stat *s)
 {
 	double *v = xcalloc(x->n + 1, sizeof(*v));
 	size_t n = 0;
 
 	for (size_t k = 0; k < x->n; k++) {
-		v[n] = record_shown(&x->r[x->index[k]], i);
+		const struct run_record *r = &x->r[x->index[k]];
+
+		v[n] = of ? of(r) : record_shown(r, i);
 		n += isfinite(v[n]);
 	}
 	*s = sample_stat_of(v, n);
@@ -217,10 +256,51 @@ static void compare_shown(struct comparison *c, size_t i, const struct side *a,
 			  const struct side *b)
 {
 	struct compared m = {.unit = shown_unit(i), .basis = COMPARE_RUNS};
-	double *va = shown_values(i, a, &m.a), *vb = shown_values(i, b, &m.b);
+	double *va = run_values(NULL, i, a, &m.a), *vb = run_values(NULL, i, b, &m.b);
 
 	shown_name(i, m.name);
 	compare_values(c, &m, va, vb);
+}
+
+static void compare_checkpoints(struct comparison *c, const struct side *a, const struct side *b)
+{
+	for (size_t i = 0; i < sizeof(checkpoint_measures) / sizeof(checkpoint_measures[0]); i++) {
+		struct compared m = {.unit = checkpoint_measures[i].unit,
+				     .better = checkpoint_measures[i].better,
+				     .gates = checkpoint_measures[i].better != 0,
+				     .basis = COMPARE_RUNS};
+		record_run_measure of = checkpoint_measures[i].of;
+		double *va = run_values(of, 0, a, &m.a), *vb = run_values(of, 0, b, &m.b);
+
+		snprintf(m.name, sizeof(m.name), "%s", checkpoint_measures[i].name);
+		compare_values(c, &m, va, vb);
+	}
+}
+
+#define WARM_UP_OF 6 /* calls of a measurement by MLPerf Storage since v2.0: the first warms up */
+
+/* The first of six of one workload of a submission is no measurement (rule 3.3.8). */
+static void leave_warm_up(struct comparison *c, struct side *s, size_t *index, const char *side)
+{
+	const struct run_record *first = &s->r[index[0]];
+	size_t at = 0;
+
+	if (s->n != WARM_UP_OF)
+		return;
+	for (size_t i = 0; i < s->n; i++) {
+		const struct run_record *r = &s->r[index[i]];
+
+		if (!r->mlperf || r->dlio != DLIO_NEWER || !r->trained || !r->system[0] ||
+		    strcmp(r->system, first->system) != 0 || strcmp(r->model, first->model) != 0)
+			return;
+		at = r->begin_s < s->r[index[at]].begin_s ? i : at;
+	}
+	str_list_add(&c->sides.doubts,
+		     xasprintf("The first of the six runs of the %s side ('%s') is its warm-up by "
+			       "the rules of MLPerf Storage (3.3.8), and is not counted.",
+			       side, path_basename(s->r[index[at]].folder)));
+	memmove(&index[at], &index[at + 1], (s->n - at - 1) * sizeof(*index));
+	s->n--;
 }
 
 void compare_records(struct comparison *c, const struct run_record *a, size_t na,
@@ -231,7 +311,10 @@ void compare_records(struct comparison *c, const struct run_record *a, size_t na
 	size_t *of_first = records_distinct(a, na, &first.n);
 	size_t *of_second = records_distinct(b, nb, &second.n);
 
-	static_assert(sizeof(measures) / sizeof(measures[0]) + SHOWN_FIGURES <= COMPARED_MAX,
+	static_assert(sizeof(measures) / sizeof(measures[0]) +
+				      sizeof(checkpoint_measures) / sizeof(checkpoint_measures[0]) +
+				      SHOWN_FIGURES <=
+			      COMPARED_MAX,
 		      "room for all");
 
 	assert(na > 0 && nb > 0);
@@ -239,11 +322,17 @@ void compare_records(struct comparison *c, const struct run_record *a, size_t na
 	second.index = of_second;
 	*c = (struct comparison){0};
 	count_runs(c, &first, na, &second, nb);
+	leave_warm_up(c, &first, of_first, "first");
+	leave_warm_up(c, &second, of_second, "second");
+	c->runs[0] = first.n;
+	c->runs[1] = second.n;
 	key_differences_find(&keys, a, b);
 	sides_compare(&first, &second, &keys, &c->sides);
 	for (size_t i = 0; i < sizeof(measures) / sizeof(measures[0]); i++)
 		if (measures[i].of != each_rate || a->ranks != b->ranks)
 			compare_measure(c, &measures[i], &first, &second);
+	if (!a->trained && !b->trained)
+		compare_checkpoints(c, &first, &second);
 	for (size_t i = 0; i < shown_count(); i++)
 		compare_shown(c, i, &first, &second);
 	config_differences(c, a, b, &keys);
@@ -363,8 +452,10 @@ static void list_text(struct buf *out, const char *title, const struct str_list 
 {
 	if (list->n)
 		buf_say(out, "%s\n", title);
-	for (size_t i = 0; i < list->n; i++)
-		buf_say(out, "! %s\n", list->v[i]);
+	for (size_t i = 0; i < list->n; i++) {
+		buf_puts(out, "! ");
+		buf_wrap(out, list->v[i], 2, 2, COLUMNS);
+	}
 	if (list->n)
 		buf_putc(out, '\n');
 }
@@ -379,6 +470,10 @@ static void side_text(struct buf *out, const char *name, size_t runs, size_t cop
 static void measure_text(struct buf *out, const struct compared *m)
 {
 	double share = m->a.mean != 0 ? 100 * (m->b.mean / m->a.mean - 1) : NAN;
+	/* a change of a percentage is in points; its share of the first is another number */
+	bool percent = strcmp(m->unit, "%") == 0;
+	const char *unit = percent ? "points" : m->unit;
+	struct buf line = {0};
 
 	buf_say(out, "%s (%s): %s", m->name, m->unit, NUMBER(m->a.mean, 4));
 	if (m->a.n > 1)
@@ -387,15 +482,18 @@ static void measure_text(struct buf *out, const struct compared *m)
 	if (m->b.n > 1)
 		buf_say(out, " +- %s", NUMBER(m->b.stdev, 2));
 	if (isfinite(share))
-		buf_say(out, " (%+.1f %%)", share);
+		buf_say(out, percent ? " (relative %+.1f %%)" : " (%+.1f %%)", share);
 	if (m->verdict == COMPARE_UNKNOWN)
-		buf_say(out, "\n    no test: %s\n", m->why);
+		buf_say(&line, "no test: %s", m->why);
 	else
-		buf_say(out,
-			"\n    %s: change %s, 95 %% interval %s to %s, p = %.3g "
-			"(Welch's t-test over %zu and %zu %s)\n",
-			verdict_word(m->verdict), CHANGE(m->test.change), CHANGE(m->test.low),
+		buf_say(&line,
+			"%s: change %s %s, 95 %% interval %s to %s, p = %.3g "
+			"(Welch's t-test over %zu and %zu %s)",
+			verdict_word(m->verdict), CHANGE(m->test.change), unit, CHANGE(m->test.low),
 			CHANGE(m->test.high), m->test.p, m->a.n, m->b.n, basis_word(m->basis));
+	buf_puts(out, "\n    ");
+	buf_wrap(out, line.data, 4, 4, COLUMNS);
+	buf_release(&line);
 }
 
 void comparison_text(const struct comparison *c, struct buf *out)

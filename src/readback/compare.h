@@ -33,7 +33,7 @@ struct compared {
 	char why[200]; /* of COMPARE_UNKNOWN: a sentence without its full stop */
 };
 
-#define COMPARED_MAX (8 + SHOWN_FIGURES)
+#define COMPARED_MAX (12 + SHOWN_FIGURES)
 struct comparison {
 	size_t runs[2], copies[2]; /* of each side: independent ones, and copies of them */
 	size_t shared;             /* runs that are on both sides */

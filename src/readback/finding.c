@@ -16,6 +16,7 @@
 
 #define COLUMNS 100
 #define INDENT 10
+#define ROW_INDENT 6
 #define EXAMPLE 240 /* characters of one in a summary */
 
 static const char *level_name(enum audit_level level)
@@ -379,6 +380,7 @@ static void put_checks(const struct audit *a, size_t i, struct buf *out)
 static void put_lines(const struct audit *a, struct buf *out)
 {
 	size_t common = common_folder(a);
+	struct buf line = {0};
 
 	buf_putc(out, '\n');
 	for (size_t i = 0; i < a->records; i++) {
@@ -387,24 +389,31 @@ static void put_lines(const struct audit *a, struct buf *out)
 
 		if (r->ours)
 			continue;
-		buf_say(out, "  %s: ", r->folder + common);
 		if (!r->broken)
-			buf_say(out, "%u accelerator%s on %u host%s, ", r->ranks,
+			buf_say(&line, "%u accelerator%s on %u host%s, ", r->ranks,
 				r->ranks == 1 ? "" : "s", r->hosts, r->hosts == 1 ? "" : "s");
 		if (r->trained && isfinite(r->au.mean))
-			buf_say(out, "AU %.1f %%", r->au.mean);
+			buf_say(&line, "AU %.1f %%", r->au.mean);
 		if (r->trained && isfinite(r->au.mean) && isfinite(whole))
-			buf_say(out, " (whole run %.1f %%)", whole);
+			buf_say(&line, " (whole run %.1f %%)", whole);
 		if (r->trained && isfinite(r->au.mean))
-			buf_say(out, ", %.6g samples/s, %.0f MiB/s, ", r->throughput.mean,
+			buf_say(&line, ", %.6g samples/s, %.0f MiB/s, ", r->throughput.mean,
 				r->io.mean);
 		if (isfinite(r->save_gib_per_s))
-			buf_say(out, "written at %.4g GiB/s, ", r->save_gib_per_s);
+			buf_say(&line, "written at %.4g GiB/s, ", r->save_gib_per_s);
 		if (isfinite(r->load_gib_per_s))
-			buf_say(out, "read at %.4g GiB/s, ", r->load_gib_per_s);
-		put_checks(a, i, out);
-		buf_putc(out, '\n');
+			buf_say(&line, "read at %.4g GiB/s, ", r->load_gib_per_s);
+		put_checks(a, i, &line);
+		/* a folder that leaves no room has a line of its own */
+		buf_say(out, "  %s:", r->folder + common);
+		if (strlen(r->folder + common) + strlen(line.data) + 4 > COLUMNS)
+			buf_printf(out, "\n%*s", ROW_INDENT, "");
+		else
+			buf_putc(out, ' ');
+		buf_wrap(out, line.data, ROW_INDENT, ROW_INDENT, COLUMNS);
+		buf_reset(&line);
 	}
+	buf_release(&line);
 }
 
 /* Its first sentences, of about EXAMPLE characters; at least one. */

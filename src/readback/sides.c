@@ -160,6 +160,7 @@ static bool claim_same_source(const struct run_record *a, const struct run_recor
 	return strcmp(x, y) == 0 && (!s || !t || strcmp(x, "no") != 0 || strcmp(s, t) == 0);
 }
 
+static const double SIZE_OTHER = 0.01; /* of a checkpoint */
 static const double SHARE_OTHER = 0.2; /* of the bytes, by which two sources differ */
 
 static const struct run_record *run_of(const struct side *s, size_t i)
@@ -399,7 +400,8 @@ static char *unlike_repetition(const struct run_record *a, const struct run_reco
 
 static void check_repetitions(const struct side *s, const char *side, struct str_list *unlike)
 {
-	for (size_t i = 1; i < s->n; i++) {
+	/* checkpoints are written by one call and read by another */
+	for (size_t i = 1; i < s->n && run_of(s, 0)->trained; i++) {
 		AUTO_FREE char *key = unlike_repetition(run_of(s, 0), run_of(s, i));
 
 		if (!key)
@@ -428,9 +430,15 @@ static void compare_readers(const struct run_record *a, const struct run_record 
 {
 	struct str_list *doubts = &out->doubts;
 	bool samples = samples_of(a) > 0 && samples_of(b) > 0 && samples_of(a) != samples_of(b);
+	double size = a->checkpoint_gib / b->checkpoint_gib;
+	bool sizes = !a->trained && !b->trained && fabs(size - 1) > SIZE_OTHER;
 	bool bytes = data_bytes(a) > 0 && data_bytes(b) > 0 && data_bytes(a) != data_bytes(b);
 
-	out->other_work = out->other_work || a->ranks != b->ranks || samples || bytes;
+	out->other_work = out->other_work || a->ranks != b->ranks || samples || bytes || sizes;
+	if (sizes)
+		str_list_add(doubts, xasprintf("The checkpoints are of other sizes: %.4g GiB | "
+					       "%.4g GiB.",
+					       a->checkpoint_gib, b->checkpoint_gib));
 	if (a->ranks != b->ranks || a->hosts != b->hosts)
 		str_list_add(doubts,
 			     xasprintf("The number of readers differs: %u rank%s on %u "

@@ -49,8 +49,9 @@ def no_test(c, words, situation, where="not_comparable"):
 def said_first(c, words, situation, where="warnings"):
     hits = [s for s in c[where] if all(w in s for w in words)]
     assert hits, (words, c[where], c["not_comparable"], c["warnings"])
-    number = c["text"].find("AU, whole run (%)")
-    assert 0 <= c["text"].find(hits[0]) < number or number < 0, c["text"]
+    text = " ".join(c["text"].split())  # lines are wrapped
+    number = text.find("AU, whole run (%)")
+    assert 0 <= text.find(" ".join(hits[0].split())) < number or number < 0, c["text"]
     told("compare", situation, hits[0])
 
 
