@@ -111,6 +111,7 @@ struct known_result {
 	/* Bytes/s of its checkpoints, each the mean of the run; NAN: it wrote, or read, none. */
 	double write, read;
 	bool cached;            /* the page cache gave back what was read */
+	bool lacks;             /* `why`: it is whole, and lacks what a plan needs */
 	struct str_list failed; /* its checks that failed */
 };
 
@@ -163,7 +164,7 @@ static void look_at_result(void *arg, size_t i, struct run_record *r)
 	if (r->damage.n)
 		err_set(&x->why, ERR_DATA, "%s", r->damage.v[0]);
 	else
-		point_of_record(&x->point, r, &x->why);
+		x->lacks = point_of_record(&x->point, r, &x->why) < 0;
 }
 
 static void release_result(struct known_result *x)
@@ -196,29 +197,64 @@ static int refuse_failed(const struct known_result *x, struct err *e)
 	return e->code;
 }
 
-/* Of a folder of many workloads' results, those of the one that is planned, where there are any. */
-static void take_those_of(const struct duty *plan, struct known *k)
+static void drop_results(struct known *k, const bool *drop)
 {
-	size_t of = 0, others = 0, n = 0;
+	size_t n = 0;
 
-	for (size_t i = 0; i < k->results; i++)
-		if (!k->result[i].why.code)
-			*(duty_same(&k->result[i].point.of, plan) ? &of : &others) += 1;
-	if (of == 0 || others == 0)
-		return;
 	for (size_t i = 0; i < k->results; i++) {
-		struct known_result *x = &k->result[i];
-
-		if (!x->why.code && !duty_same(&x->point.of, plan)) {
-			release_result(x);
+		if (drop[i]) {
+			release_result(&k->result[i]);
 			continue;
 		}
-		k->result[n] = *x;
+		k->result[n] = k->result[i];
 		k->run[n] = k->run[i];
 		k->run[n].point = &k->result[n].point;
 		n++;
 	}
 	k->results = n;
+}
+
+/* Of a folder of which some results can be planned from, those that can. */
+static void leave_unusable(const struct plan_args *a, struct known *k)
+{
+	AUTO_FREE bool *drop = xcalloc(k->results + 1, sizeof(*drop));
+	const struct err *first = NULL;
+	size_t of = 0, others = 0;
+
+	for (size_t i = 0; i < k->results; i++) {
+		const struct known_result *x = &k->result[i];
+
+		drop[i] = x->lacks && !(isfinite(x->write) && wants_checkpoint(a));
+		of += !x->why.code;
+		others += drop[i];
+		first = first || !drop[i] ? first : &x->why;
+	}
+	if (of == 0 || others == 0)
+		return;
+	say(stderr,
+	    "stoker: %zu of %zu results %s left out, as nothing can be planned from %s; the first: "
+	    "%s\n",
+	    others, k->results, others == 1 ? "is" : "are", others == 1 ? "it" : "them",
+	    first->text);
+	drop_results(k, drop);
+}
+
+/* Of a folder of many workloads' results, those of the one that is planned, where there are any. */
+static void take_those_of(const struct duty *plan, struct known *k)
+{
+	AUTO_FREE bool *drop = xcalloc(k->results + 1, sizeof(*drop));
+	size_t of = 0, others = 0;
+
+	for (size_t i = 0; i < k->results; i++) {
+		const struct known_result *x = &k->result[i];
+
+		drop[i] = !x->why.code && !duty_same(&x->point.of, plan);
+		others += drop[i];
+		of += !x->why.code && !drop[i];
+	}
+	if (of == 0 || others == 0)
+		return;
+	drop_results(k, drop);
 	/* no note of the plan, which knows nothing of them */
 	say(stderr,
 	    "stoker: planned from the %zu result%s of this workload; %zu of others %s left out\n",
@@ -304,6 +340,8 @@ static int load_results(const struct plan_args *a, struct known *k, struct err *
 			     k->results, RUNS_MAX);
 	if (rc == 0)
 		result_tell_running(&all);
+	if (rc == 0)
+		leave_unusable(a, k);
 	records_release(&all);
 	return rc;
 }

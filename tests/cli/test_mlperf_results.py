@@ -69,10 +69,13 @@ def read(results):
 
 def lines():
     text = stoker("audit", DATA).stdout
+    told = re.sub(r"\n {6,}", " ", text)
     for part in FOUND:
-        assert [line for line in text.splitlines() if part in line and "accelerator" in line], (part, text)
-    assert "AU 92.4 % (whole run 91.7 %), 39.771 samples/s, 5560 MiB/s, notes only" in text, text
-    assert "written at 50.31 GiB/s, notes only" in text and "read at 168.9 GiB/s, warning: cache" in text, text
+        assert [line for line in told.splitlines() if part in line and "accelerator" in line], (part, text)
+    # a name without a space cannot be wrapped
+    assert not [line for line in text.splitlines()[2:] if len(line) > 100 and " " in line.strip()], text
+    assert "AU 92.4 % (whole run 91.7 %), 39.771 samples/s, 5560 MiB/s, notes only" in told, text
+    assert "written at 50.31 GiB/s, notes only" in told and "read at 168.9 GiB/s, warning: cache" in told, text
     assert "..." not in text, text  # whole sentences
     stoker("audit", "--check", DATA)
 
@@ -183,6 +186,48 @@ def copied(tmp):
         assert not why or "at least one result is invalid" in stoker("audit", "--check", at, status=3).stderr
 
 
+def sides(tmp):
+    """Submissions compared: rates of checkpoints, runs that lack a figure, and the warm-up."""
+    write, training = leaf("20260723_140825"), leaf("20260724_141551")
+    for name, read, saved in (("a", 100.0, 50.0), ("b", 110.0, 40.0)):
+        for call, changes in (("1", {"save_checkpoint_io_mean_GB_per_second": saved}),
+                              ("2", {"load_checkpoint_io_mean_GB_per_second": read})):
+            at = tmp / "checkpoints" / name / call
+            shutil.copytree(write, at)
+            summary = json.loads((at / "summary.json").read_text())
+            metric = {k: v for k, v in summary["metric"].items() if k == "checkpoint_size_GB"} | changes
+            begin = int(call) + (name == "b") * 2
+            (at / "summary.json").write_text(json.dumps(summary | {"metric": metric, "start": f"2026-07-23T1{begin}:08:47.212853",
+                                                                   "end": f"2026-07-23T1{begin}:12:47.364014"}))
+            (at / "0_per_epoch_stats.json").unlink()
+    a, b = tmp / "checkpoints/a", tmp / "checkpoints/b"
+    text = stoker("compare", a, b).stdout
+    assert "checkpoint write rate (GiB/s): 50 -> 40 (-20.0 %)" in text, text
+    assert "checkpoint read rate (GiB/s): 100 -> 110 (+10.0 %)" in text, text
+    assert "there is nothing to compare" in stoker("compare", a, training, status=2).stderr
+    # six calls: the first warms up, and one has stamps
+    side = tmp / "TTA/results/seahorse/training/unet3d/run"
+    for i in range(6):
+        at = side / f"20260724_1{i}1551"
+        shutil.copytree(training, at)
+        other_run(at, ())
+        summary = json.loads((at / "summary.json").read_text())
+        summary["metric"] = {k: [x + i / 10 for x in v] if isinstance(v, list) else v for k, v in summary["metric"].items()}
+        (at / "summary.json").write_text(json.dumps(summary | {"start": f"2026-07-24T1{i}:15:51.123456",
+                                                               "end": f"2026-07-24T1{i}:45:51.654321"}))
+        if i != 3:
+            (at / "0_per_epoch_stats.json").unlink()
+    base = tmp / "base"
+    for i in range(3):
+        shutil.copytree(leaf("unet3d_h100/run-1"), base / str(i))
+        for _ in range(i + 1):
+            other_run(base / str(i), ())
+    text = stoker("compare", base, side).stdout
+    assert "The first of the six runs of the second side ('20260724_101551') is its warm-up" in text, text
+    assert "First: 3 runs. Second: 5 runs." in text and "3 of 3 and 1 of 5 have it" in text.replace("\n    ", " "), text
+    assert re.search(r"change \+[\d.]+ points, 95 % interval", text), text
+
+
 def others(tmp):
     text = stoker("plan", leaf("unet3d_h100/run-1"), "-n", "2,8").stdout
     assert "2 accelerators on 1 host, unet3d, 39.74 samples/s (5.43 GiB/s), AU 92.4 %" in text, text
@@ -198,11 +243,19 @@ def others(tmp):
     assert "planned from the 1 result of this workload; 1 of others is left out" in done.stderr, done.stderr
     assert "from 1 point" in done.stdout and "resnet50" not in done.stdout, done.stdout
     assert "no findings" in stoker("audit", tmp / "plan.json").stdout
+    # what lacks its configuration, or has only checkpoints, is left out
+    done = stoker("plan", DATA / "v3", "-n", "32", "--json", tmp / "plan.json")
+    assert "3 of 4" not in done.stderr and "4 of 5 results are left out, as nothing can be planned from them; the first: " in done.stderr
+    assert "the configuration of" in done.stderr and "from 1 point" in done.stdout, done
+    assert "no findings" in stoker("audit", tmp / "plan.json").stdout
     said = stoker("plan", leaf("unet3d_h100/run-1"), leaf("unet3d-1acc"), "-n", "2", status=2).stderr
     assert "results of different storage" in said and "'Juicedata/JuiceFS-cloud-nvme-distributed-cache'" in said, said
     text = stoker("compare", leaf("unet3d_h100/run-1"), leaf("unet3d-1acc")).stdout
     assert "2 ranks on 1 host | 1 rank on 1 host" in text, text
     assert "AU, whole run (%): 91.69" in text and "AU, by DLIO's definition (%): 92.35" in text, text
+    assert not [line for line in text.splitlines() if len(line) > 100 and " " in line.strip()], text
+    assert "(relative +" in text or "(relative -" in text, text
+    sides(tmp)
     page, table = tmp / "page.html", tmp / "table.csv"
     text = stoker("report", DATA, "-o", page, "--csv", table).stdout
     for said in ("1 run that the page cache or memory may have served is left out",
