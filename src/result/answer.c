@@ -184,7 +184,8 @@ static const char *source_of(const struct result *r, char *out, size_t size)
 			 measured_instead(of, instead, sizeof(instead)));
 		return out;
 	case MEASURED_NOT:
-		return ", not from the storage";
+		snprintf(out, size, " from %s", measured_instead(of, instead, sizeof(instead)));
+		return out;
 	case MEASURED_EMULATED:
 		snprintf(out, size, " from the emulated store '%.64s'",
 			 r->workload->storage.store ? r->workload->storage.store : "");

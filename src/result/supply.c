@@ -105,6 +105,7 @@ void supply_find(const struct result *r, const struct run_metrics *m, struct sup
 	out->source = source_of(r, out, whole_au);
 	out->all = out->need.target > 0 && whole_au >= 100 * out->need.target;
 	out->part = r->judged.measured.storage == MEASURED_PART;
+	out->loader = cause_is_of(r->judged.limit.cause) & CAUSE_OF_SAMPLES;
 	if (out->source == SUPPLY_CACHE)
 		measured_instead(&r->judged.measured, out->instead, sizeof(out->instead));
 }
@@ -137,6 +138,10 @@ char *supply_fed_text(const struct supply *s, char *out, size_t out_size)
 		str_append(out, out_size, "the emulated store fed ");
 		break;
 	case SUPPLY_CACHE:
+		if (s->loader) {
+			str_append(out, out_size, "this run fed ");
+			break;
+		}
 		str_append(out, out_size, s->part ? "the storage and %s fed " : "%s fed ",
 			   s->instead);
 		break;

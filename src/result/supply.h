@@ -32,6 +32,7 @@ struct supply {
 	enum supply_source source;
 	char instead[64]; /* SUPPLY_CACHE: "the page cache" */
 	bool part;        /* SUPPLY_CACHE: only some of the bytes */
+	bool loader;      /* SUPPLY_CACHE: but not reading, the work on samples limited the run */
 };
 
 /* Of training; of evaluations when the run made nothing else. Measured rates are those of the whole
@@ -41,7 +42,7 @@ void supply_find(const struct result *r, const struct run_metrics *m, struct sup
 
 /* What the run fed: "this storage fed 3.0 of 8" (at 100 %), "this storage fed 8 of 8 at 90 %" where
  * the target was reached, "this storage fed at least 8" where accelerators were kept busy, "this
- * run fed 3.0 of 8" where something else than the storage limited it, "the page cache fed 3.0 of
+ * run fed 3.0 of 8" where neither the storage nor the cache limited it, "the page cache fed 3.0 of
  * 8", "the storage and the page cache fed 3.0 of 8" where it served a part. "" when SUPPLY_NONE.
  * Returns `out`. */
 char *supply_fed_text(const struct supply *s, char *out, size_t out_size);

@@ -319,6 +319,9 @@ static void test_supply(void **state)
 	s.r.judged.measured.storage = MEASURED_NOT;
 	s.r.judged.measured.instead = REASON_INSTEAD_PAGE_CACHE;
 	expect_fed(&s, "page_cache", SUPPLY_CACHE, "@ fed 0.5 of 2");
+	/* what was slow is not what served the bytes */
+	expect_fed(&s, "preprocess", SUPPLY_CACHE, "this run fed 0.5 of 2");
+	expect_fed(&s, "decode", SUPPLY_CACHE, "this run fed 0.5 of 2");
 	s.r.judged.measured.storage = MEASURED_PART;
 	expect_fed(&s, "bandwidth", SUPPLY_CACHE, "the storage and @ fed 0.5 of 2");
 	s.r.judged.measured.storage = MEASURED_EMULATED;
