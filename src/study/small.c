@@ -32,6 +32,7 @@ struct shrink {
 	double time;              /* of times beyond that, where samples cannot be smaller */
 	double model;             /* of the bytes of a checkpoint */
 	double files_least;       /* with many samples in a file: readers that take one each */
+	bool given, few;          /* the number of files is the caller's; too few for some row */
 	double files_most;        /* factor with which the largest row has SMALL_SAMPLES_MAX */
 	size_t dictates;          /* line in the design of the row that sets `size`; 0: none */
 	double without;           /* the smallest `size` that other rows ask for */
@@ -478,7 +479,7 @@ static void put_text(const char *model, const struct shrink *s, struct buf *out)
 		}
 		if (s->epochs[1] > SMALL_EPOCHS)
 			buf_printf(out, ", %d epochs (%.0f)", SMALL_EPOCHS, s->epochs[1]);
-		if (s->files >= s->files_most)
+		if (s->given ? s->few : s->files >= s->files_most)
 			buf_puts(out, "; too few for the steps that steady needs in every row");
 		if (s->size > s->time)
 			buf_puts(out, "; an accelerator needs more bytes/s than in full size");
@@ -498,16 +499,19 @@ static void put_text(const char *model, const struct shrink *s, struct buf *out)
 	buf_putc(out, '\n');
 }
 
-static void shrink_model(struct study_plan *p, const char *model, struct member *m, size_t n)
+static void shrink_model(struct study_plan *p, const char *model, struct member *m, size_t n,
+			 bool given)
 {
-	struct shrink s = {.size = 1, .time = 1, .model = 1};
+	struct shrink s = {.size = 1, .time = 1, .model = 1, .given = given};
 
 	for (size_t i = 0; i < n; i++) {
 		if (m[i].full.d.format)
 			count_files(p, m[i].x, &m[i].full, &s);
 		limit_model(&m[i].full, &s);
 	}
-	if (s.files_most > 0)
+	if (s.given)
+		s.files = s.files_most = 1;
+	else if (s.files_most > 0)
 		s.files = fmin(s.files, s.files_most);
 	limit_sizes(p, m, n, &s);
 	for (int round = 0; round < ROUNDS_MAX && s.files < s.files_most; round++) {
@@ -520,6 +524,8 @@ static void shrink_model(struct study_plan *p, const char *model, struct member 
 		s.files = fmin(1.1 * s.files, s.files_most);
 		limit_sizes(p, m, n, &s);
 	}
+	for (size_t i = 0; i < n && given; i++)
+		s.few = s.few || !has_steps(p, &m[i], &s);
 	for (size_t i = 0; i < n; i++) {
 		note_row(p, &m[i], &s);
 		put_row(p, m[i].x, &m[i].full, &s, &m[i].x->overrides);
@@ -527,7 +533,7 @@ static void shrink_model(struct study_plan *p, const char *model, struct member 
 	put_text(model, &s, &p->shrunk);
 }
 
-void study_shrink(struct study_plan *p)
+static void shrink(struct study_plan *p, bool given)
 {
 	AUTO_FREE struct member *m = xcalloc(p->experiments + 1, sizeof(*m));
 	AUTO_FREE bool *taken = xcalloc(p->experiments + 1, sizeof(*taken));
@@ -549,13 +555,31 @@ void study_shrink(struct study_plan *p)
 			n += m[n].full.loaded;
 		}
 		if (n)
-			shrink_model(p, model, m, n);
+			shrink_model(p, model, m, n, given);
 		for (size_t k = 0; k < n; k++)
 			full_release(&m[k].full);
 	}
 }
 
+void study_shrink(struct study_plan *p)
+{
+	shrink(p, false);
+}
+
 /* ---- one run ---- */
+
+static bool gives_files(const struct str_list *overrides)
+{
+	static const char key[] = "dataset.num_files_train=";
+
+	for (size_t i = 0; i < overrides->n; i++) {
+		const char *at = strstr(overrides->v[i], key);
+
+		if (at && (at == overrides->v[i] || strchr("+.", at[-1])))
+			return true;
+	}
+	return false;
+}
 
 static void put_conditions(const struct workload *w, struct str_list *out)
 {
@@ -585,7 +609,8 @@ static enum manifest_fit look_into(const struct workload *w, const struct datase
  * two runs that are compared read the same files. Another one stays too, and is not read: a run
  * with another number of accelerators has samples of another size, and a folder in this one for
  * them. */
-static void take_what_is_there(const struct workload *w, struct str_list *out, struct buf *said)
+static void take_what_is_there(const struct workload *w, bool given, struct str_list *out,
+			       struct buf *said)
 {
 	const char *folder = w->dataset.data_folder;
 	struct err ignored = {0};
@@ -606,7 +631,8 @@ static void take_what_is_there(const struct workload *w, struct str_list *out, s
 		m = (struct manifest){0};
 		fit = look_into(w, &d, name, &m);
 	}
-	if (fit == MANIFEST_LARGER && m.complete && w->workflow.train && !w->workflow.checkpoint &&
+	if (!given && fit == MANIFEST_LARGER && m.complete && w->workflow.train &&
+	    !w->workflow.checkpoint &&
 	    (double)m.files[DATASET_TRAIN] <= SMALL_KEPT_MOST * (double)d.files[DATASET_TRAIN]) {
 		put_number(out, "dataset.num_files_train", (double)m.files[DATASET_TRAIN]);
 		if (m.files[DATASET_EVAL] > 0)
@@ -644,16 +670,17 @@ void small_run(const char *workload, const char *config_dir, const struct str_li
 	struct study_plan p = {.options = &o, .experiment = &x, .experiments = 1};
 	struct workload w = {0};
 	struct err ignored = {0};
+	bool given = gives_files(overrides);
 
 	str_list_copy(&x.overrides, overrides);
-	study_shrink(&p);
+	shrink(&p, given);
 	if (loaded_or_not(study_load(&p, &x, &x.overrides, true, &w, &ignored)) == 0 &&
 	    workload_reads(&w))
 		put_conditions(&w, &x.overrides);
 	if (p.shrunk.len)
 		buf_puts(said, p.shrunk.data);
 	if (workload_reads(&w) && keeps_data)
-		take_what_is_there(&w, &x.overrides, said);
+		take_what_is_there(&w, given, &x.overrides, said);
 	put_checkpoints(&p, &x, said);
 	workload_release(&w);
 	str_list_copy(out, &x.overrides);

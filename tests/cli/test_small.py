@@ -56,6 +56,12 @@ with tempfile.TemporaryDirectory(dir="/var/tmp") as tmp:
                  f"dataset.data_folder={tmp}/data").stdout
     assert "page_cache: keep" in out and "epochs: 1\n" in out, out
 
+    # the number of files, too; the steps follow from it, and too few are named
+    for files, few in ((600, False), (14, True)):
+        done = stoker("run", "unet3d_h100", "--small", "--cfg", "job", f"dataset.num_files_train={files}", f"dataset.data_folder={tmp}/given")
+        assert f"num_files_train: {files}\n" in done.stdout and f"files {files} ({files})" in done.stderr, done
+        assert ("too few for the steps" in done.stderr) == few, done.stderr
+
     # steps of under 2 ms are called too short
     for n, short in ((4, False), (32, True)):
         done = stoker("run", "unet3d_h100", "--small", "--cfg", "job", "-n", n, f"dataset.data_folder={tmp}/data")
