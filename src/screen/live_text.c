@@ -1,6 +1,7 @@
 /* A run under way as plain lines and as JSON. */
 #include <jansson.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/say.h"
@@ -55,25 +56,64 @@ static void of_training(const struct run_progress *p, const struct live_figures 
 		put_rate(out, ", recently ", f->read_recent, "");
 	} else {
 		put_percent(out, ", AU so far ", f->au);
-		put_samples(out, ", recently ", f->samples_recent);
-		put_rate(out, " and ", f->bytes_recent, " decoded");
-		put_percent(out, ", exposed wait ", f->wait);
 	}
-	if (f->device == DEVICE_DISK && !isnan(f->device_read)) {
-		buf_say(out, ", %s reads", f->device_name);
-		put_rate(out, " ", f->device_read, "");
-	} else if (f->device == DEVICE_CALLS) {
-		put_rate(out, ", read calls ", f->device_read, "");
+}
+
+/* The rest, what matters most first: that nothing moves is said in any case. */
+static void put_part(const struct run_progress *p, const struct live_figures *f, int part,
+		     struct buf *out)
+{
+	char s[32];
+
+	switch (part) {
+	case 0:
+		if (!isnan(f->standing_s) && f->has_slowest)
+			buf_say(out, ", no step for %s: rank %u %s",
+				str_seconds(f->standing_s, s, sizeof(s)), f->slow_rank,
+				f->slow_doing);
+		break;
+	case 1:
+		if (!f->filling)
+			put_samples(out, ", ", f->samples_recent);
+		break;
+	case 2:
+		if (!f->filling)
+			put_percent(out, ", exposed wait ", f->wait);
+		break;
+	case 3:
+		if (p->ranks > p->ranks_here)
+			buf_say(out, ", ranks %u-%u of %u", p->first_rank,
+				p->first_rank + p->ranks_here - 1, p->ranks);
+		break;
+	case 4:
+		if (f->has_slowest && isnan(f->standing_s))
+			buf_say(out, ", slowest rank %u (%s behind)", f->slow_rank,
+				str_seconds(f->slow_behind_s, s, sizeof(s)));
+		break;
+	case 5:
+		if (f->device == DEVICE_DISK && !isnan(f->device_read))
+			put_rate(out, ", device ", f->device_read, "");
+		else if (f->device == DEVICE_CALLS)
+			put_rate(out, ", read calls ", f->device_read, "");
+		break;
 	}
-	if (!isnan(f->standing_s) && f->has_slowest)
-		buf_say(out, ", no step for %s: rank %u %s",
-			str_seconds(f->standing_s, s, sizeof(s)), f->slow_rank, f->slow_doing);
-	else if (f->has_slowest)
-		buf_say(out, ", slowest rank %u (%s behind the mean)", f->slow_rank,
-			str_seconds(f->slow_behind_s, s, sizeof(s)));
-	if (p->ranks > p->ranks_here)
-		buf_say(out, "; of ranks %u-%u of %u", p->first_rank,
-			p->first_rank + p->ranks_here - 1, p->ranks);
+}
+#define LINE_PARTS 6
+#define LINE_MOST 100
+
+/* As much as a line has room for beside `last` bytes: JSON lines have all of it. */
+static void put_parts(const struct run_progress *p, const struct live_figures *f, size_t last,
+		      struct buf *out)
+{
+	for (int i = 0; i < LINE_PARTS && p->phase != PROGRESS_PROBE; i++) {
+		size_t before = out->len;
+
+		put_part(p, f, i, out);
+		if (i > 0 && out->len > before && out->len + last > LINE_MOST) {
+			out->len = before;
+			out->data[before] = '\0';
+		}
+	}
 }
 
 void live_line(const struct run_progress *p, const struct live_figures *f, struct buf *out)
@@ -82,6 +122,11 @@ void live_line(const struct run_progress *p, const struct live_figures *f, struc
 
 	if (p->training) {
 		of_training(p, f, out);
+		put_parts(p, f,
+			  isnan(f->left_s)
+				  ? 0
+				  : strlen(str_seconds(f->left_s, a, sizeof(a))) + sizeof(", left"),
+			  out);
 	} else if (p->ranks) {
 		buf_printf(out, "Checkpoints, written %llu/%llu, read back %llu/%llu",
 			   (unsigned long long)p->saves, (unsigned long long)p->saves_total,
