@@ -333,10 +333,15 @@ static void find_limits(struct key_findings *k, const struct run_groups *g)
 		return;
 	f = new_finding(k, "limit");
 	if (all == 1) {
+		const char *others = worst->other_share > OTHER_LARGE
+					     ? g->record[worst->record[0]].facts.others
+					     : "";
+
 		say(f,
 		    "The configuration waited for data for %.1f %% of the training time; %.1f %% "
-		    "was spent on neither waiting nor computation.",
-		    worst->wait_share, worst->other_share);
+		    "was spent on neither waiting nor computation%s%s%s.",
+		    worst->wait_share, worst->other_share, others[0] ? " (" : "", others,
+		    others[0] ? ")" : "");
 		if (own)
 			say(f, " The largest part of the lost time is the framework's own code.");
 		return;

@@ -81,9 +81,11 @@ struct record_facts {
 	size_t epochs;     /* of the rank that has most, of summary.json or result.json if more */
 	bool lists_epochs; /* result.json does */
 	double whole_run_au, whole_throughput;
-	/* Means over the ranks' training times: waiting for data, and meeting the other ranks and
-	 * the rest, as shares of wall time, percent; NaN when a file is missing. */
+	/* Means over the ranks' training times: waiting for data, and all that
+	 * is neither this nor computation (meeting the other ranks, what was late), as shares of
+	 * wall time, percent; NaN when a file is missing. */
 	double wait_share, other_share;
+	char others[128];    /* the largest parts of other_share; "": not known */
 	uint64_t steps;      /* of the first epoch of rank 0; 0: not known */
 	double sample_bytes; /* of one sample as configured; NaN */
 	double step_s;

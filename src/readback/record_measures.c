@@ -8,6 +8,7 @@
 #include "base/compare.h"
 #include "base/map.h"
 #include "base/rng.h"
+#include "base/str.h"
 #include "base/vector.h"
 #include "loader/loader.h"
 #include "readback/record.h"
@@ -230,9 +231,49 @@ static double find_wait_share(const struct run_record *r)
 	return share_of(r, true);
 }
 
-static double find_other_share(const struct run_record *r)
+/* All that is neither waiting nor computation as AU counts it: also what computation was late by.
+ */
+static double find_other_share(const struct run_record *r, double wait, double au)
 {
-	return share_of(r, false);
+	return r->ours && isfinite(wait + au) ? fmax(0, 100 - wait - au) : share_of(r, false);
+}
+
+/* The two largest parts of that, by the decomposition of the time; "": it has none. */
+static void find_others(const struct run_record *r, struct record_facts *f)
+{
+	static const struct {
+		enum time_part part;
+		const char *name;
+	} parts[] = {{TIME_NO_CPU, "threads without a processor"},
+		     {TIME_FRAMEWORK, "the framework's own code"},
+		     {TIME_SKEW, "waiting for other ranks"},
+		     {TIME_COLLECTIVE, "the barrier itself"},
+		     {TIME_CHECKPOINT, "checkpoints"},
+		     {TIME_OTHER, "time between steps"}};
+	enum { PARTS = sizeof(parts) / sizeof(parts[0]) };
+	const struct part *d = part(record_part(r, F_RUN_TRAINING), F_TRAINING_DECOMPOSITION);
+	double share[PARTS];
+
+	for (size_t i = 0; i < PARTS; i++) {
+		share[i] = figure_named(d, F_DECOMPOSITION_MEAN_PERCENT, parts[i].part);
+		if (isnan(share[i]))
+			share[i] = -1;
+		/* two of them are in waits, too */
+		if (share[i] > f->other_share)
+			share[i] = f->other_share;
+	}
+	for (int turn = 0; turn < 2; turn++) {
+		size_t most = 0;
+
+		for (size_t i = 1; i < PARTS; i++)
+			if (share[i] > share[most])
+				most = i;
+		if (!(share[most] >= 0.05))
+			return;
+		str_append(f->others, sizeof(f->others), "%s%s %.1f %%", turn ? ", " : "",
+			   parts[most].name, share[most]);
+		share[most] = -1;
+	}
 }
 
 static uint64_t find_steps(const struct run_record *r)
@@ -440,7 +481,8 @@ static void measures_find(struct record_facts *f, const struct run_record *r)
 	f->whole_run_au = find_whole_run_au(r);
 	f->whole_throughput = find_whole_throughput(r);
 	f->wait_share = find_wait_share(r);
-	f->other_share = find_other_share(r);
+	f->other_share = find_other_share(r, f->wait_share, f->whole_run_au);
+	find_others(r, f);
 	f->steps = find_steps(r);
 	f->sample_bytes = find_sample_bytes(r);
 	f->step_s = configured_step(r);

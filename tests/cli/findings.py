@@ -69,6 +69,10 @@ class Group:
         self.label = rows[0]["factors"].replace(" ", ", ")
         self.factors = rows[0]["factors"].split()
         self.target = number(rows[0]["target_percent"])
+        # where the time went is said of all of it
+        for r in (r for r in self.counted if r["tool"] == "stoker" and r["waiting_percent"]):
+            parts = [number(r[c]) for c in ("whole_run_au_percent", "waiting_percent", "other_percent")]
+            assert abs(sum(parts) - 100) < 0.5 or not parts[2], (r["folder"], parts)
         self.wait, self.other = (self.mean(c) for c in ("waiting_percent", "other_percent"))
 
     def mean(self, column):
@@ -195,7 +199,7 @@ class Checker:
              r"way|none lost more than 10 % of the time to waiting for data or to other things \(barriers, the start and "
              r"the end of epochs\))?\.", self.limits),
             (rf"The configuration waited for data for {NUMBER} % of the training time; {NUMBER} % was spent on neither "
-             r"waiting nor computation\.(?: The largest part of the lost time is the framework's own code\.)?", self.one_limit),
+             r"waiting nor computation(?: \([^)]* %\))?\.(?: The largest part of the lost time is the framework's own code\.)?", self.one_limit),
             (rf"With(?:out)? the framework's own costs \(.*?\), AU would be (?:about {NUMBER} %(?: \(.*?\))?|\d+ to \d+ %)\.", self.costs),
             (rf"{t.MODEL}: whole-run AU is highest with {t.CONFIG} \({NUMBER} %\)(.*)", self.highest),
             (rf"{t.MODEL}: only one configuration can be ranked \({t.CONFIG}, {NUMBER} %\)\.(.*)", self.only),
