@@ -788,9 +788,9 @@ const struct command command_plan = {
 	.operands = "[RESULT ...]",
 	.help = "Say whether a storage feeds N accelerators, from results.",
 	.about =
-		"AU as DLIO defines it says whether it passes, the rate whether it is enough. What "
-		"no measurement has seen the end of is 'at least' so much. Intervals hold 90 % of "
-		"what agrees with the points. docs/plan.md has the method.\n"
+		"AU as DLIO defines it says whether it passes, the rate whether it is enough. \"At "
+		"least\" marks what the measurements did not reach the limit of. Intervals hold "
+		"90 % of what agrees with the points. docs/plan.md has the method.\n"
 		"With the size of a checkpoint, it says how often to write one, also without "
 		"results.",
 	.flags = flags,
