@@ -793,6 +793,85 @@ static void test_pipes(void **state)
 	release(&m);
 }
 
+/* Each epoch has workers of its own, which take 300 ms to start, or one in which they live on;
+ * of 12 batches, each with 30 ms of computation behind it. */
+static void make_epochs(struct made *m, bool persistent)
+{
+	int64_t next = 0;
+
+	begin(m, JOB_SEES_PIPES | JOB_SEES_PROCESSES, 5);
+	for (size_t epoch = 0; epoch < 2; epoch++) {
+		uint32_t first = persistent ? 1 : 1 + 2 * (uint32_t)epoch, pipe[3];
+
+		for (uint32_t i = 0; i < 3; i++)
+			pipe[i] = job_file(&m->job, numbered("pipe:[@]", 100 + 10 * first + i),
+					   JOB_FILE_PIPE);
+		for (uint32_t i = 0; i < 2 && (epoch == 0 || !persistent); i++) {
+			m->job.process[first + i].parent = 0;
+			m->job.process[first + i].command = "";
+			m->job.process[first + i].begin_ns = m->now + MS / 2;
+			add(m, JOB_FORK, 0, JOB_NONE, m->now, 0)->other = first + i;
+			m->now += MS;
+		}
+		m->now += persistent && epoch > 0 ? 0 : 300 * MS;
+		next = m->now;
+		for (size_t batch = 0; batch < 14; batch++) {
+			uint32_t k = batch % 2;
+
+			/* two batches ahead */
+			if (batch < 12) {
+				put_message(m, 0, pipe[k], 40);
+				take_message(m, first + k, pipe[k], 40);
+				for (size_t i = 0; i < 4; i++)
+					visit(m, first + k, "/d/train/#.npz",
+					      anew(4 * batch + i, epoch, 48));
+				put_message(m, first + k, pipe[2], 60);
+			}
+			if (batch < 2)
+				continue;
+			m->now = next > m->now ? next : m->now;
+			take_message(m, 0, pipe[2], 60);
+			next = m->now + 30 * MS;
+		}
+		m->now = next;
+		for (uint32_t i = 0; i < 2 && !persistent; i++) {
+			put_message(m, 0, pipe[i], 4);
+			take_message(m, first + i, pipe[i], 4);
+			m->job.process[first + i].end_ns = m->now + 20 * MS;
+		}
+		m->now += persistent ? 0 : 25 * MS;
+	}
+	finish(m);
+}
+
+static void test_epoch_starts(void **state)
+{
+	struct buf text = {0};
+	struct made m;
+
+	(void)state;
+	make_epochs(&m, false);
+	expect(&m, PROFILE_EPOCHS, 2);
+	expect(&m, PROFILE_STEPS, 24);
+	expect(&m, PROFILE_PERSISTENT, 0);
+	assert_true(m.a.value[PROFILE_WAITING].number > 0.4);
+	assert_int_equal(m.a.value[PROFILE_LIMIT].rule.reason, REASON_JOB_SLOW_STARTS);
+	job_advice_put(&m.a, &(struct str_list){0}, "w.yaml", &text);
+	assert_non_null(strstr(text.data, "persistent_workers=True"));
+	assert_non_null(strstr(text.data, "reader.persistent_workers=true"));
+	buf_release(&text);
+	release(&m);
+	/* once in the job: most of what is lost all the same, and nothing would spare it */
+	make_epochs(&m, true);
+	expect(&m, PROFILE_PERSISTENT, 1);
+	assert_int_equal(m.a.starts.n, 2);
+	assert_true(m.a.value[PROFILE_WAITING].number > 0.2);
+	job_advice_put(&m.a, &(struct str_list){0}, "w.yaml", &text);
+	assert_null(strstr(text.data, "persistent_workers"));
+	buf_release(&text);
+	release(&m);
+}
+
 /* Of mapped data only batches that are fetched count as steps. Before the first is fetched, Python
  * loads modules; a message behind which nothing but an old batch is closed brings none. */
 static void test_fetched(void **state)
@@ -955,16 +1034,17 @@ static void test_advice(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),     cmocka_unit_test(test_epochs),
-		cmocka_unit_test(test_mapped),    cmocka_unit_test(test_no_training),
-		cmocka_unit_test(test_gaps),      cmocka_unit_test(test_evaluation),
-		cmocka_unit_test(test_marks),     cmocka_unit_test(test_roles),
-		cmocka_unit_test(test_dataset),   cmocka_unit_test(test_kept_open),
-		cmocka_unit_test(test_visits),    cmocka_unit_test(test_saves),
-		cmocka_unit_test(test_advice),    cmocka_unit_test(test_crew),
-		cmocka_unit_test(test_pipes),     cmocka_unit_test(test_limit),
-		cmocka_unit_test(test_loaded),    cmocka_unit_test(test_places),
-		cmocka_unit_test(test_producers), cmocka_unit_test(test_fetched),
+		cmocka_unit_test(test_order),        cmocka_unit_test(test_epochs),
+		cmocka_unit_test(test_mapped),       cmocka_unit_test(test_no_training),
+		cmocka_unit_test(test_gaps),         cmocka_unit_test(test_evaluation),
+		cmocka_unit_test(test_marks),        cmocka_unit_test(test_roles),
+		cmocka_unit_test(test_dataset),      cmocka_unit_test(test_kept_open),
+		cmocka_unit_test(test_visits),       cmocka_unit_test(test_saves),
+		cmocka_unit_test(test_advice),       cmocka_unit_test(test_crew),
+		cmocka_unit_test(test_pipes),        cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_loaded),       cmocka_unit_test(test_places),
+		cmocka_unit_test(test_producers),    cmocka_unit_test(test_fetched),
+		cmocka_unit_test(test_epoch_starts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,13 +13,16 @@
 #define HELPS 1.05   /* times as fast: less is no change */
 #define AS_GOOD 0.95 /* of the most that any number of workers gives: the fewest are taken */
 #define MOST_WORKERS 4
-#define OVER 1.1        /* times a step: a bound that it does not keep is none */
+#define OVER 1.1           /* times a step: a bound that it does not keep is none */
+#define STARTS_LITTLE 0.05 /* of the time */
+#define WAITS_LITTLE 0.1
 #define LEAST_LEFT 0.02 /* of a batch: less is not told from nothing */
 
 struct job_advice {
 	struct fact_list says; /* what more workers, cached data and faster storage would give, or
 				  why it is not known; empty: the log shows no training */
 	uint32_t workers;      /* that the next run should have; 0: those of the job */
+	bool persistent;       /* it should keep them between epochs */
 };
 
 /* s */
@@ -172,6 +175,22 @@ static void add_storage(const struct times *t, struct job_advice *out)
 	add_change(t, twice, FACT(ADVICE_STORAGE_SAME), FACT(ADVICE_STORAGE, 0, 0), out);
 }
 
+/* Starts of epochs, where they are more than a little of the time. */
+static void add_starts(const struct profile *a, struct job_advice *out)
+{
+	const struct epoch_starts *s = &a->starts;
+	double by;
+
+	if (s->n == 0 || s->all_s <= STARTS_LITTLE * s->whole_s)
+		return;
+	fact_add(&out->says, FACT(ADVICE_STARTS, s->all_s / s->whole_s, s->all_s / (double)s->n));
+	by = s->whole_s / (s->whole_s - s->spared_s);
+	if (by <= HELPS)
+		return;
+	out->persistent = true;
+	fact_add(&out->says, FACT(ADVICE_PERSISTENT, by));
+}
+
 /* Whether training waited for data; -1: the log does not tell. */
 static int waited(const struct profile *a)
 {
@@ -185,6 +204,7 @@ static int waited(const struct profile *a)
 static void job_advice_find(const struct profile *a, struct job_advice *out)
 {
 	int waits = waited(a);
+	bool starts = a->value[PROFILE_LIMIT].rule.reason == REASON_JOB_SLOW_STARTS, told;
 	struct times t;
 
 	*out = (struct job_advice){0};
@@ -194,15 +214,15 @@ static void job_advice_find(const struct profile *a, struct job_advice *out)
 		fact_add(&out->says, FACT(ADVICE_KEEPS_UP));
 		return;
 	}
-	if (waits < 0 || !find_times(a, &t)) {
-		fact_add(&out->says, FACT(ADVICE_UNTOLD));
-		return;
-	}
+	add_starts(a, out);
+	told = waits > 0 && find_times(a, &t);
 	/* a worker that starts late, or a storage that stalls once: no mean describes it */
-	if (t.one > 0) {
+	if (told && t.one > 0)
 		fact_add(&out->says, FACT(ADVICE_ONE_WAIT, t.one));
+	else if (!told && !starts)
+		fact_add(&out->says, FACT(ADVICE_UNTOLD));
+	if (!told || t.one > 0 || (starts && a->starts.other_s <= WAITS_LITTLE * a->starts.whole_s))
 		return;
-	}
 	fact_add(&out->says, 2 * t.read < t.batch ? FACT(ADVICE_PROCESSOR, t.step, t.read / t.batch,
 							 t.processors)
 						  : FACT(ADVICE_READS, t.step, t.read / t.batch));
@@ -238,6 +258,8 @@ static void put_commands(const struct job_advice *v, const struct str_list *log,
 	if (v->workers)
 		buf_printf(out, " reader.read_threads=%u reader.prefetch_size=%u", v->workers,
 			   2 * v->workers);
+	if (v->persistent)
+		buf_puts(out, " reader.persistent_workers=true");
 	buf_puts(out, " -o results/job\n");
 }
 

@@ -274,6 +274,126 @@ static void add_init(const struct batches *b, size_t r, const struct message *m,
 		values_add(init, (double)(m->asked_ns - begin + v->begin_ns - m->begin_ns) / 1e9);
 }
 
+/* An epoch of training of one rank. */
+struct opening {
+	int64_t begin_ns;          /* workers were created, or told to go on; INT64_MAX */
+	int64_t sent_ns;           /* the first indices were sent; INT64_MAX */
+	int64_t before_ns;         /* the rank had the batch before it; INT64_MIN */
+	int64_t first_ns, last_ns; /* it had the first and the last of this one; INT64_MAX, _MIN */
+	int64_t stop_ns, end_ns;   /* its workers were told to end, and had ended */
+	bool anew;                 /* workers were created */
+};
+
+/* Which opening is the first of each rank; of the last, how many there are. */
+static size_t *count_openings(const struct profile *a)
+{
+	size_t *first = xcalloc(a->trainers + 1, sizeof(*first));
+
+	for (size_t i = 0; i < a->visits; i++) {
+		uint32_t rank = a->reader[a->visit[i].reader].rank;
+
+		if (rank < a->trainers)
+			RAISE(first[rank + 1], a->visit[i].epoch + (size_t)1);
+	}
+	for (size_t t = 0; t < a->trainers; t++)
+		first[t + 1] += first[t];
+	return first;
+}
+
+/* What a worker was told of each epoch that it read for. */
+static void open_by_worker(const struct batches *b, size_t r, int64_t forked,
+			   struct opening *of_rank)
+{
+	const struct visit *last = NULL;
+	struct opening *o = NULL;
+	const struct message *m;
+	bool one = true;
+	size_t n;
+
+	m = messages_of(&b->messages, b->index_pipe[r], &n);
+	for (size_t i = b->begin[r]; i < b->begin[r + 1]; i++) {
+		const struct visit *v = batches_visit(b, i);
+		int64_t begin;
+
+		if (is_eval(b->a, v) || v->batch >= n) /* or none */
+			continue;
+		if (!last || last->epoch != v->epoch) {
+			one &= !last;
+			o = &of_rank[v->epoch];
+			begin = !last ? forked
+				      : m[last->batch + 1 < v->batch ? last->batch + 1 : v->batch]
+						.ready_ns;
+			if (begin != JOB_UNKNOWN && begin < o->begin_ns) {
+				o->begin_ns = begin;
+				o->anew = !last;
+			}
+			if (m[v->batch].ready_ns != JOB_UNKNOWN)
+				LOWER(o->sent_ns, m[v->batch].ready_ns);
+		}
+		last = v;
+	}
+	/* one of this epoch alone, which a last message told to end */
+	if (o && one && last->batch + 1 < n && m[n - 1].ready_ns != JOB_UNKNOWN) {
+		LOWER(o->stop_ns, m[n - 1].ready_ns);
+		RAISE(o->end_ns, b->a->job->process[b->a->reader[r].process].end_ns);
+	}
+}
+
+static void open_by_steps(const struct profile *a, const size_t *first, struct opening *opening)
+{
+	for (size_t i = 0; i < a->steps; i++) {
+		const struct step *s = &a->step[i];
+		struct opening *o = &opening[first[s->rank] + s->epoch];
+
+		if (s->evaluation || first[s->rank] + s->epoch >= first[s->rank + 1])
+			continue;
+		if (o->last_ns == INT64_MIN && i > 0 && s[-1].rank == s->rank)
+			o->before_ns = s[-1].taken_ns;
+		LOWER(o->first_ns, s->taken_ns);
+		RAISE(o->last_ns, s->taken_ns);
+	}
+}
+
+/* `init_s`: from the begin of a worker to its first request. */
+static void add_opening(struct profile *a, const struct opening *o, bool later, double init_s)
+{
+	double compute = profile_has(a, PROFILE_COMPUTE) ? a->value[PROFILE_COMPUTE].number : 0;
+	double start, end = 0;
+	int64_t begin = o->begin_ns > o->before_ns ? o->begin_ns : o->before_ns;
+
+	if (begin >= o->first_ns || o->first_ns == INT64_MAX)
+		return;
+	start = (double)(o->first_ns - begin) / 1e9;
+	if (o->before_ns > o->begin_ns) /* the step before computed meanwhile */
+		start = fmax(0, start - compute);
+	if (o->stop_ns >= o->last_ns && o->end_ns > o->stop_ns)
+		end = (double)(o->end_ns - o->stop_ns) / 1e9;
+	a->starts.n++;
+	a->starts.all_s += start + end;
+	if (later && o->anew && o->sent_ns > begin)
+		a->starts.spared_s +=
+			end + fmin(start, (double)(o->sent_ns - begin) / 1e9 + init_s);
+}
+
+static void starts_of_epochs(const struct batches *b, const int64_t *forked, double init_s)
+{
+	struct profile *a = b->a;
+	AUTO_FREE size_t *first = count_openings(a);
+	AUTO_FREE struct opening *o = xcalloc(first[a->trainers] + 1, sizeof(*o));
+
+	for (size_t i = 0; i < first[a->trainers]; i++)
+		o[i] = (struct opening){INT64_MAX, INT64_MAX, INT64_MIN, INT64_MAX,
+					INT64_MIN, INT64_MAX, INT64_MIN, false};
+	for (size_t r = 0; r < a->readers; r++)
+		if (b->index_pipe[r] != JOB_NONE && a->reader[r].rank < a->trainers)
+			open_by_worker(b, r, forked[a->reader[r].process],
+				       o + first[a->reader[r].rank]);
+	open_by_steps(a, first, o);
+	for (size_t t = 0; t < a->trainers; t++)
+		for (size_t i = first[t]; i < first[t + 1]; i++)
+			add_opening(a, &o[i], i > first[t], init_s);
+}
+
 static void batches_starts(struct batches *b)
 {
 	struct profile *a = b->a;
@@ -312,6 +432,8 @@ static void batches_starts(struct batches *b)
 	if (init.n > 0)
 		profile_inferred(a, PROFILE_WORKER_INIT, values_mean(&init),
 				 FACT(JOB_INITS, (double)init.n), 0, 0);
+	if (!b->unread)
+		starts_of_epochs(b, forked, values_mean(&init));
 	free(init.v);
 	free(start.v);
 }

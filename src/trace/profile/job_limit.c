@@ -10,6 +10,8 @@
 #define CACHED_BYTES_S 2e9 /* more a second in read calls of one thread: not from a device */
 #define MOSTLY 0.5         /* of the time of training */
 #define A_LITTLE 0.1
+#define MANY 0.2 /* starts of epochs that are said first */
+#define WITHIN_EPOCHS "within epochs"
 #define HOT 3.0 /* times faster than the first epoch */
 
 /* The middle one of the times in which a reader is neither reading a sample nor waiting for a
@@ -76,53 +78,97 @@ static void say_cache(struct profile *a)
 			rate[0] > CACHED_BYTES_S ? cached : "not known from one epoch", text[0]);
 }
 
-/* The share of the training's time in which the trainer waited for a batch, at least whether that
- * is little; negative: not known. */
-static double waiting(struct profile *a)
+/* Of the training's time. */
+struct waits {
+	double share;  /* in which the trainer waited for a batch; -1: not known, or not whether it
+			  is little */
+	double starts; /* at starts of epochs, where these are most of what it waited; 0 */
+};
+
+/* Between batches of one epoch: s. */
+struct between {
+	double all;
+	double waited; /* until the next batch was ready */
+	double taking; /* batches that were */
+};
+
+static struct between wait_between(const struct profile *a, double compute)
 {
-	double waited = 0, all = 0, compute, step;
+	struct between out = {0};
 
-	if (!profile_has(a, PROFILE_STEP))
-		return -1;
-	step = a->value[PROFILE_STEP].number;
-	compute = profile_has(a, PROFILE_COMPUTE) ? a->value[PROFILE_COMPUTE].number : -1;
-	if (a->steps > 0) {
-		for (size_t i = 1; i < a->steps; i++) {
-			const struct step *s = &a->step[i], *last = s - 1;
-			double late;
+	for (size_t i = 1; i < a->steps; i++) {
+		const struct step *s = &a->step[i], *last = s - 1;
+		double late;
 
-			if (s->evaluation || s->rank != last->rank || s->epoch != last->epoch ||
-			    last->evaluation)
-				continue;
-			all += (double)(s->taken_ns - last->taken_ns) / 1e9;
-			if (s->ready_ns == JOB_UNKNOWN || s->ready_ns <= last->taken_ns)
-				continue;
-			/* it was ready so long after the trainer would have asked */
-			late = (double)(s->ready_ns - last->taken_ns) / 1e9 -
-			       (compute > 0 ? compute : 0);
-			if (late > 0)
-				waited += late;
-		}
-		if (all <= 0)
-			return -1;
-		profile_inferred(a, PROFILE_WAITING, fmin(1, waited / all),
-				 FACT(JOB_COMPUTED_TO_READY), 0, 0);
-		if (compute < 0)
-			a->value[PROFILE_WAITING].at_most = true;
-		return compute < 0 && waited > A_LITTLE * all ? -1 : waited / all;
+		if (s->evaluation || s->rank != last->rank || s->epoch != last->epoch ||
+		    last->evaluation)
+			continue;
+		out.all += (double)(s->taken_ns - last->taken_ns) / 1e9;
+		if (s->asked_ns != JOB_UNKNOWN)
+			out.taking +=
+				(double)(s->taken_ns -
+					 (s->asked_ns > s->ready_ns ? s->asked_ns : s->ready_ns)) /
+				1e9;
+		if (s->ready_ns == JOB_UNKNOWN || s->ready_ns <= last->taken_ns)
+			continue;
+		/* it was ready so long after the trainer would have asked */
+		late = (double)(s->ready_ns - last->taken_ns) / 1e9 - (compute > 0 ? compute : 0);
+		if (late > 0)
+			out.waited += late;
 	}
+	return out;
+}
+
+static struct waits wait_for_batches(struct profile *a, double compute)
+{
+	struct epoch_starts *starts = &a->starts;
+	struct profile_value *v;
+	struct waits out = {-1, 0};
+	struct between b = wait_between(a, compute);
+	bool known =
+		compute >= 0 && !a->value[PROFILE_COMPUTE].at_most; /* the trainer takes them */
+	double waited = b.waited + starts->all_s, all = b.all;
+
+	/* each epoch ends with a step behind which no batch comes */
+	all += starts->all_s + (double)starts->n * fmax(0, compute);
+	if (all <= 0)
+		return out;
+	starts->whole_s = all;
+	starts->other_s = b.waited;
+	v = profile_inferred(a, PROFILE_WAITING, fmin(1, (waited + (known ? b.taking : 0)) / all),
+			     starts->n ? FACT(JOB_WAITED_AND_STARTS) : FACT(JOB_COMPUTED_TO_READY),
+			     0, 0);
+	v->at_most = compute < 0;
+	v->text = starts->n ? NULL : WITHIN_EPOCHS;
+	if (starts->all_s > A_LITTLE * all && starts->all_s > MOSTLY * waited)
+		out.starts = starts->all_s / all;
+	if (compute >= 0 || waited <= A_LITTLE * all)
+		out.share = waited / all;
+	return out;
+}
+
+static struct waits waiting(struct profile *a)
+{
+	struct waits out = {-1, 0};
+	double compute, step;
+
+	compute = profile_has(a, PROFILE_COMPUTE) ? a->value[PROFILE_COMPUTE].number : -1;
+	if (a->steps > 0 && (profile_has(a, PROFILE_STEP) || a->starts.n))
+		return wait_for_batches(a, compute);
+	step = profile_has(a, PROFILE_STEP) ? a->value[PROFILE_STEP].number : 0;
 	if (profile_has(a, PROFILE_WORKERS) && a->value[PROFILE_WORKERS].number == 0 &&
 	    compute > 0 && step > 0) {
-		waited = fmax(0, 1 - compute / step);
-		profile_inferred(a, PROFILE_WAITING, waited, FACT(JOB_NOT_COMPUTATION), 0, 0);
-		return waited;
+		out.share = fmax(0, 1 - compute / step);
+		profile_inferred(a, PROFILE_WAITING, out.share, FACT(JOB_NOT_COMPUTATION), 0, 0)
+			->text = WITHIN_EPOCHS;
 	}
-	return -1;
+	return out;
 }
 
 void profile_limit(struct profile *a)
 {
-	double read = 0, decode, waits, span = 0;
+	double read = 0, decode, span = 0, waits;
+	struct waits w;
 	bool workers;
 	const char *busy;
 
@@ -130,7 +176,8 @@ void profile_limit(struct profile *a)
 		return;
 	say_cache(a);
 	decode = say_decode(a);
-	waits = waiting(a);
+	w = waiting(a);
+	waits = w.share;
 	for (size_t i = 0; i < a->visits; i++) {
 		read += (double)a->visit[i].read_ns / 1e9;
 		span += (double)(a->visit[i].end_ns - a->visit[i].begin_ns) / 1e9;
@@ -142,7 +189,18 @@ void profile_limit(struct profile *a)
 	busy = read >= 0.5 * (span + decode)
 		       ? "storage (readers spend most of their time in read calls)"
 		       : "decode (readers spend most of their time outside of read calls)";
-	if (waits > MOSTLY)
+	if (w.starts > MANY)
+		profile_inferred(a, PROFILE_LIMIT, 0, FACT(JOB_SLOW_STARTS), 0, 0)->text =
+			profile_text(a, "slow epoch starts (%.0f %% of the time)%s%s",
+				     100 * w.starts, waits < 0 ? "" : ", then ",
+				     waits < 0                      ? ""
+				     : waits - w.starts > 1 - waits ? busy
+								    : "compute");
+	else if (w.starts > 0)
+		profile_inferred(a, PROFILE_LIMIT, 0, FACT(JOB_SLOW_STARTS), 0, 0)->text =
+			profile_text(a, "compute; for %.0f %% of the time slow epoch starts",
+				     100 * w.starts);
+	else if (waits > MOSTLY)
 		profile_inferred(a, PROFILE_LIMIT, 0,
 				 workers ? FACT(JOB_WAITED_MOST) : FACT(JOB_TRAINER_READS_MOST), 0,
 				 0)

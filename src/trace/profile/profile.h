@@ -190,6 +190,16 @@ struct step {
 	int64_t taken_ns; /* the trainer had it */
 };
 
+/* What begins of epochs cost the ranks, as far as the log shows them: from the creation of workers,
+ * or the first request of an epoch, to its first batch, and the end of workers behind the last. */
+struct epoch_starts {
+	size_t n;        /* epochs of all ranks; 0: not seen */
+	double all_s;    /* sum */
+	double spared_s; /* of it, what workers that live through epochs do not take */
+	double whole_s;  /* of all epochs, with this; 0: not known */
+	double other_s;  /* of it, waits for further batches of an epoch */
+};
+
 struct profile {
 	const struct job *job;
 	struct texts names;
@@ -214,6 +224,7 @@ struct profile {
 	size_t steps;
 	/* Means of the times from a batch taken to asking for the next; 0: not seen. */
 	double between_s, eval_between_s; /* of training, of evaluation */
+	struct epoch_starts starts;       /* of training */
 	uint32_t companions;              /* files of a sample, each read after the other; 0: one */
 	size_t trainings;                 /* that follow each other; 0: one */
 	bool container;                   /* files hold many samples, told apart by their places */
