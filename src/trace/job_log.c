@@ -99,6 +99,7 @@ uint32_t job_process(struct job *job, int64_t pid, const char *host, uint32_t pa
 		.kernel_read_bytes = JOB_UNKNOWN,
 		.kernel_write_bytes = JOB_UNKNOWN,
 		.logged_read_bytes = JOB_UNKNOWN,
+		.storage_read_bytes = JOB_UNKNOWN,
 		.logged_write_bytes = JOB_UNKNOWN,
 	};
 	return (uint32_t)job->processes++;

@@ -128,6 +128,7 @@ struct job_process {
 	/* of the kernel (/proc/PID/io) over its life, and what of it the log accounts for;
 	 * JOB_UNKNOWN */
 	int64_t kernel_read_bytes, kernel_write_bytes, logged_read_bytes, logged_write_bytes;
+	int64_t storage_read_bytes; /* likewise: that the kernel fetched for it; JOB_UNKNOWN */
 };
 
 struct job_thread {

@@ -1044,7 +1044,7 @@ int main(void)
 		cmocka_unit_test(test_pipes),        cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_loaded),       cmocka_unit_test(test_places),
 		cmocka_unit_test(test_producers),    cmocka_unit_test(test_fetched),
-		cmocka_unit_test(test_epoch_starts),
+		cmocka_unit_test(test_epoch_starts), cmocka_unit_test(test_cache),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,9 @@
 #define A_LITTLE 0.1
 #define MANY 0.2 /* starts of epochs that are said first */
 #define WITHIN_EPOCHS "within epochs"
+#define FETCHED_BYTES_S 1e8 /* fewer a second may come from a device */
+#define FEW_FETCHED 0.05    /* of the bytes */
+#define SOME_FETCHED 0.9
 #define HOT 3.0 /* times faster than the first epoch */
 
 /* The middle one of the times in which a reader is neither reading a sample nor waiting for a
@@ -42,11 +45,33 @@ static double say_decode(struct profile *a)
 	return decode;
 }
 
+/* The share of what the readers read that the kernel fetched from storage for their processes, at
+ * most, as it counts what else they read, too; NAN: not counted. */
+static double share_of_storage(const struct profile *a)
+{
+	AUTO_FREE bool *reads = xcalloc(a->job->processes + 1, sizeof(*reads));
+	double bytes = 0, fetched = 0;
+
+	for (size_t i = 0; i < a->visits; i++) {
+		bytes += (double)a->visit[i].bytes;
+		reads[a->reader[a->visit[i].reader].process] = true;
+	}
+	for (size_t i = 0; i < a->job->processes; i++) {
+		if (!reads[i])
+			continue;
+		if (a->job->process[i].storage_read_bytes == JOB_UNKNOWN)
+			return NAN;
+		fetched += (double)a->job->process[i].storage_read_bytes;
+	}
+	return bytes > 0 ? fmin(1, fetched / bytes) : NAN;
+}
+
 static void say_cache(struct profile *a)
 {
 	double s[2] = {0}, bytes[2] = {0}, rate[2]; /* of the first epoch, of later ones */
 	static const char cached[] =
 		"the data was in the page cache: the job tells nothing of the storage";
+	double share = share_of_storage(a);
 	char text[2][64];
 	struct profile_value *f;
 
@@ -64,8 +89,19 @@ static void say_cache(struct profile *a)
 		rate[i] = s[i] > 0 ? bytes[i] / s[i] : 0;
 		str_bytes(rate[i], text[i], sizeof(text[i]));
 	}
+	/* not every file system tells the kernel what it fetches: then reads are slow all the same
+	 */
+	if (share < FEW_FETCHED && rate[0] > FETCHED_BYTES_S) {
+		profile_inferred(a, PROFILE_CACHE, 0, FACT(JOB_FETCHED), 0, 0)->text =
+			profile_text(a, "%s (at most %.0f %% of the bytes came from there)", cached,
+				     ceil(100 * share));
+		return;
+	}
 	f = profile_inferred(a, PROFILE_CACHE, 0, FACT(JOB_RATES_IN_READS), 0, 0);
-	if (rate[1] > 0)
+	if (rate[1] > 0 && share < SOME_FETCHED && rate[1] <= HOT * rate[0])
+		f->text = profile_text(a, "in part: at most %.0f %% of the bytes came from storage",
+				       ceil(100 * share));
+	else if (rate[1] > 0)
 		f->text = profile_text(a, "%s: %s/s in read calls in the first epoch, %s/s later",
 				       rate[1] > HOT * rate[0]
 					       ? "later epochs are read from the page cache"

@@ -59,6 +59,8 @@ static void compare_counts(struct job *job, const struct ring_files *files, cons
 	int64_t *read = xcalloc(n + 1, sizeof(*read)), *written = xcalloc(n + 1, sizeof(*written));
 	uint64_t *total_read = xcalloc(n + 1, sizeof(*total_read));
 	uint64_t *total_written = xcalloc(n + 1, sizeof(*total_written));
+	int64_t *fetched = xcalloc(n + 1, sizeof(*fetched));
+	uint64_t *total_fetched = xcalloc(n + 1, sizeof(*total_fetched));
 	uint64_t own_read = 0, own_written = 0;
 	struct map ends = reaped(files);
 
@@ -83,12 +85,14 @@ static void compare_counts(struct job *job, const struct ring_files *files, cons
 		if (h->last.known) {
 			plus(&read[p], less(h->last.rchar, h->start.rchar) - h->own_rchar);
 			plus(&written[p], less(h->last.wchar, h->start.wchar) - h->own_wchar);
+			plus(&fetched[p], less(h->last.read_bytes, h->start.read_bytes));
 			total_read[p] = h->last.rchar + h->own_last;
+			total_fetched[p] = h->last.read_bytes;
 			total_written[p] = h->last.wchar;
 			facts->major_faults += less((uint64_t)h->major_faults_end,
 						    (uint64_t)h->major_faults_start);
 		} else {
-			read[p] = written[p] = JOB_UNKNOWN;
+			read[p] = written[p] = fetched[p] = JOB_UNKNOWN;
 		}
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -102,15 +106,17 @@ static void compare_counts(struct job *job, const struct ring_files *files, cons
 		if (p->complete && p->end_ns > job->process[above].end_ns)
 			continue;
 		if (!p->complete) {
-			read[above] = written[above] = JOB_UNKNOWN;
+			read[above] = written[above] = fetched[above] = JOB_UNKNOWN;
 			continue;
 		}
 		plus(&read[above], -total_read[i]);
 		plus(&written[above], -total_written[i]);
+		plus(&fetched[above], -total_fetched[i]);
 	}
 	for (size_t i = 0; i < n; i++) {
 		job->process[i].kernel_read_bytes = read[i] < 0 ? JOB_UNKNOWN : read[i];
 		job->process[i].kernel_write_bytes = written[i] < 0 ? JOB_UNKNOWN : written[i];
+		job->process[i].storage_read_bytes = fetched[i] < 0 ? JOB_UNKNOWN : fetched[i];
 	}
 	for (size_t i = 0; i < n; i++) {
 		facts->ranked += job->process[i].rank >= 0;
@@ -153,6 +159,8 @@ static void compare_counts(struct job *job, const struct ring_files *files, cons
 	free(written);
 	free(total_read);
 	free(total_written);
+	free(fetched);
+	free(total_fetched);
 	map_release(&ends);
 }
 
