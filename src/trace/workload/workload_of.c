@@ -159,7 +159,9 @@ static void put_dataset(const struct profile *a, const char *recorded,
 	buf_puts(out, "\ndataset:\n");
 	put(out, "format",
 	    same ? known(&a->value[PROFILE_FORMAT])
-		 : "assumed: the format here that is read most alike",
+	    : profile_format(a)
+		    ? "assumed: files of any bytes, as those of the job's format cannot be as long"
+		    : "assumed: the format here that is read most alike",
 	    "%s", f ? f->name : "");
 	put(out, "num_files_train",
 	    has->filled[RECORDED_TRAIN]
@@ -455,18 +457,25 @@ static void put_decoding(const struct profile *a, const struct recorded_has *has
 {
 	bool same;
 	const struct format_facts *f = format_for(a, has, &same);
-	double decode = number_of(a, PROFILE_DECODE, 0), library = 0;
+	double decode = number_of(a, PROFILE_DECODE, 0), library = 0, within = 0;
+	struct buf why = {0};
 
 	if (has->requests && !a->stream)
-		decode += within_visits(a);
+		within = within_visits(a);
+	buf_printf(&why, "inferred: medians, decoding %s ms", NUMBER(decode * 1e3, 3));
+	if (within > 0)
+		buf_printf(&why, ", and %s ms between the reads of a sample",
+			   NUMBER(within * 1e3, 3));
+	decode += within;
 	if (costs && f && same)
 		library =
 			cost_load_s(costs_of_load(costs, f), number_of(a, PROFILE_SAMPLE_BYTES, 0),
 				    number_of(a, PROFILE_WORKERS, 0) == 0);
+	if (library > 0)
+		buf_printf(&why, ", less %s ms of the library", NUMBER(library * 1e3, 3));
 	if (decode - library > PREPROCESS_S)
-		put(out, "preprocess_time",
-		    library > 0 ? "inferred: decoding, less what the library takes" : "inferred",
-		    "%.6g", decode - library);
+		put(out, "preprocess_time", why.data, "%.6g", decode - library);
+	buf_release(&why);
 }
 
 /* ---- checkpoints and evaluations ---- */
