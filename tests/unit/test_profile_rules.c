@@ -1031,6 +1031,29 @@ static void test_advice(void **state)
 	}
 }
 
+/* What the kernel fetched from storage tells more than how fast the reads were: 600 MB/s. */
+static void test_cache(void **state)
+{
+	static const struct {
+		int64_t fetched;
+		const char *says;
+	} cases[] = {{JOB_UNKNOWN, "no sign of it"},
+		     {24576, "the data was in the page cache"},
+		     {40 * 60000, "in part"},
+		     {120 * 60000, "no sign of it"}};
+	struct made m;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin(&m, 0, 1);
+		train(&m, "/d/train/#.npz", 40, 3, anew);
+		m.job.process[0].storage_read_bytes = cases[i].fetched;
+		finish(&m);
+		assert_non_null(strstr(m.a.value[PROFILE_CACHE].text, cases[i].says));
+		release(&m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
