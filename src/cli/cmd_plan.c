@@ -551,7 +551,6 @@ static int find_answers(struct making *m, void (*tell)(const struct sizing_row *
 	struct sizing_runs runs = {.run = m->known.run,
 				   .runs = m->known.results,
 				   .plan = &m->duty,
-				   .grows = m->a->grows,
 				   .notes = &m->known.notes};
 	struct sizing_question q = {.plan = &m->duty,
 				    .accelerators = m->accelerators,

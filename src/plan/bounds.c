@@ -11,6 +11,8 @@
 #define AU_ERROR 0.0075
 /* Fewer hosts are set up, and measured, by themselves. */
 #define PART_ERROR 0.03
+/* What misses the target is said to be so far below, as figures are printed. */
+#define MISSED 0.001
 
 static bool same_steps(const struct duty *a, const struct duty *b)
 {
@@ -51,6 +53,25 @@ static double part_of(const struct point *p, double hosts)
 	return fmin(p->accelerators, hosts * p->accelerators / p->hosts);
 }
 
+/* The same the other way: so many on `hosts` hosts hold all of `n` accelerators on the point's, or,
+ * on more hosts, as many on each, which get no more of the storage, nor of one that grows. */
+static double whole_of(const struct point *p, double n, double hosts)
+{
+	return n * fmax(1, hosts / p->hosts);
+}
+
+/* The target that a point's `largest` is about is no higher than the plan's. */
+static bool is_largest(const struct sizing *s, const struct point *p)
+{
+	return p->largest && p->of.target > 0 && p->of.target <= s->plan.target + 1e-9;
+}
+
+/* The fewest that miss the target because one more on each host of the point did. */
+static double too_many(const struct point *p, double hosts)
+{
+	return whole_of(p, p->accelerators + p->hosts, hosts);
+}
+
 static void move(struct sizing_range *r, const struct sizing_row *row, const struct sizing *s,
 		 bool by_rate)
 {
@@ -60,8 +81,11 @@ static void move(struct sizing_range *r, const struct sizing_row *row, const str
 		const struct point *p = &s->point[i];
 		double v = measured(p, by_rate), off = ENDS * error_of(p, by_rate);
 		double here = fmin(n, part_of(p, row->hosts)) / n;
-		double there = fmax(1, p->accelerators / n);
+		double there = fmax(1, whole_of(p, p->accelerators, row->hosts) / n);
+		double above = ENDS * error_of(p, by_rate);
 
+		if (no_easier(s, p) && is_largest(s, p) && n >= too_many(p, row->hosts))
+			most = high = fmin(most, s->plan.target - MISSED);
 		if (isnan(v))
 			continue;
 		if (no_harder(s, p)) {
@@ -69,9 +93,10 @@ static void move(struct sizing_range *r, const struct sizing_row *row, const str
 			low = fmax(low, v * (1 - off) * here);
 			least = fmax(least, row->hosts >= p->hosts ? v * here : 0);
 		}
-		if (no_easier(s, p) && row->hosts <= p->hosts) {
+		if (no_easier(s, p)) {
+			above += row->hosts > p->hosts ? PART_ERROR : 0;
 			most = fmin(most, v * there);
-			high = fmin(high, v * (1 + ENDS * error_of(p, by_rate)) * there);
+			high = fmin(high, v * (1 + above) * there);
 		}
 	}
 	/* what was measured as much as it was counts more than what others had no more of */
@@ -132,12 +157,6 @@ void bounds_apply(struct sizing_row *r, const struct sizing *s)
 						 r->share.high * r->full_samples};
 }
 
-/* The target that a point's `largest` is about is no higher than the plan's. */
-static bool is_largest(const struct sizing *s, const struct point *p)
-{
-	return p->largest && p->of.target > 0 && p->of.target <= s->plan.target + 1e-9;
-}
-
 enum sizing_answer bounds_answer(const struct sizing_row *r, const struct sizing *s, bool by_rate)
 {
 	double n = r->accelerators, target = s->plan.target;
@@ -151,10 +170,10 @@ enum sizing_answer bounds_answer(const struct sizing_row *r, const struct sizing
 			continue;
 		if (no_harder(s, p) && n <= part_of(p, r->hosts) && v >= target)
 			return SIZING_YES;
-		if (!no_easier(s, p) || r->hosts > p->hosts)
+		if (!no_easier(s, p))
 			continue;
-		if ((n >= p->accelerators && v < target) ||
-		    (n >= p->accelerators + p->hosts && is_largest(s, p) && !by_rate))
+		if ((n >= whole_of(p, p->accelerators, r->hosts) && v < target) ||
+		    (n >= too_many(p, r->hosts) && is_largest(s, p)))
 			found = SIZING_NO;
 	}
 	return found;
@@ -170,12 +189,12 @@ void bounds_most(struct sizing_most *m, const struct sizing *s, double hosts)
 
 		if (v >= s->plan.target && no_harder(s, p))
 			low = fmax(low, floor(part_of(p, hosts) / hosts) * hosts);
-		if (hosts > p->hosts || !no_easier(s, p))
+		if (!no_easier(s, p))
 			continue;
 		if (v < s->plan.target)
-			high = fmin(high, p->accelerators - 1);
+			high = fmin(high, ceil(whole_of(p, p->accelerators, hosts)) - 1);
 		if (is_largest(s, p))
-			high = fmin(high, p->accelerators + p->hosts - 1);
+			high = fmin(high, ceil(too_many(p, hosts)) - 1);
 	}
 	high = floor(high / hosts) * hosts;
 	m->n.low = fmax(low, fmin(m->n.low, high));

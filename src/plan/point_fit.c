@@ -482,6 +482,7 @@ static void find_scope(struct point_fit *f)
 		f->largest = fmax(f->largest, p->accelerators);
 		f->least_need = i ? fmin(f->least_need, need_of(p)) : need_of(p);
 		f->most_need = fmax(f->most_need, need_of(p));
+		f->hosts_least = i ? fmin(f->hosts_least, p->hosts) : p->hosts;
 		f->hosts_most = fmax(f->hosts_most, p->hosts);
 		f->a_host_most = fmax(f->a_host_most, p->accelerators / p->hosts);
 		f->one_host_count = f->one_host_count && p->hosts == f->point[0].hosts;

@@ -60,9 +60,10 @@ struct point_fit {
 	struct fit_draw *draw; /* heap */
 	size_t draws;
 	struct duty plan;
-	double smallest, largest;       /* accelerators of the points */
-	double least_need, most_need;   /* samples/s that all of a point's need */
-	double hosts_most, a_host_most; /* hosts; accelerators on one */
+	double smallest, largest;     /* accelerators of the points */
+	double least_need, most_need; /* samples/s that all of a point's need */
+	double hosts_least, hosts_most;
+	double a_host_most; /* accelerators on a host */
 	/* Whether the points saw the end of what the readers of an accelerator, a host and the
 	 * storage give; else only how much it was at least. */
 	bool rank_seen, host_seen, store_seen;

@@ -281,10 +281,16 @@ static void say_reason(struct sizing_row *r, const struct point_fit *f, enum siz
 		    fmax(f->largest + 1, ceil(sqrt(f->largest * r->accelerators))));
 		break;
 	case REASON_SIZE:
-		put(r->assumption,
-		    "what part of the cost of a sample goes with its bytes: no point has "
-		    "samples of %s",
-		    size);
+		if (f->in_bytes)
+			put(r->assumption,
+			    "that samples of %s get as many bytes/s as those that were measured: "
+			    "no point has that size",
+			    size);
+		else
+			put(r->assumption,
+			    "what part of the cost of a sample goes with its bytes: no point has "
+			    "samples of %s",
+			    size);
 		put(r->next,
 		    "a run on the same system with samples of %s; with two sizes, the cost of "
 		    "a sample and of a byte are known",
@@ -368,6 +374,33 @@ static void row_from_points(struct sizing_row *r, const struct point_fit *f)
 	r->bounded = caps < 0.01 && !is_beyond(f, r->hosts);
 	snprintf(r->limit, sizeof(r->limit), "%s", limit_text(f, &s, r->share.mid));
 	sets_release(&s);
+}
+
+/* ---- storage that grows is no less than the one that was measured ---- */
+
+static void at_least(struct sizing_range *r, const struct sizing_range *other)
+{
+	r->low = fmax(r->low, other->low);
+	r->mid = fmax(r->mid, other->mid);
+	r->high = fmax(r->high, other->high);
+}
+
+static void at_most(struct sizing_range *r, const struct sizing_range *other)
+{
+	r->low = fmin(r->low, other->low);
+	r->mid = fmin(r->mid, other->mid);
+	r->high = fmin(r->high, other->high);
+}
+
+/* `r` is of storage that grows with the hosts, `other` of the one that was measured. It is more of
+ * it on no fewer hosts than any point has, and less on no more. */
+static void order_range(struct sizing_range *r, const struct sizing_range *other,
+			const struct point_fit *f, double hosts)
+{
+	if (hosts >= f->hosts_most)
+		at_least(r, other);
+	if (hosts <= f->hosts_least)
+		at_most(r, other);
 }
 
 /* ---- what simpler rules say ---- */
@@ -467,7 +500,8 @@ static double hosts_for(const struct sizing *s, double n)
 	return fmax(1, fmin(hosts, n));
 }
 
-static void find_most(struct sizing *s, const struct point_fit *f, double hosts)
+static void most_from_points(struct sizing_most *m, const struct sizing *s,
+			     const struct point_fit *f, double hosts)
 {
 	double most = floor(SIZING_FAR * f->largest / hosts), au = f->point[0].au;
 	double part = isnan(au) ? 0 : tuned_part(f), target = s->plan.target;
@@ -483,17 +517,16 @@ static void find_most(struct sizing *s, const struct point_fit *f, double hosts)
 		mid[i] = point_fit_most(f, i, hosts, target, most, FIT_OPEN, part);
 	}
 	qsort(mid, f->draws, sizeof(*mid), by_value);
-	s->most.known = true;
-	s->most.n = range_of(f, least, open);
-	move_mid(&s->most.n, quantile(mid, f->draws, 0.5) - s->most.n.mid);
-	s->most.n.low = floor(s->most.n.low);
-	s->most.n.mid = floor(s->most.n.mid / hosts) * hosts;
-	s->most.n.high = ceil(s->most.n.high / hosts) * hosts;
-	s->most.searched = most * hosts;
-	s->most.bounded =
-		!is_beyond(f, hosts) && s->most.n.mid < s->most.searched &&
-		s->most.n.mid - quantile(least, f->draws, 0.5) <= fmax(hosts, 0.05 * s->most.n.mid);
-	bounds_most(&s->most, s, hosts);
+	m->known = true;
+	m->n = range_of(f, least, open);
+	move_mid(&m->n, quantile(mid, f->draws, 0.5) - m->n.mid);
+	/* not even one on each host */
+	m->n.low = m->n.low < hosts ? 0 : floor(m->n.low);
+	m->n.mid = floor(m->n.mid / hosts) * hosts;
+	m->n.high = ceil(m->n.high / hosts) * hosts;
+	m->searched = most * hosts;
+	m->bounded = !is_beyond(f, hosts) && m->n.mid < m->searched &&
+		     m->n.mid - quantile(least, f->draws, 0.5) <= fmax(hosts, 0.05 * m->n.mid);
 }
 
 /* ---- the same by simulation, which takes a while ---- */
@@ -553,7 +586,8 @@ static double search_most(struct search *x, int which, double low, double high)
 	return low;
 }
 
-static void find_most_simulated(struct sizing *s, const struct sizing_question *q, double largest)
+static void find_most_simulated(struct sizing_most *m, const struct sizing *s,
+				const struct sizing_question *q, double largest)
 {
 	struct search x = {.s = s, .q = q, .hosts = s->row[0].hosts};
 	double most = 0, end, low, mid, high;
@@ -572,34 +606,60 @@ static void find_most_simulated(struct sizing *s, const struct sizing_question *
 	high = search_most(&x, 1, mid, end);
 	if (x.failed)
 		return;
-	s->most = (struct sizing_most){.known = true,
-				       .n = {low * x.hosts, mid * x.hosts, high * x.hosts},
-				       .bounded = mid + 1 < end &&
-						  try(&x, fmax(1, mid) * x.hosts)->bounded,
-				       .searched = (end - 1) * x.hosts};
-	bounds_most(&s->most, s, x.hosts);
+	*m = (struct sizing_most){.known = true,
+				  .n = {low * x.hosts, mid * x.hosts, high * x.hosts},
+				  .bounded =
+					  mid + 1 < end && try(&x, fmax(1, mid) * x.hosts)->bounded,
+				  .searched = (end - 1) * x.hosts};
 }
 
+/* By simulation of the storage that was measured; where that cannot say, or with `points`, by the
+ * points. */
+static int fill_row(struct sizing_row *r, const struct sizing_question *q,
+		    const struct point_fit *f, bool points, struct err *e)
+{
+	int rc = 0;
+
+	if (q->simulate && q->tell && !points)
+		q->tell(r);
+	if (q->simulate && !points)
+		rc = q->simulate(q->arg, r, e);
+	if (rc < 0)
+		return rc;
+	r->simulated = rc == 1;
+	if (r->simulated)
+		return 0;
+	rc = check_reach(f, r->accelerators, r->hosts, e);
+	if (rc == 0)
+		row_from_points(r, f);
+	return rc;
+}
+
+/* `other`: of the storage as it was measured, where the plan's grows; NULL: there is none.
+ * *simulated: what it says is. */
 static int find_row(struct sizing *s, const struct sizing_question *q, const struct point_fit *f,
-		    struct sizing_row *r, struct err *e)
+		    const struct point_fit *other, struct sizing_row *r, bool *simulated,
+		    struct err *e)
 {
 	int rc = check_question(s, r->accelerators, r->hosts, e);
+	struct sizing_row same;
+	struct err ignored = {0};
 
 	if (rc < 0)
 		return rc;
 	find_needs(r, s);
 	find_baselines(r, s);
-	if (q->simulate && q->tell)
-		q->tell(r);
-	rc = q->simulate ? q->simulate(q->arg, r, e) : 0;
+	same = *r;
+	rc = fill_row(r, q, f, s->grows, e);
 	if (rc < 0)
 		return rc;
-	r->simulated = rc == 1;
-	if (!r->simulated) {
-		rc = check_reach(f, r->accelerators, r->hosts, e);
-		if (rc < 0)
-			return rc;
-		row_from_points(r, f);
+	*simulated = r->simulated;
+	if (other && fill_row(&same, q, other, false, &ignored) == 0) {
+		*simulated = same.simulated;
+		order_range(&r->au, &same.au, f, r->hosts);
+		order_range(&r->share, &same.share, f, r->hosts);
+		if (r->hosts == f->hosts_least && r->hosts == f->hosts_most)
+			r->bounded = same.bounded;
 	}
 	bounds_apply(r, s);
 	if (s->plan.target > 0) {
@@ -607,6 +667,28 @@ static int find_row(struct sizing *s, const struct sizing_question *q, const str
 		r->enough = answer(s, f, r, true);
 	}
 	return 0;
+}
+
+/* `other`, as for a row; `simulated`: by simulation of the storage that was measured. */
+static void find_most(struct sizing *s, const struct sizing_question *q, const struct point_fit *f,
+		      const struct point_fit *other, bool simulated)
+{
+	double hosts = s->row[0].hosts;
+	struct sizing_most same = {.known = false};
+
+	if (simulated)
+		find_most_simulated(&same, s, q, f->largest);
+	else
+		most_from_points(&same, s, other ? other : f, hosts);
+	if (!s->grows) {
+		s->most = same;
+	} else {
+		most_from_points(&s->most, s, f, hosts);
+		if (same.known)
+			order_range(&s->most.n, &same.n, f, hosts);
+	}
+	if (s->most.known)
+		bounds_most(&s->most, s, hosts);
 }
 
 /* Points of the same accelerators, hosts and workload that differ in rate. */
@@ -632,8 +714,11 @@ static int check_twins(const struct point *p, size_t n, struct err *e)
 int sizing_find(struct sizing *s, const struct sizing_question *q, const struct point *p, size_t n,
 		struct err *e)
 {
-	struct point_fit f = {0};
+	struct point_fit f = {0}, measured = {0};
+	const struct point_fit *other = NULL;
+	struct err ignored = {0};
 	int rc = check_twins(p, n, e);
+	bool simulated = false;
 
 	*s = (struct sizing){.plan = *q->plan,
 			     .point = p,
@@ -646,19 +731,20 @@ int sizing_find(struct sizing *s, const struct sizing_question *q, const struct 
 		rc = check_question(s, q->accelerators[0], q->hosts, e);
 	if (rc == 0)
 		rc = point_fit_find(&f, p, n, q->plan, q->grows, e);
+	if (rc == 0 && q->grows && point_fit_find(&measured, p, n, q->plan, false, &ignored) == 0)
+		other = &measured;
 	for (size_t i = 0; rc == 0 && i < q->count; i++) {
 		struct sizing_row *r = &s->row[i];
 
 		r->accelerators = q->accelerators[i];
 		r->hosts = q->hosts > 0 ? q->hosts : hosts_for(s, r->accelerators);
 		r->passes = r->enough = SIZING_UNKNOWN;
-		rc = find_row(s, q, &f, r, e);
+		rc = find_row(s, q, &f, other, r, i ? &(bool){false} : &simulated, e);
 	}
-	if (rc == 0 && s->row[0].simulated)
-		find_most_simulated(s, q, f.largest);
-	else if (rc == 0)
-		find_most(s, &f, s->row[0].hosts);
+	if (rc == 0)
+		find_most(s, q, &f, other, simulated);
 	point_fit_release(&f);
+	point_fit_release(&measured);
 	return rc;
 }
 

@@ -90,9 +90,9 @@ struct sizing_question {
 	size_t count;
 	double hosts; /* 0: so many that each has as many accelerators as in the points */
 	bool grows;
-	/* From runs of this program: fills au, share, samples_per_s, limit, assumption of the row
-	 * and `simulated`. 1: done; 0: this run cannot say, go by the points; negative: refused.
-	 * NULL: none. */
+	/* From runs of this program, on the storage that they had: fills au, share, samples_per_s,
+	 * limit, assumption of the row and `simulated`. 1: done; 0: this run cannot say, go by the
+	 * points; negative: refused. NULL: none. */
 	int (*simulate)(void *arg, struct sizing_row *row, struct err *e);
 	void *arg;
 	/* Before each of these, which may take seconds; NULL: nobody asks. */
@@ -119,7 +119,6 @@ struct sizing_runs {
 	struct sizing_run *run; /* borrowed */
 	size_t runs;
 	const struct duty *plan;
-	bool grows;
 	struct str_list *notes; /* gets why a run was not used, once */
 };
 

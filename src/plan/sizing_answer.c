@@ -138,12 +138,14 @@ static void put_rate(const struct sizing *s, const struct sizing_row *r, size_t 
 static void put_most(const struct sizing *s, size_t columns, struct buf *out)
 {
 	const struct sizing_most *m = &s->most;
-	char low[32], mid[32], high[32], hosts[32];
+	const char *least = m->n.low < 1 ? "none for certain" : "at least ";
+	char low[32] = "", mid[32], high[32], hosts[32];
 	struct buf text = {0};
 
 	if (!m->known)
 		return;
-	count(m->n.low, low, sizeof(low));
+	if (m->n.low >= 1 || m->bounded)
+		count(m->n.low, low, sizeof(low));
 	count(m->n.mid, mid, sizeof(mid));
 	count(m->n.high, high, sizeof(high));
 	count(s->row[0].hosts, hosts, sizeof(hosts));
@@ -152,12 +154,10 @@ static void put_most(const struct sizing *s, size_t columns, struct buf *out)
 	else if (m->bounded)
 		buf_say(&text, "%s (%s to %s)", mid, low, high);
 	else if (m->n.mid >= m->searched)
-		buf_say(&text,
-			"at least %s; no end was seen up to %.0f, beyond which nothing is "
-			"known",
-			low, m->searched);
+		buf_say(&text, "%s%s; no end was seen up to %.0f, beyond which nothing is known",
+			least, low, m->searched);
 	else
-		buf_say(&text, "at least %s; %s (up to %s) if nothing else limits it", low, mid,
+		buf_say(&text, "%s%s; %s (up to %s) if nothing else limits it", least, low, mid,
 			high);
 	if (m->n.high >= 1)
 		buf_say(&text, " on %s host%s", hosts, s->row[0].hosts == 1 ? "" : "s");
@@ -241,11 +241,12 @@ static void put_goodput_at(struct buf *out, size_t columns, const char *name,
 			   const struct goodput_at *a, const char *more)
 {
 	char interval[32];
+	double points = 100 * a->per_gigabyte;
 
 	put_said(out, columns, name,
 		 "every %s: %.2f %% of the time trains; 1 GB/s more adds %s points%s",
 		 str_seconds(a->interval_s, interval, sizeof(interval)), 100 * a->share,
-		 NUMBER(100 * a->per_gigabyte, 3), more);
+		 points < 0.001 ? "less than 0.001" : NUMBER(points, 3), more);
 }
 
 static void put_intervals(const struct sizing *s, size_t columns, struct buf *out)

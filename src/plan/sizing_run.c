@@ -236,7 +236,7 @@ int sizing_by_run(void *arg, struct sizing_row *row, struct err *e)
 	struct fleet_prediction f;
 	struct point like;
 
-	if (!run || a->grows) {
+	if (!run) {
 		note_unknown(a);
 		return 0;
 	}

@@ -368,6 +368,9 @@ static void holds_easier(const struct sizing_row *easier, const struct sizing_ro
 static void holds_most(const struct sizing *s, const struct sizing_row *r, uint64_t system)
 {
 	holds_order(&s->most.n, "most that pass");
+	if (s->most.n.low > 0 && s->most.n.low < r->hosts)
+		fail_msg("system %d: at least %g pass, fewer than %g hosts", (int)system,
+			 s->most.n.low, r->hosts);
 	if ((r->passes == SIZING_YES && s->most.n.high + r->hosts <= r->accelerators) ||
 	    (r->passes == SIZING_NO && s->most.n.low >= r->accelerators))
 		fail_msg("system %d: %g accelerators on %g hosts: answer %d, most %g (%g to %g)",
@@ -397,6 +400,11 @@ static void holds_bounds(const struct sizing *s, const struct sizing_row *r, uin
 				 p->accelerators, share, p->au, r->share.mid, r->au.mid);
 		assert_true(r->bounded);
 	}
+	/* what fails is not said to reach the target */
+	if ((r->passes == SIZING_NO && r->au.mid >= s->plan.target) ||
+	    (r->enough == SIZING_NO && r->share.mid >= s->plan.target))
+		fail_msg("system %d: %g accelerators on %g hosts miss the target with %g, %g",
+			 (int)system, r->accelerators, r->hosts, r->au.mid, r->share.mid);
 	if (r->samples_per_s.low * s->plan.sample_bytes > most * (1 + 1e-9))
 		fail_msg("system %d: at least %g bytes/s, of which %g were measured", (int)system,
 			 r->samples_per_s.low * s->plan.sample_bytes, most);
@@ -409,6 +417,59 @@ static void holds_bounds(const struct sizing *s, const struct sizing_row *r, uin
 		assert_true(r->passes != SIZING_NO && (s->grows || !r->bounded));
 		assert_true(r->share.high > 0.85);
 	}
+}
+
+/* The same plan on storage that grows, or not. */
+static void find(struct sizing *s, const struct sizing_question *q, bool with_growth,
+		 const struct point *p, size_t points, struct err *e)
+{
+	struct sizing_question as = *q;
+
+	*e = (struct err){0};
+	as.grows = with_growth;
+	if (sizing_find(s, &as, p, points, e) < 0) {
+		sizing_release(s);
+		*s = (struct sizing){.rows = 0};
+	}
+}
+
+/* Storage that grows is no less than storage that does not, on no fewer hosts than were measured.
+ */
+static void holds_grown(const struct sizing *grown, const struct sizing *fixed, double measured,
+			uint64_t system)
+{
+	const struct sizing_most *a = &grown->most, *b = &fixed->most;
+
+	for (size_t i = 0; i < fixed->rows && i < grown->rows; i++)
+		if (fixed->row[i].hosts >= measured)
+			holds_easier(&grown->row[i], &fixed->row[i], system);
+	if (!grown->rows || !fixed->rows || fixed->row[0].hosts < measured)
+		return;
+	if (a->n.low < b->n.low || a->n.mid < b->n.mid || a->n.high < b->n.high)
+		fail_msg("system %d: %g (%g to %g) pass, and %g (%g to %g) where storage grows",
+			 (int)system, b->n.mid, b->n.low, b->n.high, a->n.mid, a->n.low, a->n.high);
+}
+
+/* As many on each host, or more, of as many hosts or more, get no larger a share than the point, on
+ * the same storage and on one that grows; where one more on each host fails, it fails there. */
+static void holds_whole(const struct sizing *s, const struct point *p, uint64_t system)
+{
+	for (size_t i = 0; i < s->rows; i++) {
+		const struct sizing_row *r = &s->row[i];
+		double a_host = r->accelerators / r->hosts, of_point = p->accelerators / p->hosts;
+
+		if (!duty_same(&s->plan, &p->of) || r->hosts < p->hosts || a_host < of_point)
+			continue;
+		if (r->share.mid > point_share(p) * 1.02)
+			fail_msg("system %d: %g accelerators on %g hosts get %g, %g on %g got %g",
+				 (int)system, r->accelerators, r->hosts, r->share.mid,
+				 p->accelerators, p->hosts, point_share(p));
+		if (p->largest && a_host >= of_point + 1 && r->passes != SIZING_NO)
+			fail_msg("system %d: %g accelerators on %g hosts pass (%d)", (int)system,
+				 r->accelerators, r->hosts, r->passes);
+	}
+	if (s->rows && p->largest && duty_same(&s->plan, &p->of) && s->row[0].hosts >= p->hosts)
+		assert_true(s->most.n.high < s->row[0].hosts * (p->accelerators / p->hosts + 1));
 }
 
 static void try_system(uint64_t system)
@@ -429,6 +490,7 @@ static void try_system(uint64_t system)
 	const double hosts[WIDTHS] = {few, few + 1, 2 * few};
 	struct sizing s[WIDTHS] = {{.rows = 0}};
 	size_t points = 1 + system % 3;
+	double most_hosts = points == 3 ? 2 * few : few;
 
 	/* as submissions say it, of what passes */
 	p[0].largest = points == 1 && point_share(&p[0]) >= 0.9;
@@ -444,6 +506,15 @@ static void try_system(uint64_t system)
 			continue;
 		if (sizing_find(&s[h], &q, p, points, &e) < 0)
 			fail_msg("system %d: %s", (int)system, e.text);
+		if (hosts[h] >= most_hosts) {
+			struct sizing other = {.rows = 0};
+
+			find(&other, &q, !grows(system), p, points, &e);
+			holds_grown(grows(system) ? &s[h] : &other, grows(system) ? &other : &s[h],
+				    most_hosts, system);
+			sizing_release(&other);
+		}
+		holds_whole(&s[h], &p[0], system);
 		for (int i = 0; i < NUMBERS; i++) {
 			holds_bounds(&s[h], &s[h].row[i], system);
 			holds_most(&s[h], &s[h].row[i], system);
