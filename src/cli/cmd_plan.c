@@ -1,5 +1,6 @@
 /* stoker plan: what so many accelerators need, and whether what was measured is enough; and a plan
  * made again, for audits, from what its file names. */
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,8 +46,9 @@ struct plan_args {
 	double target;
 	bool grows, despite;
 	/* checkpoints */
-	const char *checkpoint, *write_rate, *read_rate, *interval, *pause, *restart, *local_rate;
-	double parameters, loss, mtbf, local_share;
+	const char *checkpoint, *parameters;
+	const char *write_rate, *read_rate, *interval, *pause, *restart, *local_rate;
+	double loss, mtbf, local_share;
 };
 
 /* Each option that was given, but for results, which a plan names, and its own files. */
@@ -84,7 +86,7 @@ static int parse_accelerators(const char *text, double *n, size_t *count, struct
 
 static bool wants_checkpoint(const struct plan_args *a)
 {
-	return a->checkpoint || !isnan(a->parameters);
+	return a->checkpoint || a->parameters;
 }
 
 static int check_sources(const struct plan_args *a, size_t results, struct err *e)
@@ -395,34 +397,60 @@ static int take_known(const struct plan_args *a, struct known *k, struct duty *p
 struct typed {
 	const char *option, *text, *unit; /* text NULL: not given */
 	double *value;
+	const char *each[2]; /* units that it has */
 };
 
 static int read_typed(const struct typed *t, struct err *e)
 {
 	if (!t->text)
 		return 0;
+	/* so many bytes/s are no storage: "383" is MB/s or GB/s, as the reader of it knows */
+	if (t->each[0] && str_to_f64(t->text, t->value) && *t->value > 0)
+		return err_set(e, ERR_USAGE, "%s: '%.40s' has no unit: write %.40s%s, %.40s%s, ...",
+			       t->option, t->text, t->text, t->each[0], t->text, t->each[1]);
 	if (quantity_number(t->text, t->unit, t->value) && isfinite(*t->value) &&
 	    *t->value >= 1e-9 && *t->value <= 1e18)
 		return 0;
-	return err_set(e, ERR_USAGE, "%s: '%.40s' is not a number of %s above 0 (1e-9 to 1e18)%s",
+	return err_set(e, ERR_USAGE, "%s: '%.40s' is not a number of %s above 0 (1e-9 to 1e18)%s%s",
 		       t->option, t->text, strcmp(t->unit, "s") == 0 ? "seconds" : t->unit,
-		       quantity_example(t->unit));
+		       t->each[0] ? ", such as 100" : quantity_example(t->unit),
+		       t->each[0] ? t->each[0] : "");
+}
+
+/* "405e9", "405B". */
+static int read_parameters(const char *text, double *out, struct err *e)
+{
+	static const char letters[] = "KMBT";
+	size_t n = strlen(text);
+	const char *letter = n ? strchr(letters, toupper((unsigned char)text[n - 1])) : NULL;
+	AUTO_FREE char *bare = xstrndup(text, letter ? n - 1 : n);
+
+	if (str_to_f64(bare, out)) {
+		*out *= letter ? pow(1000, (double)(letter - letters + 1)) : 1;
+		if (*out >= 1 && *out <= 1e15)
+			return 0;
+	}
+	return err_set(e, ERR_USAGE,
+		       "--parameters: '%.40s' is not a number from 1 to 1e15, such as 8e9, or with "
+		       "K, M, B (1e9) or T: 8B",
+		       text);
 }
 
 static int read_checkpoint(const struct plan_args *a, struct goodput_input *in, struct err *e)
 {
 	const struct typed typed[] = {
-		{"--checkpoint", a->checkpoint, "bytes", &in->bytes},
-		{"--write-rate", a->write_rate, "bytes/s", &in->write_rate},
-		{"--read-rate", a->read_rate, "bytes/s", &in->read_rate},
-		{"--interval", a->interval, "s", &in->interval_s},
-		{"--pause", a->pause, "s", &in->pause_s},
-		{"--restart", a->restart, "s", &in->restart_s},
-		{"--local-rate", a->local_rate, "bytes/s", &in->local_rate},
+		{"--checkpoint", a->checkpoint, "bytes", &in->bytes, {"GB", "GiB"}},
+		{"--write-rate", a->write_rate, "bytes/s", &in->write_rate, {"MB/s", "GB/s"}},
+		{"--read-rate", a->read_rate, "bytes/s", &in->read_rate, {"MB/s", "GB/s"}},
+		{"--interval", a->interval, "s", &in->interval_s, {NULL}},
+		{"--pause", a->pause, "s", &in->pause_s, {NULL}},
+		{"--restart", a->restart, "s", &in->restart_s, {NULL}},
+		{"--local-rate", a->local_rate, "bytes/s", &in->local_rate, {"MB/s", "GB/s"}},
 	};
-	int rc = 0;
+	double parameters = NAN;
+	int rc = a->parameters ? read_parameters(a->parameters, &parameters, e) : 0;
 
-	*in = (struct goodput_input){.bytes = a->parameters * GOODPUT_PARAMETER_BYTES,
+	*in = (struct goodput_input){.bytes = parameters * GOODPUT_PARAMETER_BYTES,
 				     .write_rate = NAN,
 				     .read_rate = NAN,
 				     .pause_s = NAN,
@@ -443,11 +471,11 @@ static int check_checkpoint(const struct plan_args *a, struct err *e)
 	bool others = a->write_rate || a->read_rate || a->interval || a->pause || a->restart ||
 		      a->local_rate || !isnan(a->loss) || !isnan(a->mtbf) || !isnan(a->local_share);
 
-	if (a->checkpoint && !isnan(a->parameters))
+	if (a->checkpoint && a->parameters)
 		return err_set(e, ERR_USAGE,
 			       "--checkpoint and --parameters both give the size of a checkpoint: "
 			       "name one");
-	if (!a->checkpoint && isnan(a->parameters) && others)
+	if (!a->checkpoint && !a->parameters && others)
 		return err_set(e, ERR_USAGE,
 			       "options of checkpoints need the size of one: --checkpoint SIZE, or "
 			       "--parameters X");
@@ -628,16 +656,26 @@ static json_t *plan_json(const struct making *m)
 	return o;
 }
 
+/* "-": printed instead of words. */
+static bool prints_json(const struct plan_args *a)
+{
+	return a->json && strcmp(a->json, "-") == 0;
+}
+
+/* `path` NULL: standard output. */
 static int write_json(const struct making *m, const char *path, struct err *e)
 {
 	json_t *plan = plan_json(m);
 	struct buf text = {0};
-	int rc;
+	int rc = 0;
 
 	seal_put(plan);
 	json_put_document(&text, plan);
 	seal_text(&text.data, SEAL_FILE);
-	rc = file_write(path, text.data, strlen(text.data), e);
+	if (path)
+		rc = file_write(path, text.data, strlen(text.data), e);
+	else
+		say_text(stdout, &text);
 	buf_release(&text);
 	return rc;
 }
@@ -664,10 +702,10 @@ static int write_plan(const struct making *m, struct err *e)
 	int rc = 0;
 
 	if (a->json)
-		rc = write_json(m, a->json, e);
+		rc = write_json(m, prints_json(a) ? NULL : a->json, e);
 	if (rc == 0 && a->page)
 		rc = write_page(&m->s, a->page, e);
-	if (rc == 0) {
+	if (rc == 0 && !prints_json(a)) {
 		sizing_text(&m->s, (size_t)terminal_width(mixed ? STDERR_FILENO : STDOUT_FILENO),
 			    &text);
 		if (a->page)
@@ -711,7 +749,7 @@ static int plan(void *args, struct err *e)
 	const struct plan_args *a = args;
 	int rc = check_sources(a, a->from.n, e);
 
-	if (rc == 0 && a->json)
+	if (rc == 0 && a->json && !prints_json(a))
 		rc = named_output_add(a->json, e);
 	if (rc == 0 && a->page)
 		rc = named_output_add(a->page, e);
@@ -720,7 +758,7 @@ static int plan(void *args, struct err *e)
 
 #define NOTHING_ASKED                                                                              \
 	{                                                                                          \
-		.parameters = NAN, .loss = NAN, .mtbf = NAN, .local_share = NAN, .target = NAN     \
+		.loss = NAN, .mtbf = NAN, .local_share = NAN, .target = NAN                        \
 	}
 
 static int plan_main(const struct command *c, int argc, char **argv)
@@ -755,12 +793,14 @@ static const struct flag *const flags[] = {
 	  "the AU to reach (default: metric.au of the workload)"),
 	F(SET, "--despite-verdicts", despite, "plan from results whose checks failed, too"),
 	F(TEXT, "--json", "FILE", json,
-	  "also write the plan as JSON; /dev/stdout: the words go to standard error"),
+	  "also write the plan as JSON; without FILE, or with -, print JSON instead of words; "
+	  "/dev/stdout: the words go to standard error",
+	  .bare = "-"),
 	F(TEXT, "--output", "FILE", page, "also write a page with the curve", .letter = "-o"),
 	F(TEXT, "--checkpoint", "SIZE", checkpoint,
 	  "bytes of a checkpoint: how often to write one, and what share of time trains"),
-	F(REAL, "--parameters", "X", parameters, 1, 1000000000000000,
-	  "the same from the parameters of the model, 14 bytes each (405e9)"),
+	F(TEXT, "--parameters", "X", parameters,
+	  "the same from the parameters of the model, 14 bytes each (405e9, or 405B; K, M, B, T)"),
 	F(TEXT, "--write-rate", "RATE", write_rate, "at which a checkpoint is written"),
 	F(TEXT, "--read-rate", "RATE", read_rate,
 	  "at which it is read after a failure (default: as it is written)"),

@@ -197,13 +197,13 @@ static int unknown_flag(const struct command *c, const char *arg, struct err *e)
 /* "-o, --output FILE" */
 static char *flag_title(const struct flag *f)
 {
-	const char *before = f->kind == FLAG_SEED ? "[=" : " ";
+	const char *before = f->kind == FLAG_SEED ? "[=" : f->bare ? " [" : " ";
 
 	if (is_operand(f))
 		return xstrdup(f->name);
 	return xasprintf("%s%s%s%s%s%s", f->letter ? f->letter : "", f->letter ? ", " : "", f->name,
 			 f->value ? before : "", f->value ? f->value : "",
-			 f->value && f->kind == FLAG_SEED ? "]" : "");
+			 f->value && (f->kind == FLAG_SEED || f->bare) ? "]" : "");
 }
 
 static void put_row(struct buf *out, const char *title, const char *text)
@@ -356,6 +356,10 @@ static int parse_flag(const struct command *c, void *args, int argc, char **argv
 	if (f == &help_flag)
 		return 1;
 	value = value ? value + 1 : NULL;
+	if (!value && f->bare && (*i + 1 >= argc || argv[*i + 1][0] == '-')) {
+		*i += *i + 1 < argc && strcmp(argv[*i + 1], f->bare) == 0;
+		value = f->bare;
+	}
 	if (!value && f->kind != FLAG_SET && f->kind != FLAG_SEED) {
 		if (*i + 1 >= argc)
 			return err_set(e, ERR_USAGE, "%s needs a value: %s %s", form, form,

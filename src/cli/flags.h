@@ -29,6 +29,7 @@ struct flag {
 	const char *letter; /* a short form, "-o"; or NULL */
 	const char *hidden; /* a form that the help does not mention; or NULL */
 	const char *value;  /* "FILE" */
+	const char *bare;   /* the value where none follows but another option; NULL: one must */
 	enum flag_kind kind;
 	size_t offset; /* of its field in the command's arguments */
 	int64_t min, max;

@@ -59,6 +59,12 @@ def checkpoints(tmp):
     for part in ("checkpoints of 931 GiB, 8 accelerators", "MLCommons' figure", "as asked every 1 h 00 min", "to lose 1 % at most: write at"):
         assert part in text, (part, text)
     # 14 bytes each
+    text, found = planned(tmp, "-n", "100000", "--checkpoint", "105GiB", "--write-rate", "1KB/s")
+    assert "1 GB/s more adds less than 0.001 points" in text, text
+    # printed instead of words where no file follows
+    for words in (["--json", "-n", "8"], ["-n", "8", "--json"], ["-n", "8", "--json", "-"]):
+        shown = stoker("plan", "--parameters", "8B", "--write-rate", "1GB/s", *words).stdout
+        assert json.loads(shown)["checkpoints"]["bytes"] == 8e9 * 14
     _, found = planned(tmp, "--point", POINT, *H100, "-n", "8", "--parameters", "1e9", "--pause", "2s")
     assert found["checkpoints"]["bytes"] == 14e9 and "young_s" not in found["checkpoints"]
 
@@ -113,6 +119,8 @@ def refused():
             (1, ["-n", "241", "--point", POINT, *H100], "beyond 30 times (up to 240)"),
             (2, ["-n", "8", "--point", POINT, *H100, "--write-rate", "1GB/s"], "--checkpoint SIZE"),
             (2, ["-n", "8", "--point", POINT, *H100, "--checkpoint", "0"], "above 0"),
+            (2, ["-n", "8", "--checkpoint", "105GiB", "--write-rate", "383"], "'383' has no unit: write 383MB/s, 383GB/s"),
+            (2, ["-n", "8", "--parameters", "8X"], "K, M, B (1e9) or T"),
             (2, ["-n", "8", "--point", POINT, *H100, "--checkpoint", "1TB", "--loss", "0"], "between 0 and 100"),
             (2, ["-n", "8", "--point", POINT, "--model", "llama3_8b"], "nothing to plan"),
             (2, ["-n", "8", "--from", "/nonexistent"], "/nonexistent")):
