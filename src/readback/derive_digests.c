@@ -152,11 +152,12 @@ void derive_digests(struct audit *a, size_t i)
 	d = derive_begin(a, i, "digest", "digests",
 			 "the SHA-256 of each file in result.json, and its own");
 	if (!integrity) {
-		/* runs have a number since there are digests */
-		if (figure_text(part_whole(r->result), F_RUN_ID))
+		/* runs have a number, and the file its second layout, since there are digests */
+		if (figure_text(part_whole(r->result), F_RUN_ID) ||
+		    figure(part_whole(r->result), F_RUN_SCHEMA) > 1)
 			derive_holds(&d, false,
-				     "result.json has a run_id, but no digests (integrity): they "
-				     "were removed.");
+				     "result.json has no digests (integrity), which its version "
+				     "writes: they were removed.");
 		else
 			derive_unchecked(&d, "result.json is of a version without digests");
 		return;

@@ -886,7 +886,9 @@ static int read_result(struct run_record *r, struct err *e)
 		return 0;
 	}
 	r->ours = r->result || e->code != -ENOENT || author_is_us(r->folder);
-	if (r->result || !r->ours)
+	if (r->result)
+		return result_check_keys(r->folder, r->result, e);
+	if (!r->ours)
 		return 0;
 	return e->code != -ENOENT
 		       ? e->code

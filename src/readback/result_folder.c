@@ -102,6 +102,34 @@ bool result_has_summary(const json_t *result)
 	       figure_json(whole, F_RUN_CHECKPOINT);
 }
 
+int result_check_keys(const char *folder, const json_t *result, struct err *e)
+{
+	static const enum field texts[] = {F_RUN_VERSION, F_RUN_STATUS, F_RUN_WORKLOAD, F_RUN_START,
+					   F_RUN_END};
+	const struct part *whole = part_whole(result);
+	struct buf bad = {0};
+	int rc = 0;
+
+	if (!json_is_integer(figure_json(whole, F_RUN_SCHEMA)))
+		buf_printf(&bad, ", %s", field_key(F_RUN_SCHEMA));
+	if (!json_is_integer(figure_json(whole, F_RUN_ACCELERATORS)))
+		buf_printf(&bad, ", %s", field_key(F_RUN_ACCELERATORS));
+	if (!json_is_number(figure_json(whole, F_RUN_WALL)))
+		buf_printf(&bad, ", %s", field_key(F_RUN_WALL));
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (!figure_text(whole, texts[i]))
+			buf_printf(&bad, ", %s", field_key(texts[i]));
+	if (!json_is_object(figure_json(whole, F_RUN_CONFIGURATION)))
+		buf_printf(&bad, ", %s", field_key(F_RUN_CONFIGURATION));
+	if (bad.len)
+		rc = err_set(e, ERR_DATA,
+			     "'%s/result.json' is no whole result of this program: what it always "
+			     "has is missing or not of its kind (%s); it was edited or replaced",
+			     folder, bad.data + 2);
+	buf_release(&bad);
+	return rc;
+}
+
 bool result_folder_is_used(const char *folder, char who[FILE_LOCK_WHO_MAX])
 {
 	AUTO_FREE char *lock = path_join(folder, RUN_LOCK_NAME);

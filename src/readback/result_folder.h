@@ -24,5 +24,8 @@ char *result_folder_used_text(const char *folder, const char *who);
  * mark did, in hydra.yaml, config.yaml and traces. Files that are missing, damaged or cannot be
  * read say nothing, so that one of them is enough. */
 bool author_is_us(const char *folder);
+/* Whether a result.json has what every version of this program writes into one. ERR_DATA names the
+ * keys that are missing or hold something else; `folder` is for the sentence. */
+int result_check_keys(const char *folder, const json_t *result, struct err *e);
 /* A whole result.json is one of this program, not of another that uses the same name. */
 bool author_of_result(const json_t *result);

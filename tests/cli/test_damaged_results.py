@@ -218,6 +218,24 @@ def older(tmp):
         assert "has no result.json" in stoker("audit", at, status=1).stderr, gone
 
 
+def foreign(tmp):
+    """An object that is not what this program writes into a result.json, whole or in part, is damage."""
+    at = tmp / "foreign"
+    shutil.copytree(tmp / "result", at)
+    whole = load(at)
+    always = ("schema", "version", "status", "workload", "accelerators", "start", "end", "wall_s", "configuration")
+    texts = [{}, {"answer": 42}, json.loads((at / "summary.json").read_text()), json.loads((at / "0_output.json").read_text()),
+             whole["configuration"], {k: whole[k] for k in ("program", "run_id", "integrity")}]
+    texts += [{k: v for k, v in whole.items() if k != gone} for gone in always]
+    texts += [{**whole, k: [whole[k]]} for k in always]
+    for text in texts:
+        (at / "result.json").write_text(json.dumps(text))
+        done = stoker("audit", "--check", at, status=1)
+        assert "is no whole result of this program" in done.stderr, (list(text)[:5], done)
+    (at / "result.json").write_text(json.dumps({k: v for k, v in whole.items() if k not in ("integrity", "run_id")}))
+    assert "they were removed" in stoker("audit", "--check", at, status=3).stdout.replace("\n" + " " * 10, " ")
+
+
 def dlios(tmp):
     """A folder of DLIO stays one, also with a result.json of another program."""
     at = tmp / "dlio"
@@ -363,6 +381,7 @@ def main():
         matrix(tmp)
         every_file_says_it(tmp)
         older(tmp)
+        foreign(tmp)
         dlios(tmp)
         several(tmp)
         running(tmp)
