@@ -284,6 +284,47 @@ static void count_size(struct tally *t, double bytes)
 	t->m2 += off * (bytes - t->mean);
 }
 
+/* Whether the folder has an entry, or one that is called as a file of a format. */
+static int has_entry(const char *folder, bool of_format, bool *any, struct err *e)
+{
+	DIR *d = folder_open(folder);
+	struct dirent *entry;
+	int more = 0;
+
+	if (!d)
+		return errno == ENOENT || errno == ENOTDIR
+			       ? 0
+			       : err_sys(e, errno, "cannot list '%s'", folder);
+	while (!*any && (more = folder_next(d, &entry)) > 0) {
+		const char *name = entry->d_name;
+
+		*any = strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+		       (!of_format || (entry->d_type != DT_DIR && format_of(name) >= 0));
+	}
+	closedir(d);
+	return more < 0 ? err_sys(e, -more, "cannot list '%s'", folder) : 0;
+}
+
+int found_any(const char *folder, bool *any, struct err *e)
+{
+	AUTO_FREE char *manifest = path_join(folder, MANIFEST_NAME);
+	int rc = 0;
+
+	*any = file_exists(manifest);
+	for (int kind = 0; rc == 0 && kind < DATASET_KINDS; kind++) {
+		AUTO_FREE char *path = path_join(folder, dataset_kind_folder[kind]);
+
+		rc = has_entry(path, false, any, e);
+	}
+	return rc;
+}
+
+int found_loose(const char *folder, bool *any, struct err *e)
+{
+	*any = false;
+	return has_entry(folder, true, any, e);
+}
+
 /* `kind`: DATASET_KINDS outside of "train" and "valid". */
 static void count_file(struct look *l, int dir, const char *folder, const char *name, int kind,
 		       int depth)

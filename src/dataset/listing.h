@@ -66,5 +66,11 @@ struct found {
 
 /* Lists the folder and those below it. A folder that does not exist is no error. */
 int found_look(const char *folder, struct found *out, struct err *e);
+/* Whether a dataset, or a part of one, is in the folder: a manifest, or anything in "train" or
+ * "valid". What a file system keeps there (lost+found, .snapshot), locks and texts are none. Looks
+ * at few entries. ERR_SYS when a folder cannot be listed; one that does not exist has none. */
+int found_any(const char *folder, bool *any, struct err *e);
+/* Whether a file of any format lies in the folder itself. The same errors. */
+int found_loose(const char *folder, bool *any, struct err *e);
 /* Whether the names are those of a dataset: every training file of one set is there. */
 bool found_is_dataset(const struct found *f);

@@ -14,6 +14,7 @@
 #include "os/sysinfo.h"
 #include "conf/override.h"
 #include "dataset/dataset.h"
+#include "dataset/listing.h"
 #include "dataset/manifest.h"
 #include "loader/loader.h"
 #include "readback/result_folder.h"
@@ -84,11 +85,11 @@ static int find_kind(struct samples *s, const struct workload *w, struct err *e)
 		s->kind = SAMPLES_GIVEN;
 		return 0;
 	}
-	rc = study_folder_holds(s->folder, &any);
-	if (rc < 0)
-		return err_sys(e, -rc, "cannot read '%s'", s->folder);
-	if (!any)
-		return 0;
+	rc = found_any(s->folder, &any, e);
+	if (rc == 0 && !any)
+		rc = found_loose(s->folder, &any, e);
+	if (rc < 0 || !any)
+		return rc;
 	return err_set(e, ERR_USAGE,
 		       "capacity: '%s' has files, but no training data ('%s'): name the folder of "
 		       "a dataset (--data), or a new or empty one (dataset.data_folder), where "

@@ -19,6 +19,7 @@
 #include "conf/node.h"
 #include "conf/override.h"
 #include "dataset/dataset.h"
+#include "dataset/listing.h"
 #include "dataset/manifest.h"
 #include "os/file_system.h"
 #include "study/scaling.h"
@@ -332,8 +333,8 @@ static int look_at_given(struct study_dataset *s, const struct dataset *d, const
 	int rc = store_create(&store, w->storage.store, node_path(w->tree, "workload.storage"), e);
 
 	io.store = store;
-	if (rc == 0 && (rc = study_folder_holds(s->folder, &s->there)) < 0)
-		err_sys(e, -rc, "dataset.data_folder: cannot list '%s'", s->folder);
+	if (rc == 0 && (rc = found_any(s->folder, &s->there, e)) < 0)
+		err_wrap(e, "dataset.data_folder");
 	if (rc == 0 && s->there && manifest_read(&io, s->folder, &m, NULL) == 0 && m.found) {
 		switch (manifest_compare(&m, d, w->workflow.evaluation, &why)) {
 		case MANIFEST_OTHER:

@@ -286,6 +286,16 @@ def folders(tmp):
     assert value(result(tmp, "small/2"), "dataset.data_folder") == str(data)
     names = sorted((data / "train").iterdir())
     assert len(names) == 32 and not (tmp / "scratch").exists() and len(list((tmp / "results").glob("*.generate.log"))) == 1
+    # what a file system or a person keeps there is no dataset
+    for k, name in enumerate(("lost+found/", ".snapshot/hourly/", "README", ".stoker_generate.lock", "train/")):
+        prepare(tmp, "small,1,,N")
+        other = tmp / f"own{k}"
+        (other / name).mkdir(parents=True) if name[-1] == "/" else (other.mkdir(), (other / name).touch())
+        study(tmp, "run", f"dataset.data_folder={other}")
+        assert any((other / "train").iterdir()), name
+        shutil.rmtree(tmp / "results")
+    prepare(tmp, "small,1,,N", "small,2,,N")
+    study(tmp, "run", f"dataset.data_folder={data}")
     # it is there, and read as it is
     times = {p: p.stat().st_mtime_ns for p in names}
     for manifest in (True, False):  # DLIO's have none
