@@ -675,7 +675,7 @@ static int write_json(const struct making *m, const char *path, struct err *e)
 	if (path)
 		rc = file_write(path, text.data, strlen(text.data), e);
 	else
-		say_text(stdout, &text);
+		fwrite(text.data, 1, strlen(text.data), stdout);
 	buf_release(&text);
 	return rc;
 }
