@@ -662,20 +662,16 @@ static bool prints_json(const struct plan_args *a)
 	return a->json && strcmp(a->json, "-") == 0;
 }
 
-/* `path` NULL: standard output. */
 static int write_json(const struct making *m, const char *path, struct err *e)
 {
 	json_t *plan = plan_json(m);
 	struct buf text = {0};
-	int rc = 0;
+	int rc;
 
 	seal_put(plan);
 	json_put_document(&text, plan);
 	seal_text(&text.data, SEAL_FILE);
-	if (path)
-		rc = file_write(path, text.data, strlen(text.data), e);
-	else
-		fwrite(text.data, 1, strlen(text.data), stdout);
+	rc = file_write(path, text.data, strlen(text.data), e);
 	buf_release(&text);
 	return rc;
 }
@@ -702,7 +698,7 @@ static int write_plan(const struct making *m, struct err *e)
 	int rc = 0;
 
 	if (a->json)
-		rc = write_json(m, prints_json(a) ? NULL : a->json, e);
+		rc = write_json(m, prints_json(a) ? "/dev/stdout" : a->json, e);
 	if (rc == 0 && a->page)
 		rc = write_page(&m->s, a->page, e);
 	if (rc == 0 && !prints_json(a)) {
