@@ -261,8 +261,9 @@ def several(tmp):
     done = stoker("audit", "--json", root, status=1)
     found = {pathlib.Path(r["folder"]).name: r for r in json.loads(done.stdout)["results"]}
     assert [f["check"] for f in found["b"]["findings"]] == ["complete"] and "damaged in line" in done.stderr, done
-    for name in ("a", "c"):
-        assert found[name]["findings"] == alone["findings"], name
+    for name in ("a", "c"):  # copies of each other, which is said of both
+        others = [f for f in found[name]["findings"] if f["check"] != "identity"]
+        assert others == [f for f in alone["findings"] if f["check"] != "identity"], name
     done = stoker("report", root, "-o", tmp / "page.html", "--csv", tmp / "runs.csv", status=1)
     assert "result.json' is damaged in line" in done.stderr and "complete (1)" in done.stdout, done
     rows = (tmp / "runs.csv").read_text().splitlines()
