@@ -736,9 +736,10 @@ static void answers_are_not_cut(void **state)
 		for (unsigned k = 0; k < 3; k++) {
 			bad[k].level = i % 3 ? VERDICT_WARN : VERDICT_FAIL;
 			bad[k].facts = (struct fact_list){0};
-			fact_add(&bad[k].facts, k ? FACT(CLIENT_MEMORY) : f);
+			fact_add(&bad[k].facts, k ? FACT(CLIENT_MEMORY, 0.97, 0.9) : f);
 			fact_add(&bad[k].facts, FACT(STEADY_NEEDED, 24));
 			bad[k].first_bad = 0;
+			bad[k].end_bad = bad[k].facts.count;
 		}
 		result_answer(&s.r, &s.m, false, ANSWER_LINES, &b);
 		check_columns(b.data);
@@ -764,7 +765,7 @@ static void full_verdict(void **state)
 	(void)state;
 	for (int i = 0; i < FACTS_MOST + 2; i++)
 		verdict_found(&v, VERDICT_PASS, FACT(STEADY_NEEDED, i));
-	verdict_found(&v, VERDICT_WARN, FACT(CLIENT_MEMORY));
+	verdict_found(&v, VERDICT_WARN, FACT(CLIENT_MEMORY, 0.97, 0.9));
 	assert_int_equal(v.level, VERDICT_WARN);
 	assert_true(v.first_bad < v.facts.count);
 	assert_int_equal(v.facts.fact[v.first_bad].reason, REASON_CLIENT_MEMORY);
