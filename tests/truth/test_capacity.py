@@ -186,9 +186,13 @@ def refused(tmp):
         done = stoker("capacity", *BASE, *words, "-o", tmp / "refused", status=status)
         assert why in done.stderr and done.stderr.count("\n") == 1, (words, done.stderr)
     (tmp / "other").mkdir()
-    (tmp / "other/notes.txt").write_text("mine")
+    (tmp / "other/mine.npz").write_text("mine")
     done = stoker("capacity", "default", "-q", f"dataset.data_folder={tmp}/other", "train.computation_time=0.1", "-o", tmp / "refused", status=2)
-    assert "no training data" in done.stderr and os.listdir(tmp / "other") == ["notes.txt"], done.stderr
+    assert "no training data" in done.stderr and os.listdir(tmp / "other") == ["mine.npz"], done.stderr
+    (tmp / "other/mine.npz").rename(tmp / "other/notes.txt")  # no sample: it stays beside what is made and removed
+    stoker("capacity", "default", "-q", f"dataset.data_folder={tmp}/other", "train.computation_time=0.1", "--max", "1", "--time", "1", "-o",
+           tmp / "beside notes")
+    assert os.listdir(tmp / "other") == ["notes.txt"]
     for there in ("absent", "present"):  # what was there before stays
         (tmp / "present").mkdir(exist_ok=True)
         done = stoker("capacity", "default", "-q", "--data", tmp / there / "a/b", "train.computation_time=0.05", "--max", "1", "--time", "1",
