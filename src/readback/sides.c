@@ -25,8 +25,8 @@ static size_t keys_of(const struct run_record *r, size_t group, struct run_key k
 {
 	static const char *const parts[PART_KINDS] = {
 		[PART_STEPS] = "the times of the steps of an epoch are the same, to the last digit",
-		[PART_STAMPS] = "the stamps of an epoch or a checkpoint are the same, to the "
-				"microsecond",
+		[PART_STAMPS] =
+			"stamps of an epoch or a checkpoint are the same to the microsecond",
 		[PART_FIGURES] = "figures of summary.json are the same, to the last digit",
 	};
 	const struct record_facts *f = &r->facts;
