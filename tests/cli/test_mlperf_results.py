@@ -170,10 +170,10 @@ def copied(tmp):
     """A run that is there twice, in whole or in part, is a failure of both; another run is none."""
     training, steps, checkpoint = leaf("unet3d_h100/run-1"), SOURCE / "tests/data/dlio-output", leaf("20260723_140825")
     for i, (source, kept, why) in enumerate([
-            (training, None, "at the same moments"), (training, "dates stamps", "the stamps of an epoch"),
-            (training, "stamps", "the stamps of an epoch"), (training, "figures", "figures of summary.json"),
+            (training, None, "at the same moments"), (training, "dates stamps", "stamps of an epoch"),
+            (training, "stamps", "stamps of an epoch"), (training, "figures", "figures of summary.json"),
             (training, "", None), (steps, "steps", "the times of the steps of an epoch"), (steps, "", None),
-            (checkpoint, "figures", "figures of summary.json"), (checkpoint, "dates stamps", "the stamps of"), (checkpoint, "", None)]):
+            (checkpoint, "figures", "figures of summary.json"), (checkpoint, "dates stamps", "stamps of an epoch or a checkpoint"), (checkpoint, "", None)]):
         at = tmp / f"copied-{i}"
         for number in ("1", "2"):
             shutil.copytree(source, at / number)
