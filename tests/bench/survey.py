@@ -55,7 +55,7 @@ def compare(binary, name, workload, store, folder, surround=None):
     n, top = found["accelerators"], math.inf if found["high_95"] is None else found["high_95"]
     # the search finds whole accelerators; the rate beyond the knee is a fraction of one
     rate = found["delivered_samples_per_s"] / (found["need_samples_per_s"] * found["target_percent"] / 100) if found["cause"] != "compute" else None
-    whole = math.floor(high) >= found["low_95"] and math.floor(low) <= top
+    whole = (math.isinf(high) or math.floor(high) >= found["low_95"]) and math.floor(low) <= top
     near = rate is not None and (abs(row["accelerators"] / rate - 1) <= 0.1 or low <= rate <= high)
     print(f"{name:19} survey {row['accelerators']:5.2f} ({low:.2f} to {high:.2f}, {row['limit']})  capacity {n} ({found['low_95']} to {top}, "
           f"{found['cause']}), rate {rate or 0:.2f}  {'agree' if whole or near else 'DIFFER'}{', rate too' if near else ''}  {quick:.0f} s, {slow:.0f} s", flush=True)
