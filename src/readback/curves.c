@@ -104,6 +104,11 @@ void curve_put_answer(const struct knee *k, struct buf *out)
 {
 	const char *s = k->accelerators == 1 ? "" : "s";
 
+	/* neither that one meets the target, nor that it misses it */
+	if (k->accelerators == 0 && !k->falls_short && (k->at_least || k->high == UINT32_MAX)) {
+		buf_puts(out, "not known (95 %: 0 accelerators or more)");
+		return;
+	}
 	if (k->at_least) {
 		buf_say(out, "at least %u accelerator%s", k->accelerators, s);
 		return;

@@ -11,6 +11,7 @@
 
 #include "base/rng.h"
 #include "study/capacity.h"
+#include "readback/curves.h"
 #include "readback/knee.h"
 
 #define TARGET 90.0
@@ -277,9 +278,34 @@ static void test_search_ends(void **state)
 	knee_release(&k);
 }
 
+/* A number of which nothing is shown is no answer. */
+static void test_words(void **state)
+{
+	static const struct {
+		struct knee k;
+		const char *says;
+	} cases[] = {
+		{{.at_least = true}, "not known (95 %: 0 accelerators or more)"},
+		{{.high = UINT32_MAX}, "not known (95 %: 0 accelerators or more)"},
+		{{.high = 0}, "no accelerator (95 %: 0 to 0)"},
+		{{.at_least = true, .accelerators = 1}, "at least 1 accelerator"},
+		{{.accelerators = 3, .low = 2, .high = 4}, "3 accelerators (95 %: 2 to 4)"},
+	};
+	struct buf text = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		buf_reset(&text);
+		curve_put_answer(&cases[i].k, &text);
+		assert_string_equal(text.data, cases[i].says);
+	}
+	buf_release(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_knee),
 		cmocka_unit_test(test_reversed),
 		cmocka_unit_test(test_undecided),
