@@ -564,10 +564,3 @@ int capacity_find(struct capacity *c, const struct workload *w, const struct cap
 	file_unlock(&s.folder.lock);
 	return rc;
 }
-
-void capacity_release(struct capacity *c)
-{
-	free(c->run);
-	knee_release(&c->knee);
-	*c = (struct capacity){0};
-}

@@ -737,3 +737,10 @@ const struct sums_ops sums_capacity = {
 	.made = made_again,
 	.release = release_again,
 };
+
+void capacity_release(struct capacity *c)
+{
+	free(c->run);
+	knee_release(&c->knee);
+	*c = (struct capacity){0};
+}

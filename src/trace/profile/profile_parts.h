@@ -32,6 +32,8 @@ const struct format_facts *profile_format_of(const char *extension);
 const struct format_facts *profile_format(const struct profile *a);
 /* Whether a file of it is one image. */
 bool profile_is_image(const struct profile *a);
+/* The framework, by its libraries, memory, threads and commands. */
+void profile_framework(struct profile *a);
 /* Visits and samples; `reader` of a visit is the thread until profile_crew. */
 void profile_visits(struct profile *a);
 /* Joins places of files that are read one behind the other as one sample. After profile_crew. */
