@@ -10,6 +10,7 @@
 #include "base/compare.h"
 #include "base/map.h"
 #include "trace/profile/profile_parts.h"
+#include "trace/workload/workload_numbers.h"
 #include "workload/recorded_file.h"
 
 /* Why the log does not show them: a clause without a full stop; NULL: it does. */

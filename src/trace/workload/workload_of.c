@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "conf/node.h"
 #include "trace/profile/profile_parts.h"
+#include "trace/workload/workload_numbers.h"
 #include "workload/framework_costs.h"
 #include "workload/workload.h"
 
@@ -59,19 +60,6 @@ static void put_text(struct buf *out, const char *key, const char *text)
 	node_free(map);
 }
 
-static bool counted(const struct profile *a, enum profile_key f)
-{
-	return profile_has(a, f) || a->value[f].in_log > 0;
-}
-
-/* Of an incomplete log, as many as it has. */
-static double number_of(const struct profile *a, enum profile_key f, double otherwise)
-{
-	return profile_has(a, f) ? a->value[f].number
-	       : counted(a, f)   ? a->value[f].in_log
-				 : otherwise;
-}
-
 static const char *why_not(const struct profile_value *v, char *out, unsigned size)
 {
 	const struct fact unsaid = FACT(JOB_NOT_SHOWN);
@@ -101,24 +89,6 @@ static const struct format_facts *format_with(unsigned flag, bool *same)
 	return NULL;
 }
 
-#define UNREAD_BYTES 100e3 /* of a sample of a mapped file, where nothing shows steps either */
-
-/* Of a dataset whose reads are in no log, as it is mapped: samples for each file, which are steps
- * where these are known. 0: it is none. */
-static double unread_samples(const struct profile *a)
-{
-	double steps = number_of(a, PROFILE_STEPS, 0) * fmax(1, number_of(a, PROFILE_RANKS, 1));
-	double files = fmax(1, number_of(a, PROFILE_FILES, 1));
-
-	if (a->visits > 0 || profile_has(a, PROFILE_SAMPLES))
-		return 0;
-	if (steps > 0)
-		return ceil(steps / fmax(1, number_of(a, PROFILE_EPOCHS, 1)) / files);
-	return a->job->sees & JOB_SEES_REQUESTS
-		       ? fmax(1, round(number_of(a, PROFILE_DATA_BYTES, 0) / files / UNREAD_BYTES))
-		       : 0;
-}
-
 /* The format of the job's files, or of ours the one that is read most alike. */
 static const struct format_facts *format_for(const struct profile *a,
 					     const struct recorded_has *has, bool *same)
@@ -126,7 +96,7 @@ static const struct format_facts *format_for(const struct profile *a,
 	bool many = has->exact && has->per_file > 1;
 	const struct format_facts *f = profile_format(a);
 
-	if (unread_samples(a) > 0 && a->job->sees & JOB_SEES_REQUESTS) /* it is mapped */
+	if (workload_unread(a) > 0 && a->job->sees & JOB_SEES_REQUESTS) /* it is mapped */
 		return format_with(FORMAT_MAPS, same);
 	/* of an image or a text, files have not the sizes that requests need */
 	if (f && (many ? f->flags & FORMAT_IMAGE : has->requests && is_text(f)))
@@ -151,9 +121,9 @@ static void put_dataset(const struct profile *a, const char *recorded,
 	bool many = recorded && has->exact && has->per_file > 1;
 	bool same, sizes = recorded && has->sizes && !a->container && !many;
 	const struct format_facts *f = format_for(a, has, &same);
-	double per_file = number_of(a, PROFILE_SAMPLES_PER_FILE, 1);
+	double per_file = workload_number(a, PROFILE_SAMPLES_PER_FILE, 1);
 	/* a file of ours for the files of a sample */
-	double files = number_of(a, a->companions > 0 ? PROFILE_SAMPLES : PROFILE_FILES, 1);
+	double files = workload_number(a, a->companions > 0 ? PROFILE_SAMPLES : PROFILE_FILES, 1);
 	const struct profile_value *size = &a->value[PROFILE_SAMPLE_BYTES];
 
 	buf_puts(out, "\ndataset:\n");
@@ -174,15 +144,15 @@ static void put_dataset(const struct profile *a, const char *recorded,
 		    "%.0f", has->per_file);
 		put(out, "record_length_bytes", "assumed, of the size of the files", "%.0f",
 		    fmax(1, ceil(has->file_bytes / has->per_file)));
-	} else if (unread_samples(a) > 0) {
+	} else if (workload_unread(a) > 0) {
 		put(out, "num_samples_per_file",
-		    number_of(a, PROFILE_STEPS, 0) > 0
+		    workload_number(a, PROFILE_STEPS, 0) > 0
 			    ? "assumed: a sample is a step, as the log does not show what is read"
 			    : "assumed, for samples of about 100 KB: not identifiable",
-		    "%.0f", unread_samples(a));
+		    "%.0f", workload_unread(a));
 		put(out, "record_length_bytes", "assumed, of the size of the files", "%.0f",
-		    fmax(1, ceil(number_of(a, PROFILE_DATA_BYTES, 0) / fmax(1, files) /
-				 unread_samples(a))));
+		    fmax(1, ceil(workload_number(a, PROFILE_DATA_BYTES, 0) / fmax(1, files) /
+				 workload_unread(a))));
 	} else if (a->container) {
 		put(out, "num_samples_per_file", known(&a->value[PROFILE_SAMPLES_PER_FILE]), "%.0f",
 		    per_file);
@@ -190,7 +160,7 @@ static void put_dataset(const struct profile *a, const char *recorded,
 		put(out, "num_samples_per_file",
 		    "assumed: a file is read from its begin to its end", "1");
 	} else if (a->stream) {
-		double bytes = number_of(a, PROFILE_DATA_BYTES, 0) / fmax(files, 1);
+		double bytes = workload_number(a, PROFILE_DATA_BYTES, 0) / fmax(files, 1);
 
 		put(out, "num_samples_per_file",
 		    "assumed, for samples of about 100 KB: not identifiable", "%.0f",
@@ -206,11 +176,11 @@ static void put_dataset(const struct profile *a, const char *recorded,
 		if (size->stdev > 0.001 * size->number)
 			put(out, "record_length_bytes_stdev", known(size), "%.0f", size->stdev);
 	}
-	if (counted(a, PROFILE_EVAL_FILES))
+	if (workload_counts(a, PROFILE_EVAL_FILES))
 		put(out, "num_files_eval",
 		    has->filled[RECORDED_EVAL] ? "seen, and one that fills up short batches"
 					       : known(&a->value[PROFILE_EVAL_FILES]),
-		    "%.0f", number_of(a, PROFILE_EVAL_FILES, 0) + has->filled[RECORDED_EVAL]);
+		    "%.0f", workload_number(a, PROFILE_EVAL_FILES, 0) + has->filled[RECORDED_EVAL]);
 	if (sizes)
 		put(out, "sizes", "seen: the size of each file, in recorded_file", "recorded");
 	if (recorded)
@@ -243,44 +213,15 @@ static void put_starts(const struct profile *a, const struct framework_costs *co
 	}
 }
 
-/* Samples of a step where batches differ; 0: not known. */
-static double mean_batch(const struct profile *a)
-{
-	double steps = number_of(a, PROFILE_STEPS, 0) * fmax(1, number_of(a, PROFILE_RANKS, 1));
-	size_t n = 0;
-
-	for (size_t i = 0; i < a->visits; i++)
-		n += !a->sample[a->visit[i].sample].evaluation &&
-		     !a->reader[a->visit[i].reader].left_out;
-	return profile_has(a, PROFILE_STEPS) && steps > 0 && !a->stream ? round((double)n / steps)
-									: 0;
-}
-
-double workload_of_batch(const struct profile *a, bool evaluation, bool requests)
-{
-	enum profile_key f = evaluation && profile_has(a, PROFILE_EVAL_BATCH) ? PROFILE_EVAL_BATCH
-									      : PROFILE_BATCH;
-
-	if ((a->stream && requests) || unread_samples(a) > 0)
-		return 1;
-	return profile_has(a, f) ? a->value[f].number : mean_batch(a);
-}
-
-uint32_t workload_of_evaluations(const struct profile *a)
-{
-	double each =
-		number_of(a, PROFILE_EVALUATIONS, 0) / fmax(1, number_of(a, PROFILE_EPOCHS, 1));
-
-	return each > 1 && each == floor(each) ? (uint32_t)each : 1;
-}
-
 /* Samples of the last batch of an epoch, where it is smaller than the others; 0: none, or it is not
  * known. Runs have whole batches. */
 static double short_batch(const struct profile *a, const struct recorded_has *has)
 {
-	double batch = number_of(a, PROFILE_BATCH, 0), ranks = number_of(a, PROFILE_RANKS, 0);
-	double samples = number_of(a, PROFILE_SAMPLES, 0), epochs = number_of(a, PROFILE_EPOCHS, 0);
-	double of_rank, steps = number_of(a, PROFILE_STEPS, 0);
+	double batch = workload_number(a, PROFILE_BATCH, 0),
+	       ranks = workload_number(a, PROFILE_RANKS, 0);
+	double samples = workload_number(a, PROFILE_SAMPLES, 0),
+	       epochs = workload_number(a, PROFILE_EPOCHS, 0);
+	double of_rank, steps = workload_number(a, PROFILE_STEPS, 0);
 
 	if (has->filled[RECORDED_TRAIN] || !(batch > 1 && ranks >= 1 && epochs >= 1) || a->stream ||
 	    a->replacement)
@@ -295,7 +236,7 @@ static void put_reader(const struct profile *a, const char *recorded,
 {
 	const struct profile_value *order = &a->value[PROFILE_ORDER];
 	bool shuffled = !profile_has(a, PROFILE_ORDER) || a->order > JOB_ORDER_NEARLY_SAME;
-	double workers = number_of(a, PROFILE_WORKERS, 0);
+	double workers = workload_number(a, PROFILE_WORKERS, 0);
 
 	buf_puts(out, "\nreader:\n");
 	if (a->files_of_sample)
@@ -305,17 +246,17 @@ static void put_reader(const struct profile *a, const char *recorded,
 			   a->files_of_sample, a->files_of_sample);
 	if (a->stream && has->requests)
 		put(out, "batch_size", "assumed: a step here is a file", "1");
-	else if (unread_samples(a) > 0)
+	else if (workload_unread(a) > 0)
 		put(out, "batch_size",
-		    number_of(a, PROFILE_STEPS, 0) > 0 ? "assumed: a sample here is a step"
-						       : "assumed: not identifiable",
+		    workload_number(a, PROFILE_STEPS, 0) > 0 ? "assumed: a sample here is a step"
+							     : "assumed: not identifiable",
 		    "1");
 	else if (profile_has(a, PROFILE_BATCH))
 		put(out, "batch_size", known(&a->value[PROFILE_BATCH]), "%.0f",
 		    a->value[PROFILE_BATCH].number);
-	else if (mean_batch(a) >= 1)
+	else if (workload_mean_batch(a) >= 1)
 		put(out, "batch_size", "assumed: batches differ; samples of a step in the mean",
-		    "%.0f", mean_batch(a));
+		    "%.0f", workload_mean_batch(a));
 	else
 		buf_puts(out, "  # batch_size is not identifiable: reader.batch_size=N\n");
 	if (short_batch(a, has) > 0)
@@ -326,7 +267,7 @@ static void put_reader(const struct profile *a, const char *recorded,
 	if (profile_has(a, PROFILE_EVAL_BATCH))
 		put(out, "batch_size_eval", known(&a->value[PROFILE_EVAL_BATCH]), "%.0f",
 		    a->value[PROFILE_EVAL_BATCH].number);
-	else if (counted(a, PROFILE_EVALUATIONS) && profile_has(a, PROFILE_BATCH))
+	else if (workload_counts(a, PROFILE_EVALUATIONS) && profile_has(a, PROFILE_BATCH))
 		put(out, "batch_size_eval", "assumed: that of training", "%.0f",
 		    a->value[PROFILE_BATCH].number);
 	if (profile_has(a, PROFILE_WORKERS))
@@ -349,7 +290,7 @@ static void put_reader(const struct profile *a, const char *recorded,
 		    a->value[PROFILE_SHUFFLE_WINDOW].number);
 	if (recorded && has->order)
 		put(out, "order", "seen: the order of each epoch", "recorded");
-	else if (number_of(a, PROFILE_RANKS, 1) > 1)
+	else if (workload_number(a, PROFILE_RANKS, 1) > 1)
 		put(out, "order", "assumed: DistributedSampler", "distributed");
 	if (recorded && has->requests)
 		put(out, "access",
@@ -371,27 +312,28 @@ static void put_reader(const struct profile *a, const char *recorded,
 /* The framework's part of what the log shows as computation, which a run with its costs adds. */
 static double framework_s(const struct profile *a, const struct framework_costs *costs)
 {
-	double batch = number_of(a, PROFILE_BATCH, 1);
-	double bytes = batch * number_of(a, PROFILE_SAMPLE_BYTES, 0);
-	bool alone = number_of(a, PROFILE_WORKERS, 0) == 0;
+	double batch = workload_number(a, PROFILE_BATCH, 1);
+	double bytes = batch * workload_number(a, PROFILE_SAMPLE_BYTES, 0);
+	bool alone = workload_number(a, PROFILE_WORKERS, 0) == 0;
 	const struct cost_law *law;
 
 	if (!costs || a->steps > 0) /* pipes show where taking a batch ends */
 		return 0;
 	law = costs_of(costs, alone ? COST_INLINE : COST_HAND_OVER);
 	return cost_law_s(law, batch, bytes) +
-	       cost_after_wait_s(law, bytes, number_of(a, PROFILE_STEP, 0));
+	       cost_after_wait_s(law, bytes, workload_number(a, PROFILE_STEP, 0));
 }
 
 /* Steps of the job for each file of a stream, which is a step of the workload; 1 of others. */
 static double steps_of_file(const struct profile *a, const struct recorded_has *has)
 {
-	double files = number_of(a, PROFILE_FILES, 0) * number_of(a, PROFILE_EPOCHS, 1) /
-		       fmax(1, number_of(a, PROFILE_RANKS, 1));
-	double steps = number_of(a, PROFILE_STEPS, 0);
+	double files = workload_number(a, PROFILE_FILES, 0) *
+		       workload_number(a, PROFILE_EPOCHS, 1) /
+		       fmax(1, workload_number(a, PROFILE_RANKS, 1));
+	double steps = workload_number(a, PROFILE_STEPS, 0);
 
 	if (has->order) /* a step is a visit */
-		files = (double)a->visits / fmax(1, number_of(a, PROFILE_RANKS, 1));
+		files = (double)a->visits / fmax(1, workload_number(a, PROFILE_RANKS, 1));
 	return a->stream && has->requests && files > 0 && steps > 0 ? steps / files : 1;
 }
 
@@ -405,9 +347,9 @@ static void put_training(const struct profile *a, const struct recorded_has *has
 		    (a->order == JOB_ORDER_NEARLY_SAME || a->order == JOB_ORDER_RANDOM_SAME);
 
 	buf_puts(out, "\ntrain:\n");
-	if (counted(a, PROFILE_EPOCHS))
+	if (workload_counts(a, PROFILE_EPOCHS))
 		put(out, "epochs", known(&a->value[PROFILE_EPOCHS]), "%.0f",
-		    fmax(1, number_of(a, PROFILE_EPOCHS, 1)));
+		    fmax(1, workload_number(a, PROFILE_EPOCHS, 1)));
 	else
 		put(out, "epochs", "assumed", "1");
 	/* where batches differ, a shorter epoch shows no end within it */
@@ -457,7 +399,7 @@ static void put_decoding(const struct profile *a, const struct recorded_has *has
 {
 	bool same;
 	const struct format_facts *f = format_for(a, has, &same);
-	double decode = number_of(a, PROFILE_DECODE, 0), library = 0, within = 0;
+	double decode = workload_number(a, PROFILE_DECODE, 0), library = 0, within = 0;
 	struct buf why = {0};
 
 	if (has->requests && !a->stream)
@@ -468,9 +410,9 @@ static void put_decoding(const struct profile *a, const struct recorded_has *has
 			   NUMBER(within * 1e3, 3));
 	decode += within;
 	if (costs && f && same)
-		library =
-			cost_load_s(costs_of_load(costs, f), number_of(a, PROFILE_SAMPLE_BYTES, 0),
-				    number_of(a, PROFILE_WORKERS, 0) == 0);
+		library = cost_load_s(costs_of_load(costs, f),
+				      workload_number(a, PROFILE_SAMPLE_BYTES, 0),
+				      workload_number(a, PROFILE_WORKERS, 0) == 0);
 	if (library > 0)
 		buf_printf(&why, ", less %s ms of the library", NUMBER(library * 1e3, 3));
 	if (decode - library > PREPROCESS_S)
@@ -492,12 +434,12 @@ static const char *checkpoint_format(const struct profile *a)
 
 static void put_checkpoints(const struct profile *a, struct buf *out)
 {
-	double steps = number_of(a, PROFILE_CHECKPOINT_STEPS, 0);
-	double epochs = fmax(1, number_of(a, PROFILE_EPOCHS, 1));
-	double in_epoch = number_of(a, PROFILE_STEPS, 0) / epochs;
+	double steps = workload_number(a, PROFILE_CHECKPOINT_STEPS, 0);
+	double epochs = fmax(1, workload_number(a, PROFILE_EPOCHS, 1));
+	double in_epoch = workload_number(a, PROFILE_STEPS, 0) / epochs;
 	double each = in_epoch > 0 ? steps / in_epoch : 0;
 
-	if (!counted(a, PROFILE_CHECKPOINTS))
+	if (!workload_counts(a, PROFILE_CHECKPOINTS))
 		return;
 	buf_puts(out, "\ncheckpoint:\n");
 	if (each >= 1 && fabs(each - round(each)) < 1e-6) {
@@ -569,8 +511,8 @@ static void put_fidelity(const struct profile *a, const struct recorded_has *has
 
 static void put_evaluation(const struct profile *a, struct buf *out)
 {
-	double epochs = number_of(a, PROFILE_EPOCHS, 1),
-	       evaluations = number_of(a, PROFILE_EVALUATIONS, 0), each;
+	double epochs = workload_number(a, PROFILE_EPOCHS, 1),
+	       evaluations = workload_number(a, PROFILE_EVALUATIONS, 0), each;
 
 	if (evaluations <= 0)
 		return;
@@ -599,10 +541,10 @@ static void put_evaluation(const struct profile *a, struct buf *out)
 void workload_of(const struct profile *a, const char *recorded, struct buf *out)
 {
 	const char *const *costs_names = costs_builtin_names();
-	bool torch = number_of(a, PROFILE_WORKERS, 0) == 0 || a->steps > 0 || a->processes;
+	bool torch = workload_number(a, PROFILE_WORKERS, 0) == 0 || a->steps > 0 || a->processes;
 	struct framework_costs *costs =
 		torch && costs_names[0] ? costs_load(costs_names[0], NULL) : NULL;
-	double ranks = fmax(1, number_of(a, PROFILE_RANKS, 1));
+	double ranks = fmax(1, workload_number(a, PROFILE_RANKS, 1));
 	struct recorded_has has;
 
 	recorded_of_look(a, &has);
@@ -629,8 +571,8 @@ void workload_of(const struct profile *a, const char *recorded, struct buf *out)
 		    costs_names[0]);
 	buf_puts(out, "\nworkflow:\n");
 	put(out, "train", NULL, "True");
-	put(out, "evaluation", NULL, "%s", yes(counted(a, PROFILE_EVALUATIONS)));
-	put(out, "checkpoint", NULL, "%s", yes(counted(a, PROFILE_CHECKPOINTS)));
+	put(out, "evaluation", NULL, "%s", yes(workload_counts(a, PROFILE_EVALUATIONS)));
+	put(out, "checkpoint", NULL, "%s", yes(workload_counts(a, PROFILE_CHECKPOINTS)));
 	put_dataset(a, recorded, &has, out);
 	put_reader(a, recorded, &has, costs, out);
 	put_decoding(a, &has, costs, out);
@@ -649,8 +591,8 @@ static void ask(const struct profile *a, const struct recorded_has *has, struct 
 			   "The job's epochs end with a batch of %.0f samples. A run has whole "
 			   "batches and leaves it out.\n",
 			   short_batch(a, has));
-	if (!profile_has(a, PROFILE_BATCH) && !(a->stream && has->requests) && mean_batch(a) < 1 &&
-	    unread_samples(a) <= 0)
+	if (!profile_has(a, PROFILE_BATCH) && !(a->stream && has->requests) &&
+	    workload_mean_batch(a) < 1 && workload_unread(a) <= 0)
 		buf_printf(asked,
 			   "the batch size is not identifiable (%s): give "
 			   "reader.batch_size=N\n",
@@ -660,7 +602,7 @@ static void ask(const struct profile *a, const struct recorded_has *has, struct 
 			   "the time of computation is not identifiable (%s): give "
 			   "train.computation_time=SECONDS\n",
 			   why_not(&a->value[PROFILE_COMPUTE], why, sizeof(why)));
-	if (counted(a, PROFILE_EVALUATIONS) && !profile_has(a, PROFILE_EVAL_COMPUTE) &&
+	if (workload_counts(a, PROFILE_EVALUATIONS) && !profile_has(a, PROFILE_EVAL_COMPUTE) &&
 	    a->eval_between_s <= 0)
 		buf_puts(asked, "the time of computation of an evaluation step is not "
 				"identifiable: give evaluation.eval_time=SECONDS\n");
@@ -673,7 +615,7 @@ static int check_workload(const struct profile *a, const char *path, struct err 
 	struct err refused = {0};
 	struct workload_request request = {
 		.workload = path,
-		.ranks = (int64_t)fmax(1, number_of(a, PROFILE_RANKS, 1)),
+		.ranks = (int64_t)fmax(1, workload_number(a, PROFILE_RANKS, 1)),
 	};
 	int rc = workload_load(&w, &request, &refused);
 
@@ -702,7 +644,7 @@ static int write_workload(const struct profile *a, const char *path, struct buf 
 			       a->job->sees & JOB_SEES_REQUESTS
 				       ? ": 'stoker replay' repeats the requests of any job"
 				       : "");
-	if (!counted(a, PROFILE_FILES))
+	if (!workload_counts(a, PROFILE_FILES))
 		return err_set(e, ERR_DATA,
 			       "the log shows no dataset that the job read: there is nothing to "
 			       "make a workload of");

@@ -36,10 +36,6 @@ struct recorded_has {
  * worker k modulo workers, as PyTorch hands them out. Containers need as many samples in each file.
  */
 void recorded_of_look(const struct profile *a, struct recorded_has *has);
-/* Samples of a batch of the workload; 0: not known. `requests`: it makes those of the job. */
-double workload_of_batch(const struct profile *a, bool evaluation, bool requests);
-/* How many evaluations the job made in an epoch, which follow it as one; at least 1. */
-uint32_t workload_of_evaluations(const struct profile *a);
 /* Whether the job ended within its last epoch. */
 bool recorded_of_cut(const struct profile *a);
 /* Writes what there is to `path`; `requests`: those of samples, too. Numbers of files are by name.
