@@ -4,6 +4,9 @@
 #include "result/result.h"
 #include "workload/framework_costs.h"
 
+#define OUTLOOK_GOAL 90.0 /* percent: AU that a change is to reach */
+#define OUTLOOK_WORTH 4.0 /* points: what more workers bring is said */
+
 /* Over the first `epochs` epochs, whose decomposition is r->judged.time and whose reads go by
  * `law`. What the framework's own code costs is that of `f`: the profile that the run has spent, or
  * one that it has not; NULL: nothing is said of it. Fills *out, and *basis, where it is not NULL,
