@@ -3,8 +3,11 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/rng.h"
+#include "os/at_once.h"
 #include "predict/model.h"
 
 #define PARTS_QUEUED 16      /* of a batch, where its requests wait */
@@ -14,6 +17,7 @@
 #define BEST_EVENTS 1e7      /* of that */
 #define OTHERS_EVENTS 1e7    /* of all that only the interval needs: fewer of a large fleet */
 #define OTHERS_LEAST 4
+#define MEMORY_MOST 0x1p30 /* of simulations beside each other, bytes */
 
 static const double IDLE = 0.01;         /* of the time: such waits limit nothing */
 static const double BUSY = 0.85;         /* of a ceiling: it limits */
@@ -376,26 +380,28 @@ static void say_assumption(const struct basis *b, struct fleet_prediction *out)
 			 fleet_limit_names[out->best.limit]);
 }
 
-/* Several runs that draw other times: their mean, which one run would scatter around. */
-static bool run_best(const struct fleet *f, uint64_t seed, struct measure *au, struct measure *rate,
-		     struct fleet_prediction *out)
-{
-	for (uint32_t i = 0; i < REPEATS; i++) {
-		struct fleet_result r = fleet_run(f, rng_key(seed, 0, i), BEST_EVENTS);
+/* ---- simulations beside each other ---- */
 
-		if (!r.known)
-			return refuse(out, r.why);
-		if (i == 0)
-			out->best = r;
-		spread_add(&au->repeats, r.au);
-		spread_add(&rate->repeats, r.au_rate);
-		/* of a large one, the same result in less time */
-		if ((double)r.steps * f->ranks * 4 > REPLICATE_EVENTS)
-			break;
-	}
-	out->best.au = au->repeats.sum / au->repeats.n;
-	out->best.au_rate = rate->repeats.sum / rate->repeats.n;
-	return true;
+struct trial {
+	struct fleet f;
+	uint64_t seed;
+	double events;
+	bool resample; /* of the run's steps; otherwise an explanation */
+	struct fleet_result r;
+};
+
+static void trial_run(void *arg, uint32_t i)
+{
+	struct trial *t = (struct trial *)arg + i;
+
+	t->r = fleet_run(&t->f, t->seed, t->events);
+}
+
+static void trials_run(struct trial *t, uint32_t n)
+{
+	double fit = MEMORY_MOST / (double)(1 + fleet_memory(&t->f));
+
+	at_once(n, (uint32_t)fmin(fmax(fit, 1), n), trial_run, t);
 }
 
 /* Of all that differ from the best one every so manieth is simulated. */
@@ -407,35 +413,78 @@ static uint32_t others_every(const struct basis *b, const struct fleet *best)
 	return (uint32_t)fmax(1, ceil(fmin(all, b->count / OTHERS_LEAST)));
 }
 
-/* All that differ from the best one, against the best one of as many steps. */
-static void run_others(const struct basis *b, uint32_t ranks, uint32_t hosts, uint64_t steps,
-		       uint64_t seed, struct measure *au, struct measure *rate,
-		       struct fleet_prediction *out)
+/* What is simulated once: the best one with all its steps and with fewer, and all that differ from
+ * it. *n: trials. */
+static struct trial *trials_of(const struct basis *b, const struct fleet *best, uint64_t steps,
+			       uint64_t seed, uint32_t *n)
 {
-	struct fleet best = fleet_scaled(&b->one[0], ranks, hosts, steps, false);
-	struct fleet_result same = fleet_run(&best, rng_key(seed, 0, 0), REPLICATE_EVENTS);
-	double by = out->best.au - same.au, rate_by = out->best.au_rate - same.au_rate;
+	struct trial *t = xcalloc(2 + 2 * (size_t)b->count, sizeof(*t));
 
-	if ((double)out->best.steps <= (double)same.steps)
+	t[0] = (struct trial){*best, rng_key(seed, 0, 0), BEST_EVENTS, false, {.known = false}};
+	t[1] = (struct trial){
+		*best, rng_key(seed, 0, 0), REPLICATE_EVENTS, false, {.known = false}};
+	*n = 2;
+	for (uint32_t i = 0; i < b->count; i += others_every(b, best)) {
+		bool resample = i >= b->explanations;
+
+		for (int of_hosts = 0; of_hosts <= (best->hosts > b->one[i].hosts); of_hosts++)
+			t[(*n)++] = (struct trial){
+				fleet_scaled(&b->one[i], best->ranks, best->hosts, steps, of_hosts),
+				rng_key(seed, resample, resample ? i : 0),
+				REPLICATE_EVENTS,
+				resample,
+				{.known = false}};
+	}
+	return t;
+}
+
+/* Runs of the best one that draw other times: their mean, which one run would scatter around. */
+static void repeat_best(const struct fleet *f, uint64_t seed, struct measure *au,
+			struct measure *rate, struct fleet_result *best)
+{
+	struct trial t[REPEATS - 1];
+
+	spread_add(&au->repeats, best->au);
+	spread_add(&rate->repeats, best->au_rate);
+	/* a large one gives the same result again */
+	if ((double)best->steps * f->ranks * 4 > REPLICATE_EVENTS)
+		return;
+	for (uint32_t i = 1; i < REPEATS; i++)
+		t[i - 1] = (struct trial){
+			*f, rng_key(seed, 0, i), BEST_EVENTS, false, {.known = false}};
+	trials_run(t, REPEATS - 1);
+	for (uint32_t i = 1; i < REPEATS; i++) {
+		if (!t[i - 1].r.known)
+			continue;
+		spread_add(&au->repeats, t[i - 1].r.au);
+		spread_add(&rate->repeats, t[i - 1].r.au_rate);
+	}
+	best->au = au->repeats.sum / au->repeats.n;
+	best->au_rate = rate->repeats.sum / rate->repeats.n;
+}
+
+/* All that differ from the best one, against the best one of as many steps. */
+static void take_others(const struct trial *t, uint32_t n, const struct fleet_result *best,
+			struct measure *au, struct measure *rate)
+{
+	const struct fleet_result *same = &t[1].r;
+	double by = best->au - same->au, rate_by = best->au_rate - same->au_rate;
+
+	if ((double)best->steps <= (double)same->steps)
 		by = rate_by = 0;
-	for (uint32_t i = 0; i < b->count; i += others_every(b, &best))
-		for (int of_hosts = 0; of_hosts <= (hosts > b->one[i].hosts); of_hosts++) {
-			struct fleet f = fleet_scaled(&b->one[i], ranks, hosts, steps, of_hosts);
-			struct fleet_result r = fleet_run(
-				&f,
-				rng_key(seed, i >= b->explanations, i >= b->explanations ? i : 0),
-				REPLICATE_EVENTS);
+	for (uint32_t k = 2; k < n; k++) {
+		const struct fleet_result *r = &t[k].r;
 
-			if (!r.known)
-				continue;
-			if (i >= b->explanations) {
-				spread_add(&au->resamples, r.au + by);
-				spread_add(&rate->resamples, r.au_rate + rate_by);
-				continue;
-			}
-			measure_widen(au, r.au + by);
-			measure_widen(rate, r.au_rate + rate_by);
+		if (!r->known)
+			continue;
+		if (t[k].resample) {
+			spread_add(&au->resamples, r->au + by);
+			spread_add(&rate->resamples, r->au_rate + rate_by);
+		} else {
+			measure_widen(au, r->au + by);
+			measure_widen(rate, r->au_rate + rate_by);
 		}
+	}
 }
 
 struct fleet_prediction fleet_predict(const struct basis *b, uint32_t ranks, uint32_t hosts,
@@ -444,15 +493,25 @@ struct fleet_prediction fleet_predict(const struct basis *b, uint32_t ranks, uin
 	struct fleet_prediction out = {.known = true};
 	struct measure au = {.low = 100}, rate = {.low = 100};
 	struct fleet best;
+	struct trial *t;
+	uint32_t n;
 
 	if (!bears(b, &out))
 		return out;
 	best = fleet_scaled(&b->one[0], ranks, hosts, steps, false);
 	if (!tail_bears(b, &best, seed, &au, &rate, &out))
 		return out;
-	if (!run_best(&best, seed, &au, &rate, &out))
+	t = trials_of(b, &best, steps, seed, &n);
+	trials_run(t, n);
+	out.best = t[0].r;
+	if (!out.best.known) {
+		refuse(&out, t[0].r.why);
+		free(t);
 		return out;
-	run_others(b, ranks, hosts, steps, seed, &au, &rate, &out);
+	}
+	repeat_best(&best, seed, &au, &rate, &out.best);
+	take_others(t, n, &out.best, &au, &rate);
+	free(t);
 	measure_end(&au, b, ranks, out.best.au, &out.au_low, &out.au_high);
 	measure_end(&rate, b, ranks, out.best.au_rate, &out.au_rate_low, &out.au_rate_high);
 	out.dev = spread_dev(&au.repeats);
