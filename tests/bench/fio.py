@@ -73,7 +73,7 @@ def keys(block, blocks, **more):
                 dataset__record_dims=f"[{block}]", reader__batch_size=max(1, min(blocks, (16 << 20) // block)),
                 reader__read_type="memory", reader__access="native", reader__decode="none",
                 reader__sample_shuffle="seed", train__computation_time=0, workflow__generate_data="false",
-                storage__page_cache_files=0, dataset__verify_samples=0)
+                storage__page_cache_files=0, dataset__verify_samples=0, run__probe="false")
     base.update(more)
     return base
 
