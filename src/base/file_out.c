@@ -546,6 +546,18 @@ int file_out_close(struct file_out *f, int failed, struct err *e)
 	return rc;
 }
 
+int file_sync_folder(const char *path, struct err *e)
+{
+	int fd = open_fully(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC, 0);
+	int rc = fd < 0 ? -errno : sync_fully(fd);
+
+	if (fd >= 0)
+		close(fd);
+	if (rc == 0 || rc == -EINVAL || rc == -EROFS || rc == -EACCES)
+		return 0;
+	return err_sys(e, -rc, "cannot sync the folder '%s'", path);
+}
+
 static int write_as(const char *path, enum file_whose whose, const void *bytes, size_t n,
 		    struct err *e)
 {

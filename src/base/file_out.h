@@ -52,6 +52,9 @@ int file_write_ours(const char *path, const void *bytes, size_t n, struct err *e
  * another user's, which cannot be replaced by one of the same owner, the bytes that differ are
  * written in place; also in a folder where no temporary file can be made. */
 int file_rewrite(const char *path, const void *bytes, size_t n, struct err *e);
+/* Syncs a folder, so that the names in it outlast a loss of power. Does nothing on a file system
+ * that has no such thing, or where the folder may not be read. */
+int file_sync_folder(const char *path, struct err *e);
 /* Removes what killed processes left when they were writing this file; files that live ones are
  * writing stay. It reads the whole folder. Opening a FILE_NAMED does it by itself; for FILE_OURS,
  * of which a folder may have many, this is for those that come one at a time. */

@@ -73,7 +73,10 @@ int log_close(struct err *e)
 	if (fd < 0)
 		return 0;
 	/* some file systems tell only now that there was no space */
-	failed = close(fd) != 0 ? errno : 0;
+	failed = -sync_fully(fd);
+	failed = failed == EINVAL || failed == EROFS ? 0 : failed;
+	if (close(fd) != 0 && !failed && errno != EINTR)
+		failed = errno;
 	if (atomic_load_explicit(&file_errno, memory_order_relaxed))
 		failed = atomic_load_explicit(&file_errno, memory_order_relaxed);
 	if (failed)

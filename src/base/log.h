@@ -25,8 +25,8 @@ struct log_sink {
 void log_set_sink(const struct log_sink *sink);
 /* Creates the log file, in the place of what has its name, links included (file_make_ours). */
 int log_open(const char *path, struct err *e);
-/* Closes it. Negative when a line was not written whole since log_open, or closing failed: `e`
- * names the file. Does nothing when none is open. */
+/* Syncs and closes it. Negative when a line was not written whole since log_open, or this failed:
+ * `e` names the file. Does nothing when none is open. */
 int log_close(struct err *e);
 
 /* Lines go to no file any more, and the file stays open: closing one on storage that does not

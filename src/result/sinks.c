@@ -1,10 +1,12 @@
 /* The files of a result, in their order: the one that seals, then the others. */
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/file_out.h"
 #include "result/json_out.h"
 #include "result/seal.h"
 #include "result/sink.h"
@@ -15,6 +17,7 @@ struct sink_out {
 	sink_take take;           /* in place of both; NULL */
 	void *arg;                /* of it */
 	struct seal_list *sealed; /* of the files of the run's folder */
+	char *below;              /* the folder in it that was written to, .hydra; NULL */
 	int rc;                   /* the first failure to write */
 	struct err why;
 };
@@ -31,6 +34,14 @@ static char *name_within(const struct result *r, const char *path)
 	if (strncmp(file, folder, n) != 0 || file[n] != '/')
 		return NULL;
 	return xstrdup(file + n + strspn(file + n, "/"));
+}
+
+static void note_failure(struct sink_out *out, int rc, const struct err *why)
+{
+	if (rc < 0 && out->rc == 0) {
+		out->rc = rc;
+		out->why = *why;
+	}
 }
 
 /* The others are tried all the same. */
@@ -53,10 +64,9 @@ static void write_file(struct sink_out *out, const char *folder, const char *pat
 		e = (struct err){0};
 		rc = file_write_ours(path, text, n, &e);
 	}
-	if (rc < 0 && out->rc == 0) {
-		out->rc = rc;
-		out->why = e;
-	}
+	note_failure(out, rc, &e);
+	if (strcmp(folder, out->r->folder) != 0 && !out->below)
+		out->below = xstrdup(folder);
 }
 
 int sink_put(struct sink_out *out, const char *folder, const char *name, const char *text, size_t n,
@@ -105,10 +115,8 @@ static void render(struct sink_out *out, const struct run_metrics *m, bool seali
 		if (sink_table[i]->seals == sealing)
 			rc = sink_table[i]->render(out->r, m, out, &e);
 		/* without memory for a digest, there is none either for the file */
-		if (rc < 0 && out->writing && out->rc == 0) {
-			out->rc = rc;
-			out->why = e;
-		}
+		if (out->writing)
+			note_failure(out, rc, &e);
 	}
 }
 
@@ -127,11 +135,18 @@ int sinks_render(const struct result *r, const struct run_metrics *m, sink_take 
 int sinks_write(const struct result *r, const struct run_metrics *m, struct err *e)
 {
 	struct sink_out out = {.r = r, .sealed = seal_list_new()};
+	struct err why = {0};
 
 	render(&out, m, false);
 	out.writing = true;
 	render(&out, m, true);
 	render(&out, m, false);
+	/* the files are safe: their names are now */
+	if (out.rc == 0)
+		note_failure(&out, out.below ? file_sync_folder(out.below, &why) : 0, &why);
+	if (out.rc == 0)
+		note_failure(&out, file_sync_folder(r->folder, &why), &why);
+	free(out.below);
 	seal_list_free(out.sealed);
 	if (out.rc < 0 && e)
 		*e = out.why;

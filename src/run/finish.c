@@ -25,11 +25,13 @@
 #include "judge/limit_memory.h"
 #include "os/sysinfo.h"
 #include "result/dlio_log.h"
+#include "result/measures.h"
 #include "result/metrics.h"
 #include "result/sink.h"
 #include "result/trace_events.h"
 #include "run/apart.h"
 #include "run/run.h"
+#include "workload/recorded_file.h"
 
 /* How long process 0 waits for the others' results once the run was stopped: their threads have
  * RUN_LEAVE_NS. */
@@ -71,7 +73,8 @@ static bool is_result(const char *name)
 	const char *rest = name + strspn(name, "0123456789");
 
 	return strcmp(name, "summary.json") == 0 || strcmp(name, "result.json") == 0 ||
-	       strcmp(name, "iostat.json") == 0 || strcmp(name, TAKEN_OVER) == 0 ||
+	       strcmp(name, "iostat.json") == 0 || strcmp(name, MEASURES_FILE) == 0 ||
+	       strcmp(name, RECORDED_COPY) == 0 || strcmp(name, TAKEN_OVER) == 0 ||
 	       is_trace(name) ||
 	       (rest != name &&
 		(strcmp(rest, "_output.json") == 0 || strcmp(rest, "_per_epoch_stats.json") == 0));

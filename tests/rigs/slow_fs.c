@@ -25,6 +25,8 @@
  * getattr, readdir, open, create, read, write, flush, release, unlink, mkdir, rmdir, rename,
  * truncate, fsync, statfs, or all; with @TEXT, those of paths that contain it. A hung request
  * cannot be interrupted: its thread is in uninterruptible sleep.
+ *   log=FILE       each write, with its bytes, and each fsync, in order (struct logged): under a
+ *                  loop device, the writes and flushes of a disk. tests/power_loss.py reads it.
  */
 #define FUSE_USE_VERSION 35
 #define _GNU_SOURCE
@@ -33,6 +35,7 @@
 #include <fcntl.h>
 #include <fuse.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +45,14 @@
 #include <time.h>
 #include <unistd.h>
 
+/* What an entry of the log begins with; a write's bytes follow. n is 0: all before it is safe. */
+struct logged {
+	uint64_t at, n;
+};
+
 static const char *source, *control;
+static FILE *logged_to;
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static double read_s, open_s, bytes_s;
 static int turns, direct, keep, newest, open_turns, nth_file, nth_thread, nth_read, cache;
 static double crowd_s, nth_s, first_s, large_s, close_s, stat_s, turn_s, alone_s;
@@ -347,6 +357,19 @@ static int slow_read(const char *path, char *buf, size_t n, off_t at, struct fus
 	return got < 0 ? -errno : (int)got;
 }
 
+static void log_entry(const char *buf, size_t n, off_t at)
+{
+	const struct logged head = {(uint64_t)at, n};
+
+	if (!logged_to)
+		return;
+	pthread_mutex_lock(&log_lock);
+	if (fwrite(&head, sizeof(head), 1, logged_to) != 1 ||
+	    (n && fwrite(buf, n, 1, logged_to) != 1) || fflush(logged_to))
+		abort(); /* no conclusion can be drawn from a log that lacks something */
+	pthread_mutex_unlock(&log_lock);
+}
+
 static int slow_write(const char *path, const char *buf, size_t n, off_t at,
 		      struct fuse_file_info *fi)
 {
@@ -357,6 +380,8 @@ static int slow_write(const char *path, const char *buf, size_t n, off_t at,
 	if (brief && n > 1)
 		n = n > 2 * brief ? brief : n / 2;
 	put = pwrite(handle_of(fi)->fd, buf, n, at);
+	if (put > 0)
+		log_entry(buf, (size_t)put, at);
 	return put < 0 ? -errno : (int)put;
 }
 
@@ -435,6 +460,7 @@ static int slow_fsync(const char *path, int data, struct fuse_file_info *fi)
 {
 	(void)path;
 	gate("fsync", path);
+	log_entry(NULL, 0, 0);
 	return (data ? fdatasync(handle_of(fi)->fd) : fsync(handle_of(fi)->fd)) ? -errno : 0;
 }
 
@@ -506,6 +532,10 @@ int main(int argc, char **argv)
 		keep += value_of(argv[i], "keep") > 0;
 		if (strncmp(argv[i], "control=", 8) == 0)
 			control = argv[i] + 8;
+		if (strncmp(argv[i], "log=", 4) == 0 && !(logged_to = fopen(argv[i] + 4, "ab"))) {
+			perror(argv[i]);
+			return 1;
+		}
 	}
 	return fuse_main(5, fuse, &operations, NULL);
 }
