@@ -45,15 +45,30 @@ static const char *default_format(unsigned framework)
 	return checkpoint_table[i]->is.name;
 }
 
+static const struct checkpoint_format_ops *format_of(const struct workload *w)
+{
+	const char *name = w->checkpoint.format;
+
+	return checkpoint_format_find(
+		strcmp(name, "auto") == 0 ? default_format((unsigned)w->framework) : name);
+}
+
+unsigned checkpoint_parts(const struct workload *w)
+{
+	const struct checkpoint_format_ops *format = format_of(w);
+	unsigned n = 0;
+
+	while (format && format->part_suffix[n])
+		n++;
+	return n;
+}
+
 static int find_format(struct checkpoint *c, struct err *e)
 {
-	const char *name = c->w->checkpoint.format;
 	char known[256];
 	size_t at = 0;
 
-	if (strcmp(name, "auto") == 0)
-		name = default_format((unsigned)c->w->framework);
-	c->format = checkpoint_format_find(name);
+	c->format = format_of(c->w);
 	if (c->format)
 		return 0;
 	known[0] = '\0';
@@ -61,8 +76,8 @@ static int find_format(struct checkpoint *c, struct err *e)
 		at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s", i ? ", " : "",
 				       checkpoint_table[i]->is.name);
 	return err_set(e, ERR_USAGE,
-		       "checkpoint.format '%s' is unknown; valid formats are auto, %s", name,
-		       known);
+		       "checkpoint.format '%s' is unknown; valid formats are auto, %s",
+		       c->w->checkpoint.format, known);
 }
 
 /* The element types that occur. */

@@ -43,6 +43,8 @@ int checkpoint_open(struct checkpoint **out, const struct workload *w, int64_t r
 		    struct err *e);
 void checkpoint_close(struct checkpoint *c);
 const struct checkpoint_plan *checkpoint_plan_of(const struct checkpoint *c);
+/* Files that the format makes of each file of a plan. */
+unsigned checkpoint_parts(const struct workload *w);
 /* What checkpoint_open holds, and what each rank needs on top. */
 size_t checkpoint_memory_bytes(const struct checkpoint *c);
 size_t checkpoint_rank_memory_bytes(const struct checkpoint *c, const struct store *s,

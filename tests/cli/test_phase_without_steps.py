@@ -17,6 +17,12 @@ def run(data, out, *args, **keys):
     return stoker("run", *args, *tiny(data, out, **{**ONE_FILE, **keys}))
 
 
+def contradictions(out):
+    """What an audit says of a run that nobody changed."""
+    return [f for f in json.loads(stoker("audit", "--json", out, status=None).stdout)["results"][0]["findings"]
+            if f["level"] == "fail" and f["check"] in ("figures", "files")]
+
+
 def no_step(out, ranks, trained=True):
     """What a result says of an evaluation without a step."""
     r, summary = load(out), load(out, "summary.json")["metric"]
@@ -32,9 +38,7 @@ def no_step(out, ranks, trained=True):
     assert ("training" in r) == trained, r.keys()
     log = open(f"{out}/dlio.log").read()
     assert "Starting eval - 0 steps expected" in log and "Ending eval - 0 steps completed" in log, log
-    figures = [f for f in json.loads(stoker("audit", "--json", out, status=None).stdout)["results"][0]["findings"]
-               if f["level"] == "fail" and f["check"] in ("figures", "files")]
-    assert not figures, figures
+    assert not contradictions(out), contradictions(out)
 
 
 with tempfile.TemporaryDirectory(prefix="stoker-steps-") as tmp:
@@ -59,6 +63,25 @@ with tempfile.TemporaryDirectory(prefix="stoker-steps-") as tmp:
     run(f"{tmp}/npz", f"{tmp}/off", dataset__num_files_eval=0)
     r = load(f"{tmp}/off")
     assert "evaluation" not in r and "training" in r and r["warnings"], r.keys()
+
+    # fewer samples than ranks: DLIO's evaluation of 0 steps, and without compat.dlio nothing that could be done
+    few = {"dataset__num_samples_per_file": 1, "workflow__train": "false"}
+    run(f"{tmp}/few", f"{tmp}/fewer", "-n", 3, **few)
+    no_step(f"{tmp}/fewer", 3, trained=False)
+    for key, value in (("compat__dlio", "false"), ("dataset__num_files_eval", 0)):
+        done = stoker("run", "-n", 3, *tiny(f"{tmp}/few", f"{tmp}/none", **{**ONE_FILE, **few, key: value}), status=2)
+        assert "nothing else is to be done" in done.stderr, done.stderr
+
+    # one and two steps of what an audit must know: a loader that ends a step early, ranks that all read the first shard, and
+    # checkpoints of two files
+    for name, ranks, keys in (
+            ("early", 1, {"reader__data_loader": "synthetic", "dataset__num_files_eval": 2}),
+            ("shards", 2, {"reader__data_loader": "native_dali", "fmt": "tfrecord", "dataset__num_files_eval": 2, "files": 4}),
+            ("parts", 2, {"reader__data_loader": "tensorflow", "framework": "tensorflow", "workflow__checkpoint": "true",
+                          "checkpoint__steps_between_checkpoints": 1, "model__model_size_bytes": 1000,
+                          "checkpoint__checkpoint_folder": f"{tmp}/saved"})):
+        run(f"{tmp}/data-{name}", f"{tmp}/{name}", "-n", ranks, **{"dataset__num_samples_per_file": 1, **keys})
+        assert load(f"{tmp}/{name}")["status"] == "complete" and not contradictions(f"{tmp}/{name}"), contradictions(f"{tmp}/{name}")
 
     # of training too few files are left for a step
     for ranks in (1, 2):
