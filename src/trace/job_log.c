@@ -12,8 +12,11 @@
 #include "base/alloc.h"
 #include "base/compare.h"
 #include "base/saturate.h"
+#include "base/str.h"
 #include "base/vector.h"
+#include "os/sysinfo.h"
 
+#define LOOKED_AT_FROM (UINT64_C(64) << 20) /* bytes that any machine has */
 #define SIZES_FOLLOWED 32 /* request sizes a file; the four most frequent are of these */
 
 void job_init(struct job *job)
@@ -131,6 +134,31 @@ static void bound(int64_t *v)
 		*v = JOB_NUMBER_MAX;
 }
 
+/* The kernel ends processes for memory that it promised and does not have. */
+static int check_memory(struct job *job, struct err *e)
+{
+	uint64_t held = job->events * sizeof(*job->event) + job->files * sizeof(*job->file) +
+			job->threads * sizeof(*job->thread) +
+			job->processes * sizeof(*job->process);
+	uint64_t left;
+	char has[32], takes[32];
+
+	if (held < job->look_at)
+		return 0;
+	job->look_at = 2 * (held < LOOKED_AT_FROM ? LOOKED_AT_FROM : held);
+	left = host_available_bytes();
+	if (job->left_most && left > job->left_most)
+		left = job->left_most;
+	if (held < LOOKED_AT_FROM || left / 2 >= held)
+		return 0;
+	return err_set(e, -ENOMEM,
+		       "the log is too large for this machine: %zu requests of %zu files take %s, "
+		       "all of it more, and %s of memory are available. Use a part of the log, or "
+		       "a machine with more memory",
+		       job->events, job->files, str_bytes((double)held, takes, sizeof(takes)),
+		       str_bytes((double)left, has, sizeof(has)));
+}
+
 int job_add(struct job *job, const struct job_event *event, struct err *e)
 {
 	struct job_event *added;
@@ -141,6 +169,8 @@ int job_add(struct job *job, const struct job_event *event, struct err *e)
 		return err_set(e, -EFBIG,
 			       "the log has more than %llu requests, which is as many as are read",
 			       (unsigned long long)JOB_EVENTS_MAX);
+	if (check_memory(job, e) < 0)
+		return -ENOMEM;
 	if (VECTOR_TRY(job->event, job->events, job->event_room, 1, "the requests of the log", e))
 		return -ENOMEM;
 	added = &job->event[job->events++];

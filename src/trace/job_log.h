@@ -3,8 +3,8 @@
  * counts. Each reader of logs fills one (trace_reader.h); everything behind reads nothing else.
  *
  * Times are nanoseconds since the begin of the job, in one clock for all its processes. Bounds: a
- * request takes sizeof(struct job_event) bytes; JOB_EVENTS_MAX of them at most, which job_add
- * refuses to exceed with a sentence. */
+ * request takes sizeof(struct job_event) bytes; JOB_EVENTS_MAX of them at most, and no more than
+ * this machine has memory for: job_add refuses both with a sentence. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -166,6 +166,8 @@ struct job {
 	struct texts notes;     /* sentences: what is missing or was left out, each once */
 	struct texts file_keys; /* the kind as one character and the name, by index of the file */
 	size_t file_room, process_room, thread_room, event_room, heat_room;
+	uint64_t look_at;   /* bytes of the job at which the memory that is left is looked at */
+	uint64_t left_most; /* for tests: that the machine has left at most; 0: as much as it has */
 };
 
 void job_init(struct job *job);
@@ -179,8 +181,9 @@ uint32_t job_process(struct job *job, int64_t pid, const char *host, uint32_t pa
 uint32_t job_add_thread(struct job *job, uint32_t process, int64_t tid);
 /* A copy of `s` that lives as long as the job. */
 const char *job_text(struct job *job, const char *s);
-/* Adds one event: -EFBIG beyond JOB_EVENTS_MAX, -ENOMEM. The indices in it must exist. Numbers
- * beyond JOB_NUMBER_MAX become that. */
+/* Adds one event: -EFBIG beyond JOB_EVENTS_MAX; -ENOMEM where it is refused, or where what is left
+ * of the machine's memory is not twice what the job has, which its end may take. The indices in it
+ * must exist. Numbers beyond JOB_NUMBER_MAX become that. */
 int job_add(struct job *job, const struct job_event *event, struct err *e);
 /* An event without anything but these: the rest is unknown or none. */
 struct job_event job_event_of(enum job_event_kind kind, uint32_t thread, int64_t begin_ns,

@@ -14,6 +14,10 @@
 /* ---- lines of plain and gzip files, in pieces ---- */
 
 #define QUICK (64U << 10) /* longer lines are looked through for long strings */
+/* Times its size that a gzip file of a log unpacks to at most, once it is so many bytes: lines with
+ * times become a tenth to a fiftieth. */
+#define UNPACKS_MOST 200
+#define UNPACKS_FROM (64U << 20)
 
 void trace_lines_open(struct trace_lines *l, const char *path, size_t piece)
 {
@@ -83,6 +87,12 @@ static int unpack(struct trace_lines *l, struct err *e)
 		}
 	}
 	l->have = l->piece - l->z.avail_out;
+	l->unpacked += (int64_t)l->have;
+	if (l->unpacked > UNPACKS_FROM && l->unpacked / UNPACKS_MOST > l->at)
+		return err_set(e, ERR_DATA,
+			       "%s: unpacks to more than %d times its size, as no log with times "
+			       "does: if it is one, unpack it first (gunzip)",
+			       l->path, UNPACKS_MOST);
 	return 0;
 }
 
@@ -158,6 +168,18 @@ static const unsigned char *unused(const struct trace_lines *l)
 	return (l->gzip ? l->out : l->in) + l->used;
 }
 
+/* Leaves out the empty lines that come next. */
+static void skip_empty(struct trace_lines *l)
+{
+	const unsigned char *from = unused(l);
+	size_t n = 0;
+
+	while (n < l->have - l->used && from[n] == '\n')
+		n++;
+	l->used += n;
+	l->line += n;
+}
+
 /* Uses n bytes for the text. `looked`: up to where long strings were looked for. */
 static void use(struct trace_lines *l, size_t n, size_t *looked)
 {
@@ -183,10 +205,16 @@ int trace_lines_next(struct trace_lines *l, struct err *e)
 	buf_reset(&l->text);
 	l->whole = true;
 	while ((rc = more(l, e)) > 0) {
-		const unsigned char *from = unused(l);
-		size_t n = l->have - l->used;
-		const unsigned char *end = memchr(from, '\n', n);
+		const unsigned char *from, *end;
+		size_t n;
 
+		if (!any)
+			skip_empty(l);
+		from = unused(l);
+		n = l->have - l->used;
+		if (n == 0)
+			continue;
+		end = memchr(from, '\n', n);
 		any = true;
 		use(l, end ? (size_t)(end - from) : n, &looked);
 		if (!end)

@@ -41,6 +41,7 @@ struct trace_lines {
 	bool whole;       /* that line ended in a newline and nothing of it was left out */
 	bool damaged;     /* the gzip data are cut or broken behind what was read */
 	int64_t at;       /* in the file */
+	int64_t unpacked; /* bytes that came out of it; of a gzip file */
 	size_t piece;
 	unsigned char *in, *out;
 	size_t have, used; /* of `out`, or of `in` of a plain file */
@@ -51,8 +52,9 @@ struct trace_lines {
 
 void trace_lines_open(struct trace_lines *l, const char *path, size_t piece);
 void trace_lines_close(struct trace_lines *l);
-/* The next line without its newline in l->text: 1; the end: 0; negative: cannot be read. NULs in
- * it are made blanks. */
+/* The next line that is not empty, without its newline, in l->text: 1; the end: 0; negative: it
+ * cannot be read, or is a gzip file that unpacks to far more than a log does. NULs in it are made
+ * blanks. */
 int trace_lines_next(struct trace_lines *l, struct err *e);
 
 /* The same file by its JSON values instead, wherever its lines break; l->line counts the newlines

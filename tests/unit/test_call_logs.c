@@ -1,5 +1,6 @@
 /* Logs of system calls of strace, DFTracer and Recorder: what each line becomes, and that no cut of
  * a log does harm. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -508,6 +509,49 @@ static void test_cuts(void **state)
 	job_release(&job);
 }
 
+/* What unpacks to far more than a log, and more requests than the machine has memory for, end in a
+ * sentence; empty lines only count. */
+static void test_bombs(void **state)
+{
+	static char lines[1 << 20];
+	const char *path = at("bomb.gz");
+	struct err e = {0};
+	struct job_event event;
+	struct job job;
+	gzFile f = gzopen(path, "wb9");
+	int rc = 0;
+
+	(void)state;
+	assert_non_null(f);
+	gzputs(f, "5 10.1 read(3</a>, \"\", 9) = 9\n");
+	memset(lines, '\n', sizeof(lines));
+	for (int i = 0; i < 70; i++)
+		assert_int_equal(gzwrite(f, lines, sizeof(lines)), sizeof(lines));
+	gzclose(f);
+	job_init(&job);
+	assert_true(job_read(&job, &path, 1, &e) < 0);
+	assert_non_null(strstr(e.text, "unpacks to more than 200 times its size"));
+	job_release(&job);
+
+	job_init(&job);
+	job.left_most = 1 << 20;
+	event = job_event_of(JOB_READ, job_add_thread(&job, job_process(&job, 1, "", JOB_NONE), 1),
+			     0, 1);
+	while (rc == 0 && job.events < 1 << 22)
+		rc = job_add(&job, &event, &e);
+	assert_int_equal(rc, -ENOMEM);
+	assert_non_null(strstr(e.text, "too large for this machine"));
+	job_release(&job);
+
+	read_one(&job,
+		 "\n\n5 10.1 read(3</a>, \"\", 9) = 9\n\n\n\n5 10.2 read(3</a>, \"\", 9) = 9\n\n");
+	assert_int_equal(job.events, 2);
+	assert_int_equal(job.event[0].flags, 3);
+	assert_int_equal(job.event[1].flags, 7);
+	assert_int_equal(job.notes.n, 0);
+	job_release(&job);
+}
+
 static void test_hostile(void **state)
 {
 	struct job job;
@@ -539,7 +583,7 @@ int main(void)
 		cmocka_unit_test(test_metadata),   cmocka_unit_test(test_many_files),
 		cmocka_unit_test(test_long_lines), cmocka_unit_test(test_dftracer),
 		cmocka_unit_test(test_recorder),   cmocka_unit_test(test_cuts),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_hostile),    cmocka_unit_test(test_bombs),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
