@@ -10,6 +10,7 @@
 #include "cli/result_args.h"
 #include "readback/audit.h"
 #include "readback/compare.h"
+#include "readback/result_folder.h"
 #include "result/json_out.h"
 
 /* A repeat.json has a few lines for each run. */
@@ -28,7 +29,7 @@ static int repeated_runs(const char *path, size_t *n, struct err *e)
 	*n = SIZE_MAX;
 	if (rc < 0)
 		return rc == -ENOENT || rc == -ENOTDIR ? 0 : rc;
-	root = json_loadb(text.data ? text.data : "", text.len, 0, &why);
+	root = json_of_text(&text, &why);
 	runs = json_object_get(root, "runs");
 	if (!root)
 		rc = err_set(e, ERR_DATA,

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +16,26 @@
 #include "result/seal.h"
 
 #define JSON_BYTES_MAX (256u << 20)
+
+/* Values, and of them objects and lists, that a file of a result has at most: as the times of
+ * millions of steps. One takes 36 bytes and up to 225. */
+#define JSON_VALUES_MAX (16u << 20)
+#define JSON_NESTS_MAX (4u << 20)
+
+json_t *json_of_text(const struct buf *text, json_error_t *why)
+{
+	size_t values = 0, nests = 0;
+
+	for (size_t i = 0; text->len > JSON_NESTS_MAX && i < text->len; i++) {
+		nests += text->data[i] == '[' || text->data[i] == '{';
+		values += text->data[i] == ',';
+	}
+	if (nests <= JSON_NESTS_MAX && values <= JSON_VALUES_MAX)
+		return json_loadb(text->data ? text->data : "", text->len, 0, why);
+	*why = (json_error_t){.line = 1, .column = 1};
+	snprintf(why->text, sizeof(why->text), "it has more values than any file of a result");
+	return NULL;
+}
 
 /* The number of characters at p that are one of the words which JSON does not have; 0: none. */
 static size_t nonfinite(const char *p, size_t left)
@@ -74,7 +95,7 @@ json_t *result_folder_json(const char *folder, const char *name, struct err *e)
 	}
 	buf_release(&raw);
 	if (text.data)
-		root = json_loadb(text.data, text.len, 0, &why);
+		root = json_of_text(&text, &why);
 	if (!root && (!text.data || text.len == 0))
 		err_set(e, ERR_DATA, "'%s' is empty", path);
 	else if (!root && json_error_code(&why) == json_error_out_of_memory)

@@ -3,9 +3,13 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/folder_lock.h"
 
+/* As json_loadb, of a file that others may have made: one that would take gigabytes of memory is
+ * refused before any of it is read. */
+json_t *json_of_text(const struct buf *text, json_error_t *why);
 /* A file of the folder that holds a JSON object of at most 256 MiB. Python's NaN and Infinity
  * become null. NULL and `e`: -ENOENT, -ENOTDIR it is absent; ERR_DATA it is damaged, and where;
  * others it cannot be read. */

@@ -232,6 +232,9 @@ def foreign(tmp):
         (at / "result.json").write_text(json.dumps(text))
         done = stoker("audit", "--check", at, status=1)
         assert "is no whole result of this program" in done.stderr, (list(text)[:5], done)
+    # so many values that they would take gigabytes
+    (at / "result.json").write_text(json.dumps({**whole, "more": 1}).replace('"more": 1', '"more": [' + "{}," * 4200000 + "0]"))
+    assert "more values than any file of a result" in stoker("audit", "--check", at, status=1).stderr
     (at / "result.json").write_text(json.dumps({k: v for k, v in whole.items() if k not in ("integrity", "run_id")}))
     assert "they were removed" in stoker("audit", "--check", at, status=3).stdout.replace("\n" + " " * 10, " ")
 
