@@ -39,8 +39,9 @@ static void read_overrides(struct run_record *r, const struct node *list)
 }
 
 /* The harness of MLPerf Storage renames .hydra to configs (v1.0) or dlio_config. NULL, with -ENOENT
- * in `e` when there is none. */
-static struct node *hydra_file(const char *folder, const char *name, bool *renamed, struct err *why)
+ * in `why` when there is none; what is not of `kind` is damaged. */
+static struct node *hydra_file(const char *folder, const char *name, enum node_kind kind,
+			       bool *renamed, struct err *why)
 {
 	static const char *const subs[] = {".hydra", "dlio_config", "configs", NULL};
 
@@ -55,10 +56,14 @@ static struct node *hydra_file(const char *folder, const char *name, bool *renam
 			root = yaml_parse(text.data ? text.data : "", text.len,
 					  node_file_name(path), &e);
 		buf_release(&text);
-		if (root) {
+		if (root && (root->kind == kind || root->kind == NODE_NULL)) {
 			*renamed = i > 0;
 			return root;
 		}
+		if (root)
+			err_set(&e, ERR_DATA, "'%s' is damaged: it is not a %s", path,
+				kind == NODE_MAP ? "map of keys" : "list of overrides");
+		node_free(root);
 		if (e.code == -ENOMEM)
 			out_of_memory(); /* not "has no configuration" */
 		if (why->code == -ENOENT && e.code != -ENOENT && e.code != -ENOTDIR)
@@ -220,10 +225,10 @@ static void read_recorded(struct run_record *r)
 void record_read_config(struct run_record *r)
 {
 	struct err e = {0};
-	struct node *overrides = hydra_file(r->folder, "overrides.yaml", &r->mlperf, &e);
+	struct node *overrides = hydra_file(r->folder, "overrides.yaml", NODE_LIST, &r->mlperf, &e);
 
 	record_note_fault(r, &e);
-	r->config = hydra_file(r->folder, "config.yaml", &r->mlperf, &e);
+	r->config = hydra_file(r->folder, "config.yaml", NODE_MAP, &r->mlperf, &e);
 	record_note_fault(r, &e);
 	if (overrides)
 		read_overrides(r, overrides);

@@ -223,6 +223,14 @@ def foreign(tmp):
     at = tmp / "foreign"
     shutil.copytree(tmp / "result", at)
     whole = load(at)
+    for name, what, texts in (("config.yaml", "map of keys", ("1", "- a", '"x"')), ("overrides.yaml", "list of overrides", ("1", "a: b"))):
+        path = at / ".hydra" / name
+        data = path.read_bytes()
+        for text in texts:
+            path.write_text(text)
+            for command in (("audit", at), ("report", at, "-o", tmp / "f.html"), ("compare", tmp / "other", at)):
+                assert f"{name}' is damaged: it is not a {what}" in stoker(*command, status=1).stderr, (name, text, command)
+        path.write_bytes(data)
     always = ("schema", "version", "status", "workload", "accelerators", "start", "end", "wall_s", "configuration")
     texts = [{}, {"answer": 42}, json.loads((at / "summary.json").read_text()), json.loads((at / "0_output.json").read_text()),
              whole["configuration"], {k: whole[k] for k in ("program", "run_id", "integrity")}]
