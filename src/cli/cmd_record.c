@@ -222,8 +222,12 @@ static void read_io(pid_t pid, struct ring_io *out)
 
 static void add_end(struct recorded *j, const struct ring_end *end)
 {
+	struct ring_end *to;
+
 	VECTOR_PUSH(j->end, j->ends, j->room, *end);
-	memcpy(j->end[j->ends - 1].magic, RING_END_MAGIC, sizeof(end->magic));
+	to = &j->end[j->ends - 1];
+	memcpy(to->magic, RING_END_MAGIC, sizeof(to->magic));
+	to->sum = ring_sum(RING_SUM, to, offsetof(struct ring_end, sum));
 }
 
 /* Takes all that has ended, with the kernel's counts, which vanish with it. False when nothing is
@@ -374,9 +378,30 @@ static void say_blind(const struct recording_facts *f, const struct recorded *j,
 			"it is "
 			"recorded\n",
 			number_of(f->killed, "process", "processes", n));
+	if (f->filtered)
+		buf_say(out,
+			"  filtered calls         %s with seccomp(2): since then only what needs "
+			"no "
+			"call of the recorder is recorded\n",
+			number_of(f->filtered, "process", "processes", n));
+	if (f->filtered_children)
+		buf_say(out, "  not recorded           %s forked behind such a filter\n",
+			number_of(f->filtered_children, "process", "processes", n));
+	if (f->cut)
+		buf_say(out,
+			"  cut                    the files of %s, while they were written: by "
+			"another program, or their file system had no room\n",
+			number_of(f->cut, "process", "processes", n));
+	if (f->missing)
+		buf_say(out,
+			"  removed                the files of %s, by another program: what they "
+			"had is missing\n",
+			number_of(f->missing, "process", "processes", n));
 	if (f->damaged)
 		buf_say(out, "  damaged                %s of the recording\n",
 			number_of(f->damaged, "part", "parts", n));
+	for (size_t i = 0; i < f->harmed.n; i++)
+		buf_say(out, "    %s\n", f->harmed.v[i]);
 	if (j->left)
 		buf_say(out,
 			"  still running          processes that the command left behind: they "
@@ -399,7 +424,7 @@ static int report(const struct recorded *j, const char *shown, struct err *e)
 		number_of(f.events, "request", "requests", n[2]), bytes_of(f.bytes_read, a),
 		bytes_of(f.bytes_written, b), bytes_of(f.folder_bytes, c), shown,
 		bytes_of(j->limit, d));
-	if (f.processes == 0 && f.unrecorded.n == 0)
+	if (f.processes == 0 && f.unrecorded.n == 0 && !f.damaged && !f.missing)
 		buf_say(&out,
 			"  nothing was recorded: the programs do not load LD_PRELOAD (static, "
 			"set-user-ID, another libc, or a container), or there was no room in the "

@@ -137,7 +137,7 @@ static bool cut(char *s, const char *end)
 	return true;
 }
 
-bool fd_name(int fd, uint64_t inode, char name[FD_NAME_MAX])
+bool fd_name(int fd, uint64_t inode, char *name)
 {
 	static const char proc[] = "/proc/self/fd/";
 	char link[sizeof(proc) + 12], digit[24];
@@ -169,18 +169,13 @@ bool fd_name(int fd, uint64_t inode, char name[FD_NAME_MAX])
 	return false;
 }
 
-static __attribute__((noinline)) uint64_t find(int fd)
+static uint64_t found(int fd, struct fd_facts facts, int64_t begin, char *name)
 {
-	struct fd_facts facts;
-	int64_t begin = now_ns(), position = -1;
-	char name[FD_NAME_MAX];
-	bool deleted;
+	int64_t position = -1;
+	bool deleted = fd_name(fd, facts.inode, name);
 	uint64_t w;
 	long r;
 
-	if (fd < 0 || !fd_facts(fd, &facts))
-		return 0;
-	deleted = fd_name(fd, facts.inode, name);
 	if (strncmp(name, "/dev/shm/", 9) == 0 || strncmp(name, "/memfd:", 7) == 0)
 		facts.kind = RING_MEMORY;
 	if (facts.kind == RING_REGULAR || facts.kind == RING_MEMORY)
@@ -199,6 +194,22 @@ static __attribute__((noinline)) uint64_t find(int fd)
 	     facts.kind == RING_PIPE || facts.kind == RING_SOCKETS ? "" : name, position,
 	     facts.size, (uint64_t)facts.kind,
 	     (uint64_t)(r > 0 ? r : 0) | (deleted ? RING_DELETED : 0), facts.inode);
+	return w;
+}
+
+static __attribute__((noinline)) uint64_t find(int fd)
+{
+	struct fd_facts facts;
+	int64_t begin = now_ns();
+	uint64_t w = 0;
+	char *name;
+
+	if (fd < 0 || !fd_facts(fd, &facts))
+		return 0;
+	name = scratch_take();
+	if (name)
+		w = found(fd, facts, begin, name);
+	scratch_give(name);
 	return w;
 }
 

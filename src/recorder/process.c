@@ -1,6 +1,7 @@
 /* The life of a process under the recorder: what the environment asks for, and the begin and end of
  * its ring. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,6 +28,7 @@ static struct {
 	struct life *life;
 	int64_t pid;
 	bool off, configured, anonymous;
+	bool filtered; /* by seccomp(2) */
 	uint64_t hash[2], limit, host;
 	char dir[RING_DIR_MAX];
 	char variable[6][RING_DIR_MAX + 64];
@@ -36,7 +38,7 @@ static struct {
 
 /* ---- the kernel, the clock, and the functions of the library behind this one ---- */
 
-long raw6(long nr, long a, long b, long c, long d, long e, long f)
+long kernel6(long nr, long a, long b, long c, long d, long e, long f)
 {
 #if defined(__x86_64__)
 	long result;
@@ -66,6 +68,11 @@ long raw6(long nr, long a, long b, long c, long d, long e, long f)
 #else
 #error "the recorder knows the system calls of x86-64 and aarch64"
 #endif
+}
+
+long raw6(long nr, long a, long b, long c, long d, long e, long f)
+{
+	return UNLIKELY(process_is_filtered()) ? -ENOSYS : kernel6(nr, a, b, c, d, e, f);
 }
 
 void *real_find(void **slot, const char *name)
@@ -262,23 +269,23 @@ static bool make_ring(uint64_t parent)
 	h->anonymous = self.anonymous;
 	h->all = names_all();
 	h->major_faults_start = major_faults();
-	h->own_rchar = (uint64_t)read_io(&h->start);
+	(void)guarded_add(&h->own_rchar, (uint64_t)read_io(&h->start));
+	h->begin_sum = ring_begin_sum(h);
 	memcpy(h->magic, RING_MAGIC, sizeof(h->magic));
 	return true;
 }
 
-static void note_command(void)
+static void note_command(char *text)
 {
-	char text[FACT_MAX];
 	long fd = raw(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-	long n = raw_failed(fd) ? 0 : raw(SYS_read, fd, text, sizeof(text) - 1);
+	long n = raw_failed(fd) ? 0 : raw(SYS_read, fd, text, FACT_MAX - 1);
 
 	if (raw_failed(fd))
 		return;
 	raw(SYS_close, fd);
 	if (n <= 0)
 		return;
-	__atomic_fetch_add(&ring_head()->own_rchar, (uint64_t)n, __ATOMIC_RELAXED);
+	(void)guarded_add(&ring_head()->own_rchar, (uint64_t)n);
 	while (n > 0 && text[n - 1] == '\0')
 		n--;
 	text[n] = '\0';
@@ -288,26 +295,39 @@ static void note_command(void)
 	note(RING_FACT, now_ns(), (uint64_t)RING_COMMAND, text);
 }
 
-static __attribute__((noinline)) void note_facts(void)
+static void note_cwd(char *cwd, char *hashed)
 {
-	char cwd[4096], hashed[4096];
-	struct utsname u;
-	long n = raw(SYS_getcwd, cwd, sizeof(cwd));
-
-	if (!self.anonymous) {
-		note_command();
-		if (!raw_failed(raw(SYS_uname, &u)))
-			note(RING_FACT, now_ns(), (uint64_t)RING_HOST, u.nodename);
-	}
-	if (raw_failed(n) || n <= 0 || cwd[0] != '/')
+	if (raw(SYS_getcwd, cwd, FACT_MAX) <= 0 || cwd[0] != '/')
 		return;
 	names_cwd(cwd);
 	if (self.anonymous)
-		hashed[name_hash(cwd, strlen(cwd), hashed, sizeof(hashed) - 1)] = '\0';
+		hashed[name_hash(cwd, strlen(cwd), hashed, FACT_MAX - 1)] = '\0';
 	note(RING_FACT, now_ns(), (uint64_t)RING_CWD, self.anonymous ? hashed : cwd);
 }
 
-/* The descriptors that the program was given. */
+static __attribute__((noinline)) void note_host(void)
+{
+	struct utsname u;
+
+	if (!raw_failed(raw(SYS_uname, &u)))
+		note(RING_FACT, now_ns(), (uint64_t)RING_HOST, u.nodename);
+}
+
+static __attribute__((noinline)) void note_facts(void)
+{
+	char *room = scratch_take();
+
+	if (!self.anonymous) {
+		if (room)
+			note_command(room);
+		note_host();
+	}
+	if (room)
+		note_cwd(room, room + SCRATCH / 2);
+	scratch_give(room);
+}
+
+/* The descriptors that the program was given. While the library is loaded: the stack is large. */
 static void find_descriptors(void)
 {
 	long fd = raw(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n;
@@ -339,8 +359,10 @@ static void begin_life(void)
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
 	parent = forked ? ring_head()->id : 0;
+	if (forked && self.filtered)
+		(void)guarded_add(&ring_head()->filtered_children, 1);
 	ring_forked();
-	if (!configure() || !make_ring(parent)) {
+	if (self.filtered || !configure() || !make_ring(parent)) {
 		__atomic_store_n(&self.life->state, LIFE_OFF, __ATOMIC_RELEASE);
 		return;
 	}
@@ -394,7 +416,43 @@ bool process_is_vforked(void)
 
 void process_vforks(void)
 {
-	vforked = recording();
+	vforked = recording() && !process_is_filtered();
+}
+
+bool process_is_filtered(void)
+{
+	return __atomic_load_n(&self.filtered, __ATOMIC_RELAXED);
+}
+
+int64_t process_id(void)
+{
+	return process_is_filtered() ? self.pid : raw(SYS_getpid);
+}
+
+bool process_filtered(bool all)
+{
+	bool was = self.filtered;
+
+	if (recording() && !was) {
+		/* for programs that are executed behind it */
+		(void)exec_room(32768);
+		(void)guarded_add(&ring_head()->filtered, 1);
+		if (all)
+			process_ends(0);
+	}
+	if (all && self.life)
+		__atomic_store_n(&self.life->state, LIFE_OFF, __ATOMIC_RELEASE);
+	__atomic_store_n(&self.filtered, true, __ATOMIC_RELAXED);
+	return was;
+}
+
+void process_unfiltered(bool was)
+{
+	__atomic_store_n(&self.filtered, was, __ATOMIC_RELAXED);
+	if (!was && ring_head() && self.life && self.life->state == LIFE_OFF)
+		__atomic_store_n(&self.life->state, LIFE_READY, __ATOMIC_RELEASE);
+	if (!was && recording())
+		(void)guarded_add(&ring_head()->filtered, (uint64_t)-1);
 }
 
 void process_forked(void)
@@ -404,16 +462,22 @@ void process_forked(void)
 
 void process_ends(uint64_t still)
 {
-	struct ring_head *h = ring_head();
+	struct ring_head *h = ring_head(), final;
 	struct ring_io io;
 
 	/* of an earlier end that was none: a program that could not be executed */
-	__atomic_fetch_add(&h->own_rchar, h->own_last, __ATOMIC_RELAXED);
+	h->end_ns = 0;
+	(void)guarded_add(&h->own_rchar, h->own_last);
 	h->own_last = (uint64_t)read_io(&io);
 	io.wchar += still;
 	h->major_faults_end = major_faults();
-	h->end_ns = now_ns();
 	h->last = io;
+	/* what is here without an end is none */
+	final = *h;
+	final.end_ns = now_ns();
+	h->end_sum = ring_end_sum(&final);
+	__atomic_store_n(&h->end_ns, final.end_ns, __ATOMIC_RELEASE);
+	ring_tell_cut();
 }
 
 static __attribute__((constructor(101))) void loaded(void)

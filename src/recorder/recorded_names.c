@@ -63,14 +63,13 @@ bool name_excluded(const char *path, uint64_t base)
 	return excluded_text(path);
 }
 
-void names_cwd(const char *path)
+void names_cwd(char *path)
 {
-	size_t n = strnlen(path, 4095);
-	char folder[4097];
+	size_t n = strlen(path);
 
-	memcpy(folder, path, n);
-	memcpy(folder + n, "/", 2);
-	self.cwd_excluded = !self.all && excluded_text(folder);
+	memcpy(path + n, "/", 2);
+	self.cwd_excluded = !self.all && excluded_text(path);
+	path[n] = '\0';
 }
 
 /* ---- SipHash-2-4 (Aumasson, Bernstein) ---- */

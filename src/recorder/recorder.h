@@ -27,7 +27,10 @@ static inline void *real_of(void **slot, const char *name)
 
 /* ---- the kernel ---- */
 
+/* Of the recorder itself: -ENOSYS without a call once the program has a filter of calls. */
 long raw6(long nr, long a, long b, long c, long d, long e, long f);
+/* The program's own calls, which are made in any case. */
+long kernel6(long nr, long a, long b, long c, long d, long e, long f);
 #define RAW_N(_1, _2, _3, _4, _5, _6, _7, n, ...) n
 #define raw(nr, ...) raw_(nr, ##__VA_ARGS__, 0, 0, 0, 0, 0, 0)
 #define raw_(nr, a, b, c, d, e, f, ...)                                                            \
@@ -40,6 +43,27 @@ static inline bool raw_failed(long r)
 
 int64_t now_ns(void);
 
+/* ---- memory (program_memory.c) ---- */
+
+/* The page behind the last that was found to be readable; zeroed at first. */
+struct probe {
+	uintptr_t next;
+	bool trusted; /* all is taken for readable */
+};
+/* Whether memory of the program can be read, without reading it. */
+bool memory_readable(struct probe *k, const void *p, size_t n);
+/* Whether a string can, up to its end or `most` bytes; its length. */
+bool text_readable(struct probe *k, const char *s, size_t most, size_t *bytes);
+bool text_begins(struct probe *k, const char *s, const char *with);
+
+/* Room off the stack, for this thread until it is given back; NULL when there is none. */
+#define SCRATCH 12288
+char *scratch_take(void);
+void scratch_give(char *p);
+/* The same for what is executed: kept, also by a parent in vfork(2). */
+char *exec_room(size_t n);
+void rooms_end(void); /* of the thread */
+
 /* ---- names (recorded_names.c) ---- */
 
 /* Once a process image: whether nothing is excluded, and the key of 128 bits when names are
@@ -49,7 +73,7 @@ bool names_all(void);
 bool names_hashed(void);
 /* Whether calls on this file are only counted; `w`: the word of the folder of a relative name. */
 bool name_excluded(const char *path, uint64_t base);
-void names_cwd(const char *path); /* the current folder, for relative names */
+void names_cwd(char *path); /* the current folder, for relative names; with room for one more */
 /* The keyed hash of a name: depth and known extensions are kept. Returns the length, at most
  * size. */
 size_t name_hash(const char *path, size_t n, char *out, size_t size);
@@ -66,6 +90,13 @@ struct ring_head *ring_head(void); /* NULL: none was begun */
 void ring_forked(void);
 /* Once a process image: threads that end give back their chunk. */
 void ring_threads_end(void);
+bool thread_is_leaving(void); /* its destructors run */
+/* In a handler of SIGBUS: puts memory in place of the page if it is of the ring, which ends with
+ * that. */
+bool ring_lost_page(const void *address);
+void ring_tell_cut(void); /* the control file, if that happened */
+/* From here on such pages do not end the process (cut_pages.c). */
+void faults_watch(void);
 
 /* A read or write. `word` as fd_word says; `at` is the offset of RING_PREAD and RING_PWRITE. */
 void note_transfer(enum ring_kind kind, uint64_t word, int64_t begin, uint64_t asked, int64_t at,
@@ -80,6 +111,8 @@ void note_excluded(int64_t read, int64_t written);
 /* Adds to what the kernel's counters are compared with, without an event. */
 void note_counted(int64_t read, int64_t written);
 void note_uring_used(void);
+/* Adds to a guarded word of the head or control file. Returns its value before. */
+uint64_t guarded_add(uint64_t *word, uint64_t n);
 uint64_t serial_next(void);
 
 /* ---- descriptors: what each leads to, in one word (fd_table.c) ---- */
@@ -108,8 +141,9 @@ struct fd_facts {
 bool fd_facts(int fd, struct fd_facts *out);
 #define FD_NAME_MAX 4160
 /* The name that the kernel has for the descriptor, without its mark of deleted files; those of
- * memfd_create get the number that tells them apart. Whether the file is deleted. */
-bool fd_name(int fd, uint64_t inode, char name[FD_NAME_MAX]);
+ * memfd_create get the number that tells them apart. `name`: FD_NAME_MAX bytes. Whether the file is
+ * deleted. */
+bool fd_name(int fd, uint64_t inode, char *name);
 /* Of st_mode. */
 enum ring_file kind_of_mode(unsigned mode);
 
@@ -128,6 +162,15 @@ void process_vforks(void);
 /* Whether this is a child of vfork: the parent's memory, which waits. */
 bool process_is_vforked(void);
 
+/* A filter of calls (seccomp(2)) comes: what the recorder would ask of the kernel might be what it
+ * ends processes for. From here on nothing is asked; what memory has room for is recorded.
+ * `all`: nothing is recorded any more. Returns what process_unfiltered takes if the filter was
+ * refused. */
+bool process_filtered(bool all);
+void process_unfiltered(bool was);
+bool process_is_filtered(void);
+int64_t process_id(void);
+
 /* Variables that a new program needs to be recorded: `n` strings `NAME=VALUE`, 0 when none. The
  * first is LD_PRELOAD's value alone, without the name. */
 size_t process_variables(const char *const **out);
@@ -138,4 +181,3 @@ void maps_end(void); /* what is in memory of files that are mapped */
 /* What libc will write of open streams when exit(3) ends: noted; the bytes. */
 uint64_t stdio_end(void);
 int at_base(int dirfd, const char *path, uint64_t *base);
-enum ring_image image_of(int dirfd, const char *path);

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,10 +26,10 @@
 /* A thread's place to write: the second is of signal handlers that interrupt the first. */
 struct lane {
 	struct ring_chunk *chunk;
-	uint8_t *at, *end;
+	uint8_t *at, *end, *summed; /* summed: up to where the sum is */
 	int64_t last_ns, last_end;
 	uint64_t last_serial;
-	uint32_t next_bytes, retry, prefix;
+	uint32_t bytes, sum, next_bytes, retry, prefix;
 	bool busy;
 	char *held; /* in the frame that holds it */
 	char prev[PREFIX];
@@ -45,11 +46,49 @@ static struct {
 	struct ring_control *control;
 	uint64_t born; /* counts the processes from fork to fork */
 	uint64_t serial, limit;
-	struct ring_chunk *spare[SPARES];
+	uintptr_t spare[SPARES]; /* chunks; in the lowest bits, which of spare_bytes */
+	bool cut, told;          /* another process cut the ring; the control file has it */
 	pthread_key_t key;
 	bool has_key;
 	char path[RING_DIR_MAX + 64];
 } self;
+
+static const uint32_t spare_bytes[] = {CHUNK_FIRST, CHUNK_SECOND, CHUNK_MAX};
+
+uint64_t guarded_add(uint64_t *word, uint64_t n)
+{
+	uint64_t was = __atomic_load_n(word, __ATOMIC_RELAXED);
+
+	while (!__atomic_compare_exchange_n(word, &was, ring_guarded(was + n), true,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+	return was & RING_VALUE;
+}
+
+/* ---- pages that are gone ---- */
+
+/* What is stored there from now on is nobody's. */
+static bool replace(void *at, size_t n, const void *address)
+{
+	uintptr_t first = (uintptr_t)at, a = (uintptr_t)address;
+
+	if (!at || a < first || a - first >= n)
+		return false;
+	return !raw_failed(kernel6(SYS_mmap, (long)at, (long)n, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+}
+
+bool ring_lost_page(const void *address)
+{
+	bool ours =
+		replace(self.head, RING_PAGE, address) || replace(self.control, RING_PAGE, address);
+
+	for (size_t i = 0; i < 2 && !ours && mine.born == self.born; i++)
+		ours = replace(mine.lane[i].chunk, mine.lane[i].bytes, address);
+	if (ours)
+		self.cut = true;
+	return ours;
+}
 
 /* ---- chunks ---- */
 
@@ -71,7 +110,7 @@ static bool reserve(int fd, uint64_t at, uint64_t n)
 	for (uint64_t done = 0; done < n; done += sizeof(zeros)) {
 		if (raw(SYS_pwrite64, fd, zeros, sizeof(zeros), at + done) != sizeof(zeros))
 			return false;
-		__atomic_fetch_add(&self.head->own_wchar, sizeof(zeros), __ATOMIC_RELAXED);
+		(void)guarded_add(&self.head->own_wchar, sizeof(zeros));
 	}
 	return true;
 }
@@ -81,8 +120,27 @@ static bool take_budget(uint64_t n)
 	if (__atomic_add_fetch(&self.control->used, n, __ATOMIC_RELAXED) <= self.limit)
 		return true;
 	__atomic_fetch_sub(&self.control->used, n, __ATOMIC_RELAXED);
-	__atomic_store_n(&self.head->full, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&self.head->full, ring_guarded(1), __ATOMIC_RELAXED);
 	return false;
+}
+
+void ring_tell_cut(void)
+{
+	if (self.cut && !self.told) {
+		self.told = true;
+		(void)guarded_add(&self.control->cut, 1);
+	}
+}
+
+/* A ring that another process cut has no place for more. */
+static bool is_cut(int fd)
+{
+	struct stat st;
+
+	if (!self.cut && !raw_failed(raw(SYS_fstat, fd, &st)) && st.st_size < RING_PAGE)
+		self.cut = true;
+	ring_tell_cut();
+	return self.cut;
 }
 
 static struct ring_chunk *new_chunk(uint32_t bytes)
@@ -95,8 +153,9 @@ static struct ring_chunk *new_chunk(uint32_t bytes)
 	fd = raw(SYS_openat, AT_FDCWD, self.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (raw_failed(fd))
 		goto refused;
-	at = __atomic_fetch_add(&self.head->allocated, bytes, __ATOMIC_RELAXED);
-	if (!reserve((int)fd, at, bytes)) {
+	at = RING_PAGE + guarded_add(&self.head->allocated, bytes);
+	if (is_cut((int)fd) || !reserve((int)fd, at, bytes)) {
+		(void)guarded_add(&self.head->refused, bytes);
 		raw(SYS_close, fd);
 		goto refused;
 	}
@@ -112,13 +171,29 @@ refused:
 
 static void commit(struct lane *l)
 {
-	__atomic_store_n(&l->chunk->used, (uint32_t)(l->at - (uint8_t *)(l->chunk + 1)),
-			 __ATOMIC_RELEASE);
+	uint64_t used = (uint64_t)(l->at - (uint8_t *)(l->chunk + 1));
+
+	l->sum = ring_sum(l->sum, l->summed, (size_t)(l->at - l->summed));
+	l->summed = l->at;
+	__atomic_store_n(&l->chunk->used_and_sum, used | (uint64_t)l->sum << 32, __ATOMIC_RELEASE);
 }
 
-static void lane_reset(struct lane *l, struct ring_chunk *c, int64_t base)
+static void lane_take(struct lane *l, struct ring_chunk *c, uint32_t bytes)
 {
-	l->chunk = c;
+	l->bytes = bytes;
+	l->end = (uint8_t *)c + bytes;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	l->chunk = c; /* from here on its pages may go */
+}
+
+static void lane_reset(struct lane *l, int64_t base)
+{
+	uint64_t used = __atomic_load_n(&l->chunk->used_and_sum, __ATOMIC_RELAXED);
+
+	l->at = l->summed = (uint8_t *)(l->chunk + 1) + (uint32_t)used;
+	l->sum = (uint32_t)(used >> 32);
+	if (l->at > l->end || !l->sum) /* its page is gone */
+		l->at = l->summed = (uint8_t *)(l->chunk + 1);
 	l->last_ns = base;
 	l->last_end = 0;
 	l->last_serial = 0;
@@ -141,13 +216,11 @@ static uint64_t zigzag(int64_t v)
 }
 
 /* Goes on with a chunk, from its last complete event: nothing that events refer to is known. */
-static void go_on(struct lane *l, struct ring_chunk *c, int64_t tid)
+static void go_on(struct lane *l, int64_t tid)
 {
 	int64_t base = now_ns();
 
-	lane_reset(l, c, base);
-	l->at = (uint8_t *)(c + 1) + c->used;
-	l->end = (uint8_t *)c + c->bytes;
+	lane_reset(l, base);
 	*l->at++ = RING_THREAD;
 	*l->at++ = 0;
 	*l->at++ = 0;
@@ -159,14 +232,15 @@ static void go_on(struct lane *l, struct ring_chunk *c, int64_t tid)
 static bool adopt(struct lane *l, int64_t tid)
 {
 	for (size_t i = 0; i < SPARES; i++) {
-		struct ring_chunk *c;
+		uintptr_t c;
 
 		if (!__atomic_load_n(&self.spare[i], __ATOMIC_RELAXED))
 			continue;
-		c = __atomic_exchange_n(&self.spare[i], NULL, __ATOMIC_ACQ_REL);
+		c = __atomic_exchange_n(&self.spare[i], 0, __ATOMIC_ACQ_REL);
 		if (!c)
 			continue;
-		go_on(l, c, tid);
+		lane_take(l, (struct ring_chunk *)(c & ~(uintptr_t)3), spare_bytes[c & 3]);
+		go_on(l, tid);
 		return true;
 	}
 	return false;
@@ -179,15 +253,16 @@ static void drop(struct lane *l)
 
 	l->chunk = NULL;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	raw(SYS_munmap, c, c->bytes);
+	raw(SYS_munmap, c, l->bytes);
 }
 
 static bool renew_undisturbed(struct lane *l)
 {
 	uint32_t bytes = l->next_bytes;
 	struct ring_chunk *c;
-	int64_t tid = raw(SYS_gettid);
+	int64_t tid = raw(SYS_gettid), base;
 
+	faults_watch();
 	if (l->chunk)
 		drop(l);
 	else if (adopt(l, tid))
@@ -199,28 +274,31 @@ static bool renew_undisturbed(struct lane *l)
 		l->retry = RETRY;
 		return false;
 	}
-	*c = (struct ring_chunk){.bytes = bytes, .tid = tid, .base_ns = now_ns()};
-	__atomic_store_n(&c->magic, RING_CHUNK_MAGIC, __ATOMIC_RELEASE);
-	lane_reset(l, c, c->base_ns);
-	l->at = (uint8_t *)(c + 1);
-	l->end = (uint8_t *)c + bytes;
+	lane_take(l, c, bytes);
+	base = now_ns();
+	*c = (struct ring_chunk){.bytes = bytes, .tid = tid, .base_ns = base, .sum = RING_SUM};
+	__atomic_store_n(&c->magic, ring_chunk_magic(c), __ATOMIC_RELEASE);
+	lane_reset(l, base);
 	l->next_bytes = bytes < CHUNK_SECOND ? CHUNK_SECOND : CHUNK_MAX;
 	return true;
 }
 
 /* A handler that jumps out would leave the room that was just reserved unused. Faults are not held
- * back. */
+ * back. Where SIGBUS is, a page that is gone would end the process: it is let through. */
 static bool renew(struct lane *l)
 {
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
 	uint64_t held = ~0ull, was;
-	bool done;
+	bool done, holds;
 
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
 		held &= ~(1ull << (faults[i] - 1));
-	raw(SYS_rt_sigprocmask, SIG_BLOCK, &held, &was, sizeof(was));
+	holds = !raw_failed(raw(SYS_rt_sigprocmask, SIG_BLOCK, &held, &was, sizeof(was)));
 	done = renew_undisturbed(l);
-	raw(SYS_rt_sigprocmask, SIG_SETMASK, &was, NULL, sizeof(was));
+	if (!holds)
+		return done;
+	was &= ~(1ull << (SIGBUS - 1));
+	kernel6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&was, 0, sizeof(was), 0, 0);
 	return done;
 }
 
@@ -229,34 +307,49 @@ static void thread_ends(void *unused)
 {
 	(void)unused;
 	mine.leaving = true;
+	rooms_end();
 	if (mine.born != self.born)
 		return;
 	for (size_t i = 0; i < 2; i++) {
 		struct lane *l = &mine.lane[i];
-		struct ring_chunk *c = l->chunk;
+		uintptr_t c = (uintptr_t)l->chunk;
 
 		if (!c || l->busy)
 			continue;
 		l->chunk = NULL;
+		for (unsigned k = 0; k < 3; k++)
+			if (l->bytes == spare_bytes[k])
+				c |= k;
 		for (size_t k = 0; c && l->end - l->at > 1024 && k < SPARES; k++) {
-			struct ring_chunk *none = NULL;
+			uintptr_t none = 0;
 
 			if (__atomic_compare_exchange_n(&self.spare[k], &none, c, false,
 							__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-				c = NULL;
+				c = 0;
 		}
 		if (c)
-			raw(SYS_munmap, c, c->bytes);
+			raw(SYS_munmap, c & ~(uintptr_t)3, l->bytes);
 	}
+}
+
+bool thread_is_leaving(void)
+{
+	return mine.leaving;
 }
 
 static void lost(int64_t read, int64_t written)
 {
-	__atomic_fetch_add(&self.head->lost, 1, __ATOMIC_RELAXED);
+	(void)guarded_add(&self.head->lost, 1);
 	if (read > 0)
-		__atomic_fetch_add(&self.head->lost_rchar, (uint64_t)read, __ATOMIC_RELAXED);
+		(void)guarded_add(&self.head->lost_rchar, (uint64_t)read);
 	if (written > 0)
-		__atomic_fetch_add(&self.head->lost_wchar, (uint64_t)written, __ATOMIC_RELAXED);
+		(void)guarded_add(&self.head->lost_wchar, (uint64_t)written);
+}
+
+/* Of a chunk, into which one thread stores. */
+static inline void count_one(uint64_t *word, uint64_t n)
+{
+	*word = ring_guarded(*word + n);
 }
 
 /* Whether the holder of the lane is gone: a signal handler that interrupted it did not return but
@@ -269,9 +362,9 @@ static __attribute__((noinline)) bool taken_back(struct lane *l, const char *fra
 	    s.ss_flags & SS_ONSTACK)
 		return false;
 	if (l->chunk) {
-		l->chunk->counts.cut_off++;
-		if (l->chunk->bytes - sizeof(*l->chunk) - l->chunk->used > TRANSFER_ROOM)
-			go_on(l, l->chunk, raw(SYS_gettid));
+		count_one(&l->chunk->counts.cut_off, 1);
+		if (l->bytes - sizeof(*l->chunk) - l->chunk->used > TRANSFER_ROOM)
+			go_on(l, raw(SYS_gettid));
 		else
 			drop(l);
 	}
@@ -334,9 +427,9 @@ static void give(struct lane *l)
 static void count(struct lane *l, int64_t read, int64_t written)
 {
 	if (read > 0)
-		l->chunk->counts.rchar += (uint64_t)read;
+		count_one(&l->chunk->counts.rchar, (uint64_t)read);
 	if (written > 0)
-		l->chunk->counts.wchar += (uint64_t)written;
+		count_one(&l->chunk->counts.wchar, (uint64_t)written);
 }
 
 void note_counted(int64_t read, int64_t written)
@@ -360,9 +453,9 @@ void note_excluded(int64_t read, int64_t written)
 		return;
 	}
 	count(l, read, written);
-	l->chunk->counts.excluded_calls++;
-	l->chunk->counts.excluded_read += read > 0 ? (uint64_t)read : 0;
-	l->chunk->counts.excluded_written += written > 0 ? (uint64_t)written : 0;
+	count_one(&l->chunk->counts.excluded_calls, 1);
+	count_one(&l->chunk->counts.excluded_read, read > 0 ? (uint64_t)read : 0);
+	count_one(&l->chunk->counts.excluded_written, written > 0 ? (uint64_t)written : 0);
 	give(l);
 }
 
@@ -439,12 +532,7 @@ static uint8_t *put_name(struct lane *l, uint8_t *p, const char *name, size_t n)
 		same++;
 	p = put(p, same);
 	p = put(p, n - same);
-	/* not memcpy: a sanitizer of the program follows that, and not the mapping's begin and end
-	 */
-	for (size_t i = same; i < n; i++) {
-		p[i - same] = (uint8_t)name[i];
-		__asm__ volatile("" : : : "memory");
-	}
+	memcpy(p, name + same, n - same);
 	memcpy(l->prev + same, name + same, keep - (same < keep ? same : keep));
 	l->prefix = (uint32_t)keep;
 	return p + (n - same);
@@ -455,11 +543,22 @@ static size_t bounded(const char *s)
 	return s ? strnlen(s, RING_PATH_MAX) : 0;
 }
 
+#define HASHED_MOST 4095 /* bytes of a name whose parts are hashed */
+
+/* At most, of so many bytes: a part of one byte becomes a hash of eleven. */
+static size_t hashed_bytes(size_t n)
+{
+	return n < HASHED_MOST / 12 - 2 ? 12 * n + 24 : HASHED_MOST;
+}
+
+/* Names become their hashes where the chunk ends, and go from there into the event: the stack has
+ * no room for them. */
 static void note_fields(enum ring_kind kind, int64_t begin, int64_t end, va_list ap)
 {
 	const char *fields = ring_fields(kind);
 	const char *name[2] = {"", ""};
-	size_t bytes[2] = {0, 0}, names = 0;
+	size_t bytes[2] = {0, 0}, names = 0, room = TRANSFER_ROOM + 24, behind = 0;
+	bool hashed = names_hashed() && kind != RING_FACT;
 	struct lane *l;
 	uint8_t *p, head = (uint8_t)kind;
 	va_list again;
@@ -471,13 +570,16 @@ static void note_fields(enum ring_kind kind, int64_t begin, int64_t end, va_list
 
 			name[names] = s ? s : "";
 			bytes[names] = bounded(s);
+			if (hashed && behind < hashed_bytes(bytes[names]))
+				behind = hashed_bytes(bytes[names]);
+			room += hashed ? hashed_bytes(bytes[names]) : bytes[names];
 			names++;
 		} else {
 			(void)va_arg(again, int64_t);
 		}
 	}
 	va_end(again);
-	l = hold(TRANSFER_ROOM + bytes[0] + bytes[1] + 24);
+	l = hold(room + behind);
 	if (!l) {
 		lost(0, 0);
 		return;
@@ -489,9 +591,17 @@ static void note_fields(enum ring_kind kind, int64_t begin, int64_t end, va_list
 		int64_t v;
 
 		if (*f == 'p') {
+			const char *text = name[names];
+			size_t n = bytes[names++];
+
 			(void)va_arg(ap, const char *);
-			p = put_name(l, p, name[names], bytes[names]);
-			names++;
+			if (hashed) {
+				char *to = (char *)l->end - behind;
+
+				n = name_hash(text, n, to, HASHED_MOST);
+				text = to;
+			}
+			p = put_name(l, p, text, n);
 			continue;
 		}
 		v = va_arg(ap, int64_t);
@@ -509,50 +619,13 @@ static void note_fields(enum ring_kind kind, int64_t begin, int64_t end, va_list
 	give(l);
 }
 
-/* Names become their hashes; out of line, because that needs a buffer. */
-static __attribute__((noinline)) void note_hashed(enum ring_kind kind, int64_t begin, int64_t end,
-						  va_list ap);
-
-static void note_at(enum ring_kind kind, int64_t begin, int64_t end, ...)
-{
-	va_list ap;
-
-	va_start(ap, end);
-	note_fields(kind, begin, end, ap);
-	va_end(ap);
-}
-
-static void note_hashed(enum ring_kind kind, int64_t begin, int64_t end, va_list ap)
-{
-	char text[2][4096];
-	int64_t v[RING_FIELDS_MAX] = {0};
-	size_t n = 0, names = 0;
-
-	for (const char *f = ring_fields(kind); *f; f++, n++) {
-		if (*f == 'p') {
-			const char *s = va_arg(ap, const char *);
-			size_t k = name_hash(s ? s : "", bounded(s), text[names], 4095);
-
-			text[names][k] = '\0';
-			v[n] = (int64_t)(intptr_t)text[names++];
-		} else {
-			v[n] = va_arg(ap, int64_t);
-		}
-	}
-	/* a pointer is passed as an integer of its size on both architectures */
-	note_at(kind, begin, end, v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]);
-}
-
 void note(enum ring_kind kind, int64_t begin, ...)
 {
 	int64_t end = now_ns();
 	va_list ap;
 
 	va_start(ap, begin);
-	if (names_hashed() && kind != RING_FACT && strchr(ring_fields(kind), 'p'))
-		note_hashed(kind, begin, end, ap);
-	else
-		note_fields(kind, begin, end, ap);
+	note_fields(kind, begin, end, ap);
 	va_end(ap);
 }
 
@@ -607,7 +680,7 @@ struct ring_head *ring_begin(const char *dir, uint64_t host, uint64_t limit)
 	uint64_t id = 0;
 
 	if (!self.control) {
-		path_in_dir(self.path, dir, "control-", host, "");
+		path_in_dir(self.path, dir, RING_CONTROL_NAME, host, "");
 		self.control = map_file(self.path, O_CREAT, sizeof(*self.control));
 		if (!self.control)
 			return NULL;
@@ -619,14 +692,16 @@ struct ring_head *ring_begin(const char *dir, uint64_t host, uint64_t limit)
 	if (!h)
 		return NULL;
 	self.limit = limit;
+	self.head = h;
+	faults_watch();
+	memcpy(self.control->magic, RING_CONTROL_MAGIC, sizeof(self.control->magic));
+	(void)guarded_add(&self.control->rings, 1);
 	__atomic_fetch_add(&self.control->used, RING_PAGE, __ATOMIC_RELAXED);
 	h->head_bytes = RING_PAGE;
 	h->id = id;
 	h->host = host;
 	h->limit = limit;
 	h->first_serial = self.serial + 1;
-	h->allocated = RING_PAGE;
-	self.head = h;
 	return h;
 }
 
@@ -642,12 +717,12 @@ void ring_forked(void)
 		if (mine.born == self.born)
 			for (size_t i = 0; i < 2; i++)
 				if (mine.lane[i].chunk)
-					raw(SYS_munmap, mine.lane[i].chunk,
-					    mine.lane[i].chunk->bytes);
+					raw(SYS_munmap, mine.lane[i].chunk, mine.lane[i].bytes);
 		raw(SYS_munmap, self.head, RING_PAGE);
 	}
 	self.head = NULL;
 	memset(self.spare, 0, sizeof(self.spare));
+	self.cut = self.told = false;
 	self.born++;
 	mine.leaving = false;
 }
@@ -660,5 +735,5 @@ void ring_threads_end(void)
 
 void note_uring_used(void)
 {
-	__atomic_fetch_add(&self.head->uring, 1, __ATOMIC_RELAXED);
+	(void)guarded_add(&self.head->uring, 1);
 }

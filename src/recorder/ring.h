@@ -21,21 +21,33 @@
  * Varints have 7 bits a byte, low first. Names are front-coded: the number of bytes they share with
  * the name before in the chunk, the number of other bytes, those bytes.
  *
+ * What is stored is checked, however the process ends (version 1 had none of it):
+ *   events     the sum of a chunk's events is stored with their length, in one word
+ *   chunks     the magic follows from the rest of the header that stays
+ *   counts     guarded: 48 bits, and 16 that follow from them, in one word
+ *   heads      a sum of what is set at the begin, one of what is set at the end (before end_ns)
+ *
  * A serial numbers what open(2) made: descriptors that dup(2) or fork(2) made have the same. In a
  * process that was forked, serials below ring_head.first_serial are those of its parent's ring.
  */
 #include <elf.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#define RING_MAGIC "STKRING\1"
+#define RING_MAGIC "STKRING\2"
+#define RING_MAGIC_UNCHECKED "STKRING\1" /* of version 1, which had no checksums */
 #define RING_JOB_NAME "stoker-recording"
-#define RING_JOB_MAGIC "stoker recording 1\n"
+#define RING_JOB_MAGIC "stoker recording 2\n"
+#define RING_JOB_MAGIC_UNCHECKED "stoker recording 1\n"
 #define RING_PAGE 4096
 #define RING_CHUNK_MAGIC 0x4b4e5543u
-#define RING_END_MAGIC "STKEND1"
-#define RING_PATH_MAX 8192 /* bytes of a name; longer ones are cut */
+#define RING_CONTROL_NAME "control-" /* and the number of the host */
+#define RING_CONTROL_MAGIC "STKCTRL"
+#define RING_END_MAGIC "STKEND2"
+#define RING_END_MAGIC_UNCHECKED "STKEND1" /* without the checksum */
+#define RING_PATH_MAX 8192                 /* bytes of a name; longer ones are cut */
 
 #define RING_SAME 0x40
 #define RING_FULL 0x80
@@ -193,6 +205,9 @@ enum ring_image {
 	RING_IMAGE_SETUID,
 	RING_IMAGE_OTHER_CLASS, /* 32-bit, another machine */
 	RING_IMAGE_UNKNOWN,
+	RING_IMAGE_FILTERED, /* by a process that has a filter of calls, which the program inherits
+			      */
+	RING_IMAGES
 };
 
 /* Whether a program that is executed can be recorded, from the beginning of its file. */
@@ -243,6 +258,38 @@ struct ring_io {
 	uint64_t known, rchar, wchar, syscr, syscw, read_bytes, write_bytes;
 };
 
+/* ---- checks ---- */
+
+#define RING_SUM 0x811c9dc5u
+
+/* Goes on from `sum`: each byte that differs changes it. */
+static inline uint32_t ring_sum(uint32_t sum, const void *bytes, size_t n)
+{
+	const uint8_t *p = bytes;
+
+	for (size_t i = 0; i < n; i++)
+		sum = (sum ^ p[i]) * 0x01000193u;
+	return sum;
+}
+
+#define RING_VALUE 0xffffffffffffull
+
+static inline uint64_t ring_guarded(uint64_t value)
+{
+	value &= RING_VALUE;
+	return value | (value * 0x9e3779b97f4a7c15ull & ~RING_VALUE);
+}
+
+/* Takes the guard off. */
+static inline bool ring_value(uint64_t *word)
+{
+	uint64_t value = *word & RING_VALUE;
+	bool sound = ring_guarded(value) == *word;
+
+	*word = value;
+	return sound;
+}
+
 struct ring_head {
 	char magic[8];
 	uint32_t head_bytes, ranked; /* RING_PAGE; whether rank is set */
@@ -255,18 +302,38 @@ struct ring_head {
 	uint64_t anonymous, all;
 	uint64_t limit;
 	struct ring_io start, last;    /* last: at exit or exec; known 0: the process was killed */
-	uint64_t own_rchar, own_wchar; /* of those, the recorder's */
+	uint64_t own_rchar, own_wchar; /* of those, the recorder's; guarded */
 	uint64_t own_last;             /* read by it after `last` */
 	int64_t major_faults_start, major_faults_end;
 	int64_t end_ns;     /* 0: it did not say */
-	uint64_t allocated; /* bytes of the file that chunks have */
+	uint64_t allocated; /* bytes of chunks; guarded, as all that follow */
 	uint64_t lost;      /* events for which there was no room, memory or descriptor */
 	uint64_t lost_rchar, lost_wchar;
-	uint64_t full;  /* the limit was reached */
-	uint64_t uring; /* io_uring was set up so often */
+	uint64_t full;     /* the limit was reached */
+	uint64_t uring;    /* io_uring was set up so often */
+	uint64_t filtered; /* calls are filtered (seccomp(2)): nothing is asked of the kernel since
+			    */
+	uint64_t filtered_children; /* forked since, and not recorded */
+	uint64_t refused;           /* of `allocated`: chunks that the disk had no room for */
+	uint32_t begin_sum, end_sum;
 };
 
-/* Counts of a thread in a chunk. Totals of what is excluded are part of rchar and wchar. */
+/* Of what is set at the begin, but for the magic. */
+static inline uint32_t ring_begin_sum(const struct ring_head *h)
+{
+	return ring_sum(RING_SUM, &h->head_bytes,
+			offsetof(struct ring_head, last) - offsetof(struct ring_head, head_bytes));
+}
+
+static inline uint32_t ring_end_sum(const struct ring_head *h)
+{
+	return ring_sum(ring_sum(RING_SUM, &h->last, sizeof(h->last)), &h->own_last,
+			offsetof(struct ring_head, allocated) -
+				offsetof(struct ring_head, own_last));
+}
+
+/* Counts of a thread in a chunk, guarded. Totals of what is excluded are part of rchar and wchar.
+ */
 struct ring_counts {
 	uint64_t rchar, wchar; /* recorded bytes that the kernel counts there */
 	uint64_t excluded_calls, excluded_read, excluded_written;
@@ -276,13 +343,26 @@ struct ring_counts {
 struct ring_chunk {
 	uint32_t magic, bytes; /* with this header */
 	int64_t tid, base_ns;
-	uint32_t used, pad; /* bytes of complete events */
+	union {
+		struct {
+			uint32_t used, sum; /* bytes of complete events; of version 1: 0 */
+		};
+		uint64_t used_and_sum;
+	};
 	struct ring_counts counts;
 };
 
+static inline uint32_t ring_chunk_magic(const struct ring_chunk *c)
+{
+	return RING_CHUNK_MAGIC +
+	       ring_sum(0, &c->bytes,
+			offsetof(struct ring_chunk, used) - offsetof(struct ring_chunk, bytes));
+}
+
 struct ring_control {
-	char magic[8];
-	uint64_t used; /* bytes of all rings of this host */
+	char magic[8];       /* not in version 1, whose file ends with `used` */
+	uint64_t used;       /* bytes of all rings of this host */
+	uint64_t rings, cut; /* rings that were begun; that others cut meanwhile; guarded */
 };
 
 /* Of one process that `stoker record` reaped. The last has pid 0: all that it ran. */
@@ -292,4 +372,5 @@ struct ring_end {
 	int64_t begin_ns, end_ns;
 	struct ring_io io; /* with those of the children that the process itself reaped */
 	uint64_t image;    /* pid 0: enum ring_image of the command */
+	uint64_t sum;      /* of all before; not in version 1 */
 };

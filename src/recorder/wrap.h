@@ -97,6 +97,8 @@ const char *wrap_name(const char *path, int64_t result);
 void wrap_opened(int dirfd, const char *path, int flags, int64_t begin, long result);
 void wrap_closing(int fd, int64_t begin); /* before the call */
 void wrap_leaving(int status);            /* before _exit(2) */
+/* Before a system call: whether it filters those to come (process_filtered). */
+bool wrap_filters(long nr, const long *a, bool *was);
 void wrap_closing_range(unsigned first, unsigned last, int flags);
 void wrap_duplicated(int old, int copy, int64_t begin);
 void wrap_copied(int in, int out, int64_t at_in, int64_t at_out, uint64_t asked, int64_t begin,

@@ -113,11 +113,11 @@ static void asked_all(const void *requests_of, int n)
 			asked(list[i]);
 }
 
-static void submits_all(const void *requests_of, int n, int64_t begin)
+static void submits_all(int how, const void *requests_of, int n, int64_t begin)
 {
 	const struct aiocb *const *list = requests_of;
 
-	for (int i = 0; i < n; i++)
+	for (int i = 0; (how == LIO_WAIT || how == LIO_NOWAIT) && i < n; i++)
 		if (list[i] && list[i]->aio_lio_opcode != LIO_NOP)
 			submits(list[i],
 				list[i]->aio_lio_opcode == LIO_READ ? AIO_READS : AIO_WRITES,
@@ -130,13 +130,14 @@ static void submits_all(const void *requests_of, int n, int64_t begin)
 		  submits((const void *)c, what, now_ns()), if (r < 0) refused((const void *)c))
 #define SYNC(name, aiocb)                                                                          \
 	WRAP_CALL(int, name, (int, struct aiocb *), (int how, struct aiocb *c), (how, c),          \
-		  submits((const void *)c, AIO_SYNCS, now_ns()),                                   \
+		  if (how == O_SYNC || how == O_DSYNC)                                             \
+			  submits((const void *)c, AIO_SYNCS, now_ns()),                           \
 		  if (r < 0) refused((const void *)c))
 /* In a list, each request has an error of its own. */
 #define LIST(name, aiocb)                                                                          \
 	WRAP_CALL(int, name, (int, struct aiocb *const *, int, struct sigevent *),                 \
 		  (int how, struct aiocb *const *list, int n, struct sigevent *event),             \
-		  (how, list, n, event), submits_all(list, n, now_ns()),                           \
+		  (how, list, n, event), submits_all(how, list, n, now_ns()),                      \
 		  if (how == LIO_WAIT) asked_all(list, n))
 #define SUSPEND(name, aiocb)                                                                       \
 	WRAP_CALL(int, name, (const struct aiocb *const *, int, const struct timespec *),          \
@@ -149,7 +150,7 @@ static void submits_all(const void *requests_of, int n, int64_t begin)
 	WRAP_CALL(ssize_t, name, (struct aiocb *), (struct aiocb * c), (c), asked(c), )
 #define CANCEL(name, aiocb)                                                                        \
 	WRAP_CALL(int, name, (int, struct aiocb *), (int fd, struct aiocb *c), (fd, c), ,          \
-		  if (c) asked(c))
+		  if (c && r >= 0) asked(c))
 
 SUBMIT(aio_read, aiocb, AIO_READS)
 SUBMIT(aio_read64, aiocb64, AIO_READS)
@@ -188,9 +189,15 @@ static size_t slot_of(uint64_t iocb)
  */
 static __thread bool in_libaio;
 
+#define BATCH_MOST 65536 /* no context of the kernel has more */
+#define VECTOR_MOST 1024
+
 static void wrap_submitted(long n, void *const *iocb, int64_t begin)
 {
-	for (long i = 0; i < n; i++) {
+	struct probe k = {0};
+
+	for (long i = 0; i < n && n <= BATCH_MOST && memory_readable(&k, iocb + i, sizeof(*iocb));
+	     i++) {
 		size_t k = slot_of((uint64_t)(uintptr_t)iocb[i]);
 
 		submitted[k].begin = begin;
@@ -199,8 +206,11 @@ static void wrap_submitted(long n, void *const *iocb, int64_t begin)
 	}
 }
 
+/* The kernel does not need the program's requests any more when they are complete. */
 static void wrap_completed(long n, const struct io_event *event)
 {
+	struct probe p = {0};
+
 	for (long i = 0; i < n; i++) {
 		const struct iocb *c = (const void *)(uintptr_t)event[i].obj;
 		size_t k = slot_of(event[i].obj);
@@ -210,13 +220,18 @@ static void wrap_completed(long n, const struct io_event *event)
 
 		if (__atomic_load_n(&submitted[k].iocb, __ATOMIC_ACQUIRE) == event[i].obj)
 			begin = submitted[k].begin;
+		if (!memory_readable(&p, c, sizeof(*c)))
+			continue;
 		asked = c->aio_nbytes;
 		switch (c->aio_lio_opcode) {
 		case IOCB_CMD_PREADV:
 		case IOCB_CMD_PWRITEV: {
 			const struct iovec *v = (const void *)(uintptr_t)c->aio_buf;
 
-			asked = vector_bytes(v, c->aio_nbytes, event[i].res);
+			asked = c->aio_nbytes <= VECTOR_MOST &&
+						memory_readable(&p, v, asked * sizeof(*v))
+					? vector_bytes(v, c->aio_nbytes, event[i].res)
+					: 0;
 		}
 			__attribute__((fallthrough));
 		case IOCB_CMD_PREAD:
@@ -327,6 +342,14 @@ static void before_call(long nr, const long *a, int64_t begin)
 		wrap_submitted(a[1], (void *const *)a[2], begin);
 }
 
+/* Flags of struct open_how, which the kernel may not have looked at. */
+static int how_of(const uint64_t *how)
+{
+	struct probe k = {0};
+
+	return memory_readable(&k, how, sizeof(*how)) ? (int)*how : 0;
+}
+
 /* Of a copy, where it has a pointer to its offset. */
 static int64_t began(long pointer, long r)
 {
@@ -373,12 +396,7 @@ static void after_call(long nr, const long *a, int64_t begin, long r)
 		break;
 #ifdef SYS_openat2
 	case SYS_openat2:
-		/* without its flags: a question whether the kernel has the call */
-		wrap_opened((int)a[0], (const char *)a[1],
-			    a[2] && r != -EFAULT && r != -EINVAL && r != -E2BIG && r != -ENOSYS
-				    ? (int)*(const uint64_t *)a[2]
-				    : 0,
-			    begin, r);
+		wrap_opened((int)a[0], (const char *)a[1], how_of((const void *)a[2]), begin, r);
 		break;
 #endif
 	case SYS_memfd_create:
@@ -425,6 +443,7 @@ WRAP long syscall(long nr, ...)
 {
 	REAL(long, syscall, long, ...);
 	long a[6], r;
+	bool filters, was = false;
 	int64_t begin;
 	va_list ap;
 
@@ -441,8 +460,10 @@ WRAP long syscall(long nr, ...)
 	if (nr == SYS_futex || nr == SYS_gettid || !recording())
 		return real(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
 	begin = now_ns();
-	KEEP_ERRNO(before_call(nr, a, begin));
+	KEEP_ERRNO(before_call(nr, a, begin); filters = wrap_filters(nr, a, &was));
 	r = real(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (filters && r < 0)
+		KEEP_ERRNO(process_unfiltered(was));
 	KEEP_ERRNO(after_call(nr, a, begin, r < 0 ? -errno : r));
 	return r;
 }

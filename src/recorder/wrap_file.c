@@ -28,13 +28,19 @@ int at_base(int dirfd, const char *path, uint64_t *base)
 	return w ? 0 : -1;
 }
 
-/* Only these results are of calls that may have ended before the name was read. */
+/* Only these results are of calls that may have ended before the whole name was read: by the
+ * kernel, or by a filter of calls. */
 const char *wrap_name(const char *path, int64_t result)
 {
-	bool doubtful =
-		result == -EFAULT || result == -EINVAL || result == -ENOSYS || result == -E2BIG;
+	bool doubtful = result == -EFAULT || result == -EINVAL || result == -ENOSYS ||
+			result == -E2BIG || result == -EPERM || result == -EACCES ||
+			result == -ENAMETOOLONG;
+	struct probe k = {0};
+	size_t n;
 
-	return doubtful && raw(SYS_faccessat, -1, path, 0) == -EFAULT ? NULL : path;
+	if (doubtful && (!text_readable(&k, path, RING_PATH_MAX, &n) || n == RING_PATH_MAX))
+		return NULL;
+	return path;
 }
 
 #define BASE(w) ((w) ? FD_SERIAL(w) + 1 : 0)
@@ -70,10 +76,12 @@ static bool is_indirect(const char *path, int flags)
 static __attribute__((noinline)) void opened_indirectly(int flags, int64_t begin, int fd,
 							struct fd_facts facts)
 {
-	char name[FD_NAME_MAX];
+	char *name = scratch_take();
 
-	(void)fd_name(fd, facts.inode, name);
-	if (*name != '/') {
+	if (name)
+		(void)fd_name(fd, facts.inode, name);
+	if (!name || *name != '/') {
+		scratch_give(name);
 		fd_forget(fd);
 		(void)fd_word(fd);
 		return;
@@ -82,6 +90,7 @@ static __attribute__((noinline)) void opened_indirectly(int flags, int64_t begin
 	if ((flags & O_TMPFILE) == O_TMPFILE)
 		flags = (flags & ~O_TMPFILE) | O_CREAT | O_EXCL;
 	opened_as(AT_FDCWD, name, flags, begin, fd, 0, facts);
+	scratch_give(name);
 }
 
 static void opened(int dirfd, const char *path, int flags, int64_t begin, int fd, int error)
@@ -521,7 +530,7 @@ WRAP int closedir(DIR *d)
 {
 	REAL(int, closedir, DIR *);
 
-	if (recording())
+	if (d && recording())
 		wrap_closing(dirfd(d), now_ns());
 	return real(d);
 }
@@ -697,10 +706,15 @@ WRAP_CALL(int, link, (const char *, const char *), (const char *path, const char
 static __attribute__((noinline)) void linked(int dir, const char *path, int to_dir, const char *to,
 					     int64_t begin, int64_t result)
 {
-	char name[FD_NAME_MAX];
 	struct fd_facts facts;
 	int fd = dir;
+	char *name;
 
+	/* without the privilege for AT_EMPTY_PATH, the kernel does not look at the names */
+	if (result == -ENOENT && !wrap_name(path, -EFAULT))
+		path = NULL;
+	if (result == -ENOENT && !wrap_name(to, -EFAULT))
+		to = NULL;
 	if (result < 0 || (*path && !is_indirect(path, 0))) {
 		renamed(RING_LINK, dir, path, to_dir, to, begin, result);
 		return;
@@ -712,30 +726,35 @@ static __attribute__((noinline)) void linked(int dir, const char *path, int to_d
 	}
 	if (!fd_facts(fd, &facts))
 		return;
-	(void)fd_name(fd, facts.inode, name);
-	renamed(RING_RENAME, AT_FDCWD, name, to_dir, to, begin, 0);
+	name = scratch_take();
+	if (name) {
+		(void)fd_name(fd, facts.inode, name);
+		renamed(RING_RENAME, AT_FDCWD, name, to_dir, to, begin, 0);
+	}
+	scratch_give(name);
 }
 
 WRAP_CALL(int, linkat, (int, const char *, int, const char *, int),
 	  (int dir, const char *path, int to_dir, const char *to, int flags),
 	  (dir, path, to_dir, to, flags), , linked(dir, path, to_dir, to, begin, RESULT))
 
-static void moved(const char *path, int64_t begin, int64_t result)
+static void moved(bool by_name, const char *path, int64_t begin, int64_t result)
 {
-	char cwd[4096];
-	long n;
+	char *cwd;
 
-	if (path)
+	if (by_name)
 		note(RING_CHDIR, begin, N(0), wrap_name(path, result), result);
 	if (result < 0)
 		return;
-	n = raw(SYS_getcwd, cwd, sizeof(cwd));
-	if (n <= 0 || cwd[0] != '/')
-		return;
-	names_cwd(cwd);
-	if (!path)
-		note(RING_CHDIR, begin, N(0), cwd, result);
+	cwd = scratch_take();
+	if (cwd && raw(SYS_getcwd, cwd, FD_NAME_MAX) > 0 && cwd[0] == '/') {
+		names_cwd(cwd);
+		if (!by_name)
+			note(RING_CHDIR, begin, N(0), cwd, result);
+	}
+	scratch_give(cwd);
 }
 
-WRAP_CALL(int, chdir, (const char *), (const char *path), (path), , moved(path, begin, RESULT))
-WRAP_CALL(int, fchdir, (int), (int fd), (fd), , moved(NULL, begin, RESULT))
+WRAP_CALL(int, chdir, (const char *), (const char *path), (path), ,
+	  moved(true, path, begin, RESULT))
+WRAP_CALL(int, fchdir, (int), (int fd), (fd), , moved(false, NULL, begin, RESULT))

@@ -34,22 +34,25 @@ static uint64_t page_bytes(void)
 
 static int64_t in_memory(uint64_t at, uint64_t bytes)
 {
-	unsigned char page[WINDOW / PAGE_LEAST];
+	unsigned char *page = (unsigned char *)scratch_take();
 	const uint64_t each = page_bytes();
 	uint64_t windows = (bytes + WINDOW - 1) / WINDOW, step = 1, seen = 0, there = 0;
+	bool failed = !page;
 
 	if (windows > WINDOWS_MAX)
 		step = (windows + WINDOWS_MAX - 1) / WINDOWS_MAX;
-	for (uint64_t w = 0; w < windows; w += step) {
+	for (uint64_t w = 0; w < windows && !failed; w += step) {
 		uint64_t from = at + w * WINDOW, n = bytes - w * WINDOW;
 
 		n = n < WINDOW ? n : WINDOW;
-		if (raw(SYS_mincore, from, n, page) < 0)
-			return -1;
-		for (uint64_t i = 0; i < (n + each - 1) / each; i++)
+		failed = raw(SYS_mincore, from, n, page) < 0;
+		for (uint64_t i = 0; !failed && i < (n + each - 1) / each; i++)
 			there += page[i] & 1;
 		seen += n;
 	}
+	scratch_give((char *)page);
+	if (failed)
+		return -1;
 	return seen ? (int64_t)((double)(there * each) * ((double)bytes / (double)seen)) : 0;
 }
 

@@ -4,10 +4,12 @@
 #include <alloca.h>
 #include <fcntl.h>
 #include <link.h>
+#include <linux/seccomp.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -18,10 +20,13 @@
 
 /* ---- what is executed ---- */
 
-/* Reads the beginning of the file: what exec(2) will do, too. */
-enum ring_image image_of(int dirfd, const char *path)
+struct image_room {
+	char head[IMAGE_HEAD] __attribute__((aligned(8)));
+	char name[256];
+};
+
+static enum ring_image look_at_image(int dirfd, const char *path, struct image_room *room)
 {
-	char head[IMAGE_HEAD] __attribute__((aligned(8))), name[256];
 	enum ring_image image = RING_IMAGE_UNKNOWN;
 
 	for (int i = 0; i < IMAGE_INTERPRETERS; i++) {
@@ -35,33 +40,48 @@ enum ring_image image_of(int dirfd, const char *path)
 			raw(SYS_close, fd);
 			return RING_IMAGE_SETUID;
 		}
-		n = raw(SYS_read, fd, head, sizeof(head));
+		n = raw(SYS_read, fd, room->head, sizeof(room->head));
 		raw(SYS_close, fd);
 		if (!process_is_vforked())
 			note_counted(n > 0 ? n : 0, 0);
-		image = ring_image_of(head, n, name, sizeof(name));
-		if (!*name)
+		image = ring_image_of(room->head, n, room->name, sizeof(room->name));
+		if (!*room->name)
 			return image;
-		path = name;
+		path = room->name;
 		dirfd = AT_FDCWD;
 	}
 	return image;
 }
 
+/* Reads the beginning of the file: what exec(2) will do, too. */
+static enum ring_image image_of(int dirfd, const char *path)
+{
+	struct image_room *room;
+	enum ring_image image;
+
+	if (process_is_filtered())
+		return RING_IMAGE_FILTERED;
+	room = (struct image_room *)(void *)scratch_take();
+	image = room ? look_at_image(dirfd, path, room) : RING_IMAGE_UNKNOWN;
+	scratch_give((char *)room);
+	return image;
+}
+
 /* The program that a name without a slash leads to. */
-static const char *search(const char *file, char *out, size_t size)
+static const char *search(const char *file, char *out)
 {
 	const char *path = getenv("PATH"), *next;
-	size_t n = strlen(file);
+	struct probe k = {0};
+	size_t n;
 
-	if (strchr(file, '/') || !path)
+	if (!out || !text_readable(&k, file, FD_NAME_MAX, &n) || strchr(file, '/'))
 		return file;
 	for (; path; path = next) {
 		const char *colon = strchr(path, ':');
 		size_t m = colon ? (size_t)(colon - path) : strlen(path);
 
 		next = colon ? colon + 1 : NULL;
-		if (m == 0 || m + n + 2 > size)
+		if (m == 0 || m + n + 2 > SCRATCH)
 			continue;
 		memcpy(out, path, m);
 		out[m] = '/';
@@ -78,85 +98,115 @@ static void executes(int dirfd, const char *path, int64_t pid)
 	enum ring_image image = image_of(dirfd, path);
 	uint64_t base;
 
-	path = wrap_name(path, -EFAULT);
+	if (!process_is_filtered())
+		path = wrap_name(path, -EFAULT);
 	(void)at_base(dirfd, path, &base);
 	note(RING_EXEC, now_ns(), pid, base ? FD_SERIAL(base) + 1 : 0, path, N(image));
+}
+
+static void executes_found(const char *file, int64_t pid)
+{
+	char *room = scratch_take();
+
+	executes(AT_FDCWD, search(file, room), pid);
+	scratch_give(room);
 }
 
 /* ---- the environment of what is executed ---- */
 
 #define PRELOAD "LD_PRELOAD="
+#define OWN "STOKER_RECORD_"
+#define PRELOAD_MOST 65536
 
-static size_t count_of(char *const *v)
+struct variables {
+	size_t n;
+	const char *preload; /* its value; NULL: none */
+	size_t preload_bytes;
+	bool own; /* those of the recorder are there */
+};
+
+/* False: the kernel will refuse them, or they are too many. */
+static bool look_at_variables(char *const *env, struct variables *out)
 {
-	size_t n = 0;
+	bool trusted = process_is_filtered();
+	struct probe array = {.trusted = trusted}, text = {.trusted = trusted};
 
-	while (v && v[n] && n < ARGUMENTS_MAX)
-		n++;
-	return n;
-}
-
-static const char *value_in(char *const *env, const char *name_is)
-{
-	size_t n = strlen(name_is);
-
-	for (size_t i = 0; env && env[i]; i++)
-		if (strncmp(env[i], name_is, n) == 0)
-			return env[i] + n;
-	return NULL;
-}
-
-/* Bytes that environment() needs for the new LD_PRELOAD; 0: all is there already. */
-static size_t preload_bytes(char *const *env)
-{
-	const char *const *add, *now;
-
-	if (process_variables(&add) == 0)
-		return 0;
-	now = value_in(env, PRELOAD);
-	if (now && strstr(now, add[0]) && value_in(env, RING_ENV_DIR "="))
-		return 0;
-	return sizeof(PRELOAD) + strlen(add[0]) + 1 + (now ? strlen(now) : 0) + 1;
-}
-
-static void environment(char *const *env, char **out, char *preload)
-{
-	const char *const *add, *now = value_in(env, PRELOAD);
-	size_t n = process_variables(&add), to = 0, m = strlen(add[0]), k = sizeof(PRELOAD) - 1;
-
-	memcpy(preload, PRELOAD, k);
-	if (now && strstr(now, add[0])) {
-		memcpy(preload + k, now, strlen(now) + 1);
-	} else if (now && strstr(now, RING_SANITIZER)) {
-		size_t before = strlen(now);
-
-		memcpy(preload + k, now, before);
-		preload[k + before] = ':';
-		memcpy(preload + k + before + 1, add[0], m + 1);
-	} else {
-		memcpy(preload + k, add[0], m + 1);
-		if (now && *now) {
-			preload[k + m] = ':';
-			memcpy(preload + k + m + 1, now, strlen(now) + 1);
+	*out = (struct variables){0};
+	for (; env; out->n++) {
+		if (out->n == ARGUMENTS_MAX || !memory_readable(&array, env + out->n, sizeof(*env)))
+			return false;
+		if (!env[out->n])
+			break;
+		if (!memory_readable(&text, env[out->n], 1))
+			return false;
+		if (text_begins(&text, env[out->n], OWN)) {
+			out->own = true;
+		} else if (!out->preload && text_begins(&text, env[out->n], PRELOAD)) {
+			out->preload = env[out->n] + sizeof(PRELOAD) - 1;
+			if (!text_readable(&text, out->preload, PRELOAD_MOST,
+					   &out->preload_bytes) ||
+			    out->preload_bytes == PRELOAD_MOST)
+				return false;
 		}
 	}
-	out[to++] = preload;
-	for (size_t i = 0; i < count_of(env); i++)
-		if (strncmp(env[i], PRELOAD, k) != 0 && strncmp(env[i], "STOKER_RECORD_", 14) != 0)
-			out[to++] = env[i];
-	for (size_t i = 1; i < n; i++)
-		out[to++] = (char *)(uintptr_t)add[i];
-	out[to] = NULL;
+	return true;
 }
 
-#define WITH_ENVIRONMENT(env)                                                                      \
-	size_t need = preload_bytes(env);                                                          \
-	if (need) {                                                                                \
-		char **with = alloca((count_of(env) + 8) * sizeof(*with));                         \
-		char *preload = alloca(need);                                                      \
-		environment(env, with, preload);                                                   \
-		env = with;                                                                        \
+/* The value with the recorder in it: before others, but for libraries of sanitizers. */
+static void put_preload(char *to, const struct variables *v, const char *add)
+{
+	size_t n = v->preload_bytes, m = strlen(add);
+	bool there = n && strstr(v->preload, add), last = n && strstr(v->preload, RING_SANITIZER);
+
+	memcpy(to, PRELOAD, sizeof(PRELOAD) - 1);
+	to += sizeof(PRELOAD) - 1;
+	if (!there && !last) {
+		memcpy(to, add, m);
+		to += m;
+		if (n)
+			*to++ = ':';
 	}
+	memcpy(to, n ? v->preload : "", n);
+	to += n;
+	if (!there && last) {
+		*to++ = ':';
+		memcpy(to, add, m);
+		to += m;
+	}
+	*to = '\0';
+}
+
+/* What the program gets: `env`, or where that lacks what the recorder needs, one that has it.
+ * Behind a filter of calls, one that has it not: the recorder would begin with calls of its own. */
+static char *const *environment(char *const *env)
+{
+	bool filtered = process_is_filtered();
+	struct probe k = {.trusted = filtered};
+	struct variables v;
+	const char *const *add;
+	size_t n = process_variables(&add), to = 0;
+	char **out;
+
+	if (n == 0 || !look_at_variables(env, &v) ||
+	    (filtered ? !v.own : v.own && v.preload && strstr(v.preload, add[0])))
+		return env;
+	out = (char **)(void *)exec_room((v.n + 8) * sizeof(*out) + sizeof(PRELOAD) +
+					 v.preload_bytes + strlen(add[0]) + 2);
+	if (!out)
+		return env;
+	for (size_t i = 0; i < v.n; i++)
+		if (!text_begins(&k, env[i], OWN) &&
+		    (filtered || !text_begins(&k, env[i], PRELOAD)))
+			out[to++] = env[i];
+	for (size_t i = 1; i < n && !filtered; i++)
+		out[to++] = (char *)(uintptr_t)add[i];
+	if (!filtered) {
+		out[to++] = (char *)(out + v.n + 8);
+		put_preload(out[to - 1], &v, add[0]);
+	}
+	out[to] = NULL;
+	return out;
+}
 
 /* Whether the program runs under the recorder at all, also as a child of vfork. */
 static bool recorded(void)
@@ -164,9 +214,9 @@ static bool recorded(void)
 	return recording() || process_is_vforked();
 }
 
-static void before_exec(int dirfd, const char *path)
+/* All is noted: the program's memory ends if the call succeeds. */
+static void before_exec(void)
 {
-	executes(dirfd, path, raw(SYS_getpid));
 	if (process_is_vforked())
 		return;
 	maps_end();
@@ -175,26 +225,22 @@ static void before_exec(int dirfd, const char *path)
 
 static void exec_failed(int error)
 {
-	note(RING_EXEC_FAILED, now_ns(), N(raw(SYS_getpid)), N(error));
+	note(RING_EXEC_FAILED, now_ns(), N(process_id()), N(error));
 }
 
 static int exec_at(int dirfd, const char *path, char *const argv[], char *const *env, int flags)
 {
-	static void *slot;
-	int (*real)(int, const char *, char *const[], char *const[], int) =
-		(int (*)(int, const char *, char *const[], char *const[], int))real_of(&slot,
-										       "execveat");
 	long r;
+	bool noted = recorded();
 
-	(void)real;
-	if (recorded()) {
-		WITH_ENVIRONMENT(env)
-		before_exec(dirfd, path);
-		r = raw(SYS_execveat, dirfd, path, argv, env, flags);
-		exec_failed((int)-r);
-	} else {
-		r = raw(SYS_execveat, dirfd, path, argv, env, flags);
+	if (noted) {
+		env = environment(env);
+		executes(dirfd, path, process_id());
+		before_exec();
 	}
+	r = kernel6(SYS_execveat, dirfd, (long)path, (long)argv, (long)env, flags, 0);
+	if (noted)
+		exec_failed((int)-r);
 	errno = (int)-r;
 	return -1;
 }
@@ -207,11 +253,10 @@ WRAP int execve(const char *path, char *const argv[], char *const envp[])
 
 	if (!recorded())
 		return real(path, argv, envp);
-	{
-		WITH_ENVIRONMENT(env)
-		before_exec(AT_FDCWD, path);
-		r = real(path, argv, env);
-	}
+	env = environment(env);
+	executes(AT_FDCWD, path, process_id());
+	before_exec();
+	r = real(path, argv, env);
 	KEEP_ERRNO(exec_failed(errno));
 	return r;
 }
@@ -223,6 +268,10 @@ WRAP int execveat(int dirfd, const char *path, char *const argv[], char *const e
 
 WRAP int fexecve(int fd, char *const argv[], char *const envp[])
 {
+	if (fd < 0 || !argv || !envp) {
+		errno = EINVAL;
+		return -1;
+	}
 	return exec_at(fd, "", argv, envp, AT_EMPTY_PATH);
 }
 
@@ -230,16 +279,14 @@ WRAP int execvpe(const char *file, char *const argv[], char *const envp[])
 {
 	REAL(int, execvpe, const char *, char *const[], char *const[]);
 	char *const *env = envp;
-	char found[4096];
 	int r;
 
 	if (!recorded())
 		return real(file, argv, envp);
-	{
-		WITH_ENVIRONMENT(env)
-		before_exec(AT_FDCWD, search(file, found, sizeof(found)));
-		r = real(file, argv, env);
-	}
+	env = environment(env);
+	executes_found(file, process_id());
+	before_exec();
+	r = real(file, argv, env);
 	KEEP_ERRNO(exec_failed(errno));
 	return r;
 }
@@ -365,33 +412,29 @@ __asm__(".text\n.globl vfork\n.type vfork, %function\nvfork:\n"
 	".size vfork, . - vfork\n");
 #endif
 
-#define SPAWN(name, found_of)                                                                      \
+#define SPAWN(name, executes_it)                                                                   \
 	WRAP int name(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,     \
 		      const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]) \
 	{                                                                                          \
 		REAL(int, name, pid_t *, const char *, const posix_spawn_file_actions_t *,         \
 		     const posix_spawnattr_t *, char *const[], char *const[]);                     \
-		char *const *env = envp ? envp : environ;                                          \
-		char found[4096];                                                                  \
 		int64_t begin;                                                                     \
 		pid_t child = 0;                                                                   \
 		int r;                                                                             \
 		if (!recording())                                                                  \
 			return real(pid, path, actions, attributes, argv, envp);                   \
-		WITH_ENVIRONMENT(env)                                                              \
 		begin = now_ns();                                                                  \
-		r = real(&child, path, actions, attributes, argv, env);                            \
+		r = real(&child, path, actions, attributes, argv,                                  \
+			 environment(envp ? envp : environ));                                      \
 		if (r == 0) {                                                                      \
 			if (pid)                                                                   \
 				*pid = child;                                                      \
-			KEEP_ERRNO(note(RING_FORK, begin, N(child));                               \
-				   executes(AT_FDCWD, found_of, child); fd_doubt());               \
+			KEEP_ERRNO(note(RING_FORK, begin, N(child)); executes_it; fd_doubt());     \
 		}                                                                                  \
-		(void)found;                                                                       \
 		return r;                                                                          \
 	}
-SPAWN(posix_spawn, path)
-SPAWN(posix_spawnp, search(path, found, sizeof(found)))
+SPAWN(posix_spawn, executes(AT_FDCWD, path, child))
+SPAWN(posix_spawnp, executes_found(path, child))
 
 /* clone(2) of libc: what it makes begins with a function. */
 WRAP int clone(int (*run)(void *), void *stack, int flags, void *arg, ...)
@@ -416,6 +459,43 @@ WRAP int clone(int (*run)(void *), void *stack, int flags, void *arg, ...)
 	r = real(run, stack, flags, arg, parent, tls, child);
 	if (!(flags & 0x10000 /* CLONE_THREAD */))
 		KEEP_ERRNO(forked(begin, r < 0 ? -errno : r));
+	return r;
+}
+
+/* ---- filters of calls ---- */
+
+/* Before a call that filters those to come; whether there was one before. Strict filters take the
+ * clock, too, which is read without a call. */
+bool wrap_filters(long nr, const long *a, bool *was)
+{
+	bool clock = (nr == SYS_prctl && a[0] == PR_SET_SECCOMP && a[1] == SECCOMP_MODE_STRICT) ||
+		     (nr == SYS_prctl && a[0] == PR_SET_TSC && a[1] == PR_TSC_SIGSEGV) ||
+		     (nr == SYS_seccomp && a[0] == SECCOMP_SET_MODE_STRICT);
+
+	if (!clock && !(nr == SYS_prctl && a[0] == PR_SET_SECCOMP) &&
+	    !(nr == SYS_seccomp && a[0] == SECCOMP_SET_MODE_FILTER))
+		return false;
+	*was = process_filtered(clock);
+	return true;
+}
+
+WRAP int prctl(int what, ...)
+{
+	REAL(int, prctl, int, ...);
+	bool filters, was = false;
+	long a[5] = {what};
+	va_list ap;
+	int r;
+
+	va_start(ap, what);
+	for (int i = 1; i < 5; i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	filters = (what == PR_SET_SECCOMP || what == PR_SET_TSC) && recording() &&
+		  wrap_filters(SYS_prctl, a, &was);
+	r = real(what, a[1], a[2], a[3], a[4]);
+	if (filters && r < 0)
+		KEEP_ERRNO(process_unfiltered(was));
 	return r;
 }
 
@@ -482,9 +562,9 @@ static void waited(int64_t begin, int64_t pid, int status)
 }
 
 #define WAIT(name, type, params, args)                                                             \
-	WRAP_CALL(pid_t, name, type, params, args, int mine = 0; int *given = status;              \
-		  status = &mine, if (given && r > 0) *given = mine;                               \
-		  if (r != 0) waited(begin, RESULT, mine))
+	WRAP_CALL(pid_t, name, type, params, args, int mine = 0;                                   \
+		  status = status ? status : &mine,                                                \
+		  if (r != 0) waited(begin, RESULT, r > 0 ? *status : 0))
 WAIT(wait, (int *), (int *status), (status))
 WAIT(waitpid, (pid_t, int *, int), (pid_t pid, int *status, int how), (pid, status, how))
 WAIT(wait3, (int *, int, struct rusage *), (int *status, int how, struct rusage *use),

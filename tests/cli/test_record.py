@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from util import STOKER, left_out  # noqa: E402
 
 TOOLS = pathlib.Path(os.environ["STOKER_TOOLS"])
-JOB, STATIC, EVENTS = TOOLS / "recorded", TOOLS / "recorded_static", TOOLS / "job_events"
+JOB, STATIC, EVENTS, ODD = TOOLS / "recorded", TOOLS / "recorded_static", TOOLS / "job_events", TOOLS / "recorded_odd"
 KIB64 = 65536
 
 
@@ -336,10 +336,39 @@ def damaged(tmp, file):
     for at in range(4096, len(data), 97):
         ring.write_bytes(data[:at] + bytes([data[at] ^ 0xff]) + data[at + 1:])
         r.read_back()
+        block = next((n for n in r.notes if n.startswith(f"damaged: {ring.name} at byte ")), None)
+        assert block and len(r.events) < whole or data[at:] == bytes(len(data) - at), (at, r.notes)
+
+
+def odd(tmp, file):
+    """Pointers that lead nowhere, filters of calls, small stacks: as without the recorder."""
+    for options in ((), ("--anonymize",)):
+        recorded = {mode: Recording(tmp, mode + "".join(options), [ODD, mode, file], options)
+                    for mode in ("pointers", "filtered", "filtered_exec", "strict", "small_stacks", "own_bus", "depths")}
+        r = recorded["filtered"]
+        assert re.search(r"filtered calls +2 processes.*\n +not recorded +1 process forked behind such a filter", r.report), r.report
+        assert re.search(r"missing +\d+ requests", r.report) and any("filter of calls (seccomp)" in n for n in r.notes), r.report
+        assert "without a recorded end" not in r.report, r.report
+        assert recorded["filtered_exec"].out == b"behind\n" and "is behind a filter of calls" in recorded["filtered_exec"].report
+        plain = subprocess.run([ODD, "depths", file], capture_output=True, check=True, timeout=60).stdout.split()
+        more = [int(a) - int(b) for a, b in zip(recorded["depths"].out.split(), plain)]
+        assert len(more) == 12 and max(more) < 2048, more
+
+
+def cut_by_others(tmp, file):
+    """Files of the recording that others cut or remove while the job runs: it goes on, and what is missing is told."""
+    for mode, parts in (("cut", 2), ("own_bus", 4)):
+        r = Recording(tmp, mode, [ODD, mode, file, tmp / mode])
+        assert re.search(rf"damaged +{parts} parts of the recording\n    [^\n]* at byte 0: ", r.report), r.report
+        done = subprocess.run([STOKER, "explain", r.folder], capture_output=True, text=True)
+        assert done.returncode == 0 and f"{parts} parts of the recording are cut or damaged" in done.stdout + done.stderr, done
+    for name, command, told in (("shell", "truncate -s 0", "cut +the files of 1 process, "), ("removed", "rm", "removed +the files of 1 process, ")):
+        r = Recording(tmp, name, ["sh", "-c", f"{command} '{tmp / name}'/*.ring; cat '{file}' >/dev/null; cat '{file}' | wc -c"])
+        assert r.out == b"65536\n" and re.search(told, r.report) and any("file" in n and told.split()[0] in n for n in r.notes), (r.report, r.notes)
 
 
 def main():
-    cases = [variants, processes, children, ends, unseen, names, folders, without_names, damaged]
+    cases = [variants, processes, children, ends, unseen, names, folders, without_names, damaged, odd, cut_by_others]
     with tempfile.TemporaryDirectory() as tmp, concurrent.futures.ThreadPoolExecutor(4) as pool:
         waiting = []
         for case in cases:

@@ -24,6 +24,7 @@ struct ring {
 };
 
 static char folder[64];
+static bool checked; /* rings with checksums; else of version 1 */
 
 static void put_file(const char *name, const void *bytes, size_t n)
 {
@@ -38,18 +39,34 @@ static void head(struct ring *r, uint64_t id, int64_t start)
 	struct ring_head h = {.head_bytes = RING_PAGE, .id = id, .host = 5, .pid = (int64_t)id};
 
 	memset(r, 0, sizeof(*r));
-	memcpy(h.magic, RING_MAGIC, sizeof(h.magic));
+	memcpy(h.magic, checked ? RING_MAGIC : RING_MAGIC_UNCHECKED, sizeof(h.magic));
 	h.start_ns = start;
 	h.start_real_ns = 1700000000000000000 + start;
 	h.first_serial = 1;
+	h.begin_sum = checked ? ring_begin_sum(&h) : 0;
 	memcpy(r->bytes, &h, sizeof(h));
+}
+
+static void check(struct ring_chunk *c, const void *events)
+{
+	if (!checked)
+		return;
+	c->magic = ring_chunk_magic(c);
+	c->sum = ring_sum(RING_SUM, events, c->used);
+	c->counts.rchar = ring_guarded(c->counts.rchar);
 }
 
 static void chunk(struct ring *r, int place, int64_t tid, int64_t base, const void *events,
 		  size_t n)
 {
-	struct ring_chunk c = {RING_CHUNK_MAGIC, 4096, tid, base, (uint32_t)n, 0, {.rchar = 7}};
+	struct ring_chunk c = {.magic = RING_CHUNK_MAGIC,
+			       .bytes = 4096,
+			       .tid = tid,
+			       .base_ns = base,
+			       .used = (uint32_t)n,
+			       .counts.rchar = 7};
 
+	check(&c, events);
 	memcpy(r->bytes + RING_PAGE + 4096 * place, &c, sizeof(c));
 	memcpy(r->bytes + RING_PAGE + 4096 * place + sizeof(c), events, n);
 }
@@ -65,11 +82,12 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	static const char *const names[] = {RING_JOB_NAME, "a.ring", "b.ring", "b.end"};
+	static const char *const names[] = {RING_JOB_NAME, "a.ring", "b.ring", "b.end",
+					    "control-1"};
 	char path[128];
 
 	(void)state;
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < 5; i++) {
 		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
 		unlink(path);
 	}
@@ -262,8 +280,69 @@ static void test_gap(void **state)
 	assert_int_equal(damaged, 0);
 	/* an event of no kind ends the chunk */
 	r.bytes[RING_PAGE + 2 * 4096 + sizeof(struct ring_chunk) + 8] = RING_KIND;
-	assert_int_equal(events_of(&r, sizeof(r), &damaged), 1);
+	assert_int_equal(events_of(&r, sizeof(r), &damaged), checked ? 0 : 1);
 	assert_int_equal(damaged, 1);
+}
+
+/* Of a ring with checksums no bit changes unnoticed what is read of it. */
+static void test_flipped(void **state)
+{
+	const size_t parts[][2] = {
+		{0, sizeof(struct ring_head)},
+		{RING_PAGE, sizeof(struct ring_chunk) + sizeof(first_thread)},
+	};
+	struct ring_head *h;
+	struct ring r;
+	size_t unnoticed = 0;
+
+	(void)state;
+	if (!checked)
+		return;
+	head(&r, 1, 1000000);
+	h = (struct ring_head *)(void *)r.bytes;
+	h->last = (struct ring_io){.known = 1, .rchar = 77};
+	h->end_ns = 2000000;
+	h->lost = ring_guarded(3);
+	h->allocated = ring_guarded(4096);
+	h->end_sum = ring_end_sum(h);
+	chunk(&r, 0, 11, 1000000, first_thread, sizeof(first_thread));
+	for (size_t p = 0; p < 2; p++)
+		for (size_t bit = 8 * parts[p][0]; bit < 8 * (parts[p][0] + parts[p][1]); bit++) {
+			uint64_t damaged;
+
+			r.bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+			(void)events_of(&r, sizeof(r), &damaged);
+			if (!damaged)
+				fprintf(stderr, "byte %zu, bit %zu\n", bit / 8, bit % 8);
+			unnoticed += !damaged;
+			r.bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		}
+	assert_int_equal(unnoticed, 0);
+	assert_int_equal(ring_value(&h->lost), true);
+	assert_int_equal(h->lost, 3);
+}
+
+/* A file of ends with a flipped bit, and one of what processes share. */
+static void test_others_flipped(void **state)
+{
+	struct ring_end end = {.magic = RING_END_MAGIC, .pid = 1, .status = 7};
+	struct ring_control c = {.magic = RING_CONTROL_MAGIC, .rings = ring_guarded(3)};
+	struct ring_files f;
+
+	(void)state;
+	end.sum = ring_sum(RING_SUM, &end, offsetof(struct ring_end, sum));
+	for (int flipped = 0; flipped < 2; flipped++) {
+		end.status ^= 4 * flipped;
+		c.rings ^= 1u * (unsigned)flipped;
+		put_file("b.end", &end, sizeof(end));
+		put_file("control-1", &c, sizeof(c));
+		assert_int_equal(ring_files_open(&f, folder, NULL), 0);
+		assert_int_equal(f.ends, flipped ? 0 : 1);
+		assert_int_equal(f.begun, flipped ? 0 : 3);
+		assert_int_equal(f.damaged + f.unread, flipped ? 2 : 0);
+		assert_int_equal(f.harmed.n, flipped ? 2 : 0);
+		ring_files_close(&f);
+	}
 }
 
 /* Rings of one host have one clock, whatever their time of day says. */
@@ -271,6 +350,7 @@ static void test_two_processes(void **state)
 {
 	struct ring_files f;
 	struct ring_event v;
+	struct ring_head *h;
 	struct ring r;
 	int64_t begin[2];
 
@@ -279,7 +359,9 @@ static void test_two_processes(void **state)
 	chunk(&r, 0, 12, 1000000, second_thread, 8);
 	put_file("a.ring", &r, sizeof(r));
 	head(&r, 2, 3000000);
-	((struct ring_head *)(void *)r.bytes)->start_real_ns += 999;
+	h = (struct ring_head *)(void *)r.bytes;
+	h->start_real_ns += 999;
+	h->begin_sum = checked ? ring_begin_sum(h) : 0;
 	chunk(&r, 0, 12, 3000000, second_thread, 8);
 	put_file("b.ring", &r, sizeof(r));
 	assert_int_equal(ring_files_open(&f, folder, NULL), 0);
@@ -330,11 +412,14 @@ static int read_names(size_t n, size_t size, char first, struct job *job)
 		*p++ = RING_REGULAR;
 	}
 	c.used = (uint32_t)(p - (all + RING_PAGE + sizeof(c)));
+	check(&c, all + RING_PAGE + sizeof(c));
 	memcpy(all + RING_PAGE, &c, sizeof(c));
 	put_file("a.ring", all, RING_PAGE + bytes);
 	free(all);
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < 3; i++) {
 		memcpy(ends[i].magic, RING_END_MAGIC, sizeof(ends[i].magic));
+		ends[i].sum = ring_sum(RING_SUM, &ends[i], offsetof(struct ring_end, sum));
+	}
 	put_file("b.end", ends, sizeof(ends));
 	job_init(job);
 	rc = recording_read(job, folder, true, NULL, &e);
@@ -369,7 +454,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_gap, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_two_processes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_names, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_flipped, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_others_flipped, setup, teardown),
 	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	checked = true;
+	return failed + cmocka_run_group_tests(tests, NULL, NULL);
 }

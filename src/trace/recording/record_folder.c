@@ -281,7 +281,7 @@ static void trim(int fd, uint64_t size)
 		uint64_t end, used;
 
 		if (pread(fd, &c, sizeof(c), (off_t)at) != (ssize_t)sizeof(c) ||
-		    c.magic != RING_CHUNK_MAGIC || c.bytes < RING_PAGE || c.bytes % RING_PAGE)
+		    c.magic != ring_chunk_magic(&c) || c.bytes < RING_PAGE || c.bytes % RING_PAGE)
 			return;
 		end = at + c.bytes;
 		used = at + sizeof(c) + c.used;
@@ -325,7 +325,7 @@ static bool one_host(const char *folder, uint64_t *host)
 	int n = 0;
 
 	while (d && (entry = readdir(d)))
-		if (sscanf(entry->d_name, "control-%16llx", &id) == 1) {
+		if (sscanf(entry->d_name, RING_CONTROL_NAME "%16llx", &id) == 1) {
 			*host = id;
 			n++;
 		}

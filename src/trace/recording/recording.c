@@ -700,7 +700,8 @@ static void make_processes(struct reading *r)
 		}
 		p = &r->job->process[r->process[i]];
 		p->rank = h->ranked ? h->rank : -1;
-		p->complete = h->last.known;
+		/* behind a filter of calls nothing can be counted */
+		p->complete = h->last.known || (h->filtered && h->end_ns);
 		p->end_ns = h->end_ns ? h->end_ns + info->shift_ns : JOB_UNKNOWN;
 		if (r->ring[i].parent >= 0 && r->ring[r->ring[i].parent].cwd)
 			r->ring[i].cwd = xstrdup(r->ring[r->ring[i].parent].cwd);
@@ -711,6 +712,8 @@ static void make_processes(struct reading *r)
 		r->facts.cut_off += info->counts.cut_off;
 		r->facts.lost_bytes += h->lost_rchar + h->lost_wchar;
 		r->facts.uring += h->uring != 0;
+		r->facts.filtered += h->filtered != 0;
+		r->facts.filtered_children += h->filtered_children;
 		r->facts.limit = h->limit;
 	}
 }
@@ -732,6 +735,11 @@ int recording_read(struct job *job, const char *folder, bool events, struct reco
 				meanings[v.kind].add(&r, &v);
 		r.facts.processes = job->processes;
 		r.facts.damaged = r.files.damaged + r.files.unread;
+		r.facts.harmed = r.files.harmed;
+		r.files.harmed = (struct texts){0};
+		r.facts.cut = r.files.cut;
+		if (r.files.begun > r.files.found)
+			r.facts.missing = r.files.begun - r.files.found;
 		recording_ends(job, &r.files, r.process, &r.facts);
 		job->start_s = r.files.start_s;
 		job->source = "a recording of stoker";
@@ -774,6 +782,7 @@ int recording_summary(const char *folder, struct recording_facts *facts, struct 
 void recording_facts_release(struct recording_facts *f)
 {
 	texts_release(&f->unrecorded);
+	texts_release(&f->harmed);
 }
 
 /* ---- the row ---- */
@@ -787,8 +796,9 @@ static bool begins(const unsigned char *head, size_t n, const char *with)
 static bool recognize(const char *path, bool folder, const unsigned char *head, size_t n)
 {
 	return folder ? ring_folder(path)
-		      : begins(head, n, RING_MAGIC) || begins(head, n, RING_END_MAGIC) ||
-				begins(head, n, RING_JOB_MAGIC);
+		      : begins(head, n, "STKRING") || begins(head, n, "STKEND") ||
+				begins(head, n, RING_JOB_MAGIC) ||
+				begins(head, n, RING_JOB_MAGIC_UNCHECKED);
 }
 
 static int read_folders(struct job *job, const char *const *paths, size_t n, struct err *e)

@@ -12,13 +12,15 @@
 /* ---- the rings (ring_file.c) ---- */
 
 /* The rings of a recording (recorder/ring.h) as one stream of events, in order of their begin.
- * Rings are input of others: what is damaged ends the chunk it is in, and is counted.
+ * Rings are input of others: what is damaged ends the chunk it is in, and is counted. Chunks whose
+ * checksum does not match are left out whole; those of version 1 have none.
  *
  * Memory: RING_CHUNK_MOST bytes for each thread that is in the middle of a chunk at one time, 64
  * bytes a chunk, RING_PAGE a process. One thread. */
 
 #define RING_CHUNK_MOST ((size_t)1 << 20)
 #define RINGS_MAX ((size_t)1 << 20)
+#define RING_HARMED 5
 
 struct ring_event {
 	enum ring_kind kind;
@@ -33,6 +35,7 @@ struct ring_event {
 
 struct ring_info {
 	struct ring_head head;
+	bool checked;              /* has checksums */
 	struct ring_counts counts; /* of all its chunks */
 	char name[40];             /* of the file */
 	int64_t shift_ns;          /* adds to times of the ring */
@@ -46,6 +49,9 @@ struct ring_files {
 	int64_t start_s;      /* since 1970, of time 0 */
 	uint64_t damaged;     /* chunks that are cut or damaged */
 	uint64_t unread;      /* files that are no rings, or cannot be read */
+	struct texts harmed;  /* of both, the first RING_HARMED: which, and why */
+	uint64_t found;       /* rings, also those that cannot be read */
+	uint64_t begun, cut;  /* as struct ring_control has them, of all hosts */
 	uint64_t bytes;       /* of the folder's files */
 	uint64_t event_bytes; /* of all chunks */
 	struct ring_merge *merge;
@@ -87,6 +93,10 @@ struct recording_facts {
 	bool full, anonymous;
 	uint64_t uring;   /* processes that used io_uring */
 	uint64_t damaged; /* chunks and files that are cut or damaged */
+	struct texts harmed;
+	uint64_t cut;                         /* processes whose ring was cut while they wrote it */
+	uint64_t missing;                     /* files of processes that are not there any more */
+	uint64_t filtered, filtered_children; /* processes behind a filter of calls, and theirs */
 	/* the kernel's counts of the whole command, where `stoker record` saw its end */
 	bool kernel_known;
 	uint64_t kernel_read, kernel_written, kernel_storage_read;

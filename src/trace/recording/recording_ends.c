@@ -12,13 +12,14 @@
 
 const char *recording_image_why(uint64_t image)
 {
-	static const char *const why[RING_IMAGE_UNKNOWN + 1] = {
+	static const char *const why[RING_IMAGES] = {
 		[RING_IMAGE_STATIC] = "statically linked",
 		[RING_IMAGE_SETUID] = "set-user-ID",
 		[RING_IMAGE_OTHER_CLASS] = "for another processor or 32 bits",
+		[RING_IMAGE_FILTERED] = "behind a filter of calls (seccomp(2))",
 	};
 
-	return image <= RING_IMAGE_UNKNOWN ? why[image] : NULL;
+	return image < RING_IMAGES ? why[image] : NULL;
 }
 
 /* Adds to a sum that may be unknown; hostile counts wrap around. */
@@ -105,7 +106,7 @@ static void compare_counts(struct job *job, const struct ring_files *files, cons
 		/* a child that went on after its parent was reaped by somebody else */
 		if (p->complete && p->end_ns > job->process[above].end_ns)
 			continue;
-		if (!p->complete) {
+		if (!p->complete || read[i] == JOB_UNKNOWN) {
 			read[above] = written[above] = fetched[above] = JOB_UNKNOWN;
 			continue;
 		}
@@ -185,9 +186,29 @@ static void notes(struct job *job, const struct recording_facts *f)
 
 	if (f->damaged)
 		job_note(job,
-			 "%llu part%s of the recording cut or damaged: the requests there are "
+			 "%llu part%s of the recording %s cut or damaged: the requests there are "
 			 "missing",
-			 (unsigned long long)f->damaged, f->damaged == 1 ? " is" : "s are");
+			 (unsigned long long)f->damaged, f->damaged == 1 ? "" : "s",
+			 f->damaged == 1 ? "is" : "are");
+	for (size_t i = 0; i < f->harmed.n; i++)
+		job_note(job, "damaged: %s", f->harmed.v[i]);
+	if (f->cut)
+		job_note(job,
+			 "the files of %llu process%s were cut while they were written, by another "
+			 "program or because their file system had no room: what was done then is "
+			 "missing",
+			 (unsigned long long)f->cut, f->cut == 1 ? "" : "es");
+	if (f->missing)
+		job_note(job,
+			 "the files of %llu process%s were removed: all that they did is missing",
+			 (unsigned long long)f->missing, f->missing == 1 ? "" : "es");
+	if (f->filtered)
+		job_note(job,
+			 "%llu process%s had a filter of calls (seccomp): since then only what "
+			 "needs no call of the recorder is recorded, and %llu that they forked "
+			 "not at all",
+			 (unsigned long long)f->filtered, f->filtered == 1 ? "" : "es",
+			 (unsigned long long)f->filtered_children);
 	if (f->lost)
 		job_note(job,
 			 "%llu request%s missing: the recording reached its limit of %s, or "

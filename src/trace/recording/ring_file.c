@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +23,8 @@
 /* A chunk, and where its reading is. */
 struct cursor {
 	uint64_t at; /* of its events in the file */
-	uint32_t used, next, ring;
-	bool begun, ended;
+	uint32_t used, next, ring, sum;
+	bool begun, ended, checked;
 	int64_t tid, last_ns, last_end;
 	uint64_t last_serial;
 	uint8_t *data;
@@ -65,7 +66,8 @@ int ring_folder_check(const char *path, double *processors, struct err *e)
 		return e ? e->code : -EIO;
 	n = pread(fd, text, sizeof(text) - 1, 0);
 	close(fd);
-	if (n > 0 && str_starts(text, RING_JOB_MAGIC)) {
+	if (n > 0 &&
+	    (str_starts(text, RING_JOB_MAGIC) || str_starts(text, RING_JOB_MAGIC_UNCHECKED))) {
 		said = strstr(text, key);
 		*processors = said ? strtod(said + strlen(key), NULL) : 0;
 		return 0;
@@ -94,11 +96,71 @@ static bool sane(int64_t ns)
 	return ns > INT64_MIN / 4 && ns < INT64_MAX / 4;
 }
 
-static bool read_head(int fd, struct ring_head *h)
+static void harm(struct ring_files *f, const char *name, uint64_t at, const char *why)
 {
-	return pread(fd, h, sizeof(*h), 0) == (ssize_t)sizeof(*h) &&
-	       memcmp(h->magic, RING_MAGIC, sizeof(h->magic)) == 0 && h->head_bytes == RING_PAGE &&
-	       sane(h->start_ns) && sane(h->start_real_ns) && sane(h->end_ns);
+	char text[160];
+
+	snprintf(text, sizeof(text), "%.40s at byte %" PRIu64 ": %s", name, at, why);
+	if (f->harmed.n < RING_HARMED)
+		texts_add(&f->harmed, text);
+}
+
+/* Takes the guards off so many words; one that does not match is 0. */
+static bool take_guards(uint64_t *word, size_t n)
+{
+	bool sound = true;
+
+	for (size_t i = 0; i < n; i++)
+		if (!ring_value(&word[i])) {
+			word[i] = 0;
+			sound = false;
+		}
+	return sound;
+}
+
+/* The head as it was meant; what does not match its checksum is left out, and told. */
+static bool check_head(struct ring_files *f, const char *name, struct ring_head *h)
+{
+	bool ends = h->end_ns && ring_end_sum(h) == h->end_sum, sound = ends || !h->end_ns;
+
+	if (ring_begin_sum(h) != h->begin_sum)
+		return false;
+	if (!ends) {
+		h->last = (struct ring_io){0};
+		h->own_last = 0;
+		h->end_ns = 0;
+	}
+	sound &= take_guards(&h->own_rchar, 2);
+	sound &= take_guards(&h->allocated, (offsetof(struct ring_head, begin_sum) -
+					     offsetof(struct ring_head, allocated)) /
+						    sizeof(uint64_t));
+	if (!sound) {
+		f->damaged++;
+		harm(f, name, 0, "its counts do not match their checksums, and are left out");
+	}
+	return true;
+}
+
+static bool read_head(struct ring_files *f, int fd, const char *name, struct ring_info *r)
+{
+	struct ring_head *h = &r->head;
+	const char *why = "it is cut, or not a ring";
+
+	if (pread(fd, h, sizeof(*h), 0) == (ssize_t)sizeof(*h)) {
+		r->checked = memcmp(h->magic, RING_MAGIC, sizeof(h->magic)) == 0;
+		if (r->checked && !check_head(f, name, h)) {
+			why = "its head does not match its checksum";
+		} else if ((r->checked ||
+			    memcmp(h->magic, RING_MAGIC_UNCHECKED, sizeof(h->magic)) == 0) &&
+			   h->head_bytes == RING_PAGE && sane(h->start_ns) &&
+			   sane(h->start_real_ns) && sane(h->end_ns)) {
+			if (!r->checked)
+				h->filtered = h->filtered_children = 0;
+			return true;
+		}
+	}
+	harm(f, name, 0, why);
+	return false;
 }
 
 static void add_cursor(struct ring_files *f, uint32_t ring, uint64_t at, const struct ring_chunk *c,
@@ -109,6 +171,9 @@ static void add_cursor(struct ring_files *f, uint32_t ring, uint64_t at, const s
 	VECTOR_PUSH(m->cursor, m->cursors, m->room,
 		    {.at = at + sizeof(*c),
 		     .used = used,
+		     .sum = c->sum,
+		     /* of a part, nothing can be told */
+		     .checked = f->ring[ring].checked && used == c->used,
 		     .ring = ring,
 		     .tid = c->tid,
 		     .last_ns = c->base_ns});
@@ -124,38 +189,96 @@ static void add_counts(struct ring_counts *to, const struct ring_counts *c)
 	to->cut_off += c->cut_off;
 }
 
+/* Whether this is the header of a chunk, as far as it says. */
+static bool is_chunk(const struct ring_info *r, const struct ring_chunk *c)
+{
+	return c->magic == (r->checked ? ring_chunk_magic(c) : RING_CHUNK_MAGIC) &&
+	       c->bytes >= STEP && c->bytes % STEP == 0 && c->bytes <= RING_CHUNK_MOST &&
+	       sane(c->base_ns);
+}
+
+/* Where the chunk behind one that is damaged may begin; 0: nowhere. */
+static uint64_t behind_damage(int fd, uint64_t at)
+{
+	off_t data = lseek(fd, (off_t)(at + STEP), SEEK_DATA);
+
+	return data < 0 || (uint64_t)data < at + STEP ? 0 : (uint64_t)data / STEP * STEP;
+}
+
+static void take_chunk(struct ring_files *f, uint32_t ring, uint64_t at, struct ring_chunk *c,
+		       uint64_t there)
+{
+	struct ring_info *r = &f->ring[ring];
+	uint64_t most = c->bytes - sizeof(*c), used = c->used <= most ? c->used : most;
+
+	if (r->checked && c->used > most) {
+		f->damaged++;
+		harm(f, r->name, at, "its checksum does not match, and it is left out");
+		used = 0;
+	} else if (used > there || used < c->used) {
+		f->damaged++;
+		harm(f, r->name, at, "it is cut");
+		used = used < there ? used : there;
+	}
+	if (r->checked && !take_guards(&c->counts.rchar, sizeof(c->counts) / sizeof(uint64_t))) {
+		f->damaged++;
+		harm(f, r->name, at, "its counts do not match their checksums, and are left out");
+	}
+	add_counts(&r->counts, &c->counts);
+	f->event_bytes += used;
+	if (used > 0)
+		add_cursor(f, ring, at, c, (uint32_t)used);
+}
+
 static void find_chunks(struct ring_files *f, uint32_t ring, int fd, uint64_t size)
 {
-	uint64_t at = RING_PAGE;
+	struct ring_info *r = &f->ring[ring];
+	uint64_t at = RING_PAGE, end = RING_PAGE + (r->head.allocated - r->head.refused);
+	bool bad = false;
 
-	while (at + sizeof(struct ring_chunk) <= size) {
+	while (at && at + sizeof(struct ring_chunk) <= size) {
 		struct ring_chunk c;
-		uint64_t there, used;
-		off_t data;
 
 		if (pread(fd, &c, sizeof(c), (off_t)at) != (ssize_t)sizeof(c))
 			return;
-		if (c.magic != RING_CHUNK_MAGIC || c.bytes < STEP || c.bytes % STEP ||
-		    c.bytes > RING_CHUNK_MOST || !sane(c.base_ns)) {
-			/* one that was made and not begun, or damage: the next is looked for */
-			f->damaged += c.magic != 0;
-			data = lseek(fd, (off_t)(at + STEP), SEEK_DATA);
-			if (data < 0 || (uint64_t)data < at + STEP)
-				return;
-			at = (uint64_t)data / STEP * STEP;
+		if (!is_chunk(r, &c)) {
+			/* one that was made and not begun, or damage: the next is looked for; of
+			 * what lies between nothing is known */
+			if (c.magic != 0 && !(r->checked && bad)) {
+				f->damaged++;
+				harm(f, r->name, at, "it is no block of a ring");
+			}
+			bad = c.magic != 0 || bad;
+			at = behind_damage(fd, at);
 			continue;
 		}
-		there = size - at - sizeof(c);
-		used = c.used <= c.bytes - sizeof(c) ? c.used : c.bytes - sizeof(c);
-		if (used > there || used < c.used) {
-			f->damaged++;
-			used = used < there ? used : there;
-		}
-		add_counts(&f->ring[ring].counts, &c.counts);
-		f->event_bytes += used;
-		if (used > 0)
-			add_cursor(f, ring, at, &c, (uint32_t)used);
+		bad = false;
+		take_chunk(f, ring, at, &c, size - at - sizeof(c));
 		at += c.bytes;
+	}
+	if (r->checked && at && at < end && size < end && r->head.allocated >= r->head.refused) {
+		f->damaged++;
+		harm(f, r->name, size, "it is cut");
+	}
+}
+
+/* What the processes of a host share. */
+static void read_control(const char *folder, const char *name, struct ring_files *f)
+{
+	struct ring_control c = {0};
+	struct stat st;
+	int fd = open_ring(folder, name, &st);
+	ssize_t n = fd < 0 ? -1 : pread(fd, &c, sizeof(c), 0);
+
+	if (fd >= 0)
+		close(fd);
+	if (n == (ssize_t)sizeof(c) && memcmp(c.magic, RING_CONTROL_MAGIC, sizeof(c.magic)) == 0 &&
+	    ring_value(&c.rings) && ring_value(&c.cut)) {
+		f->begun += c.rings;
+		f->cut += c.cut;
+	} else if (n != offsetof(struct ring_control, rings)) {
+		f->unread++;
+		harm(f, name, 0, "it is cut or damaged");
 	}
 }
 
@@ -164,15 +287,26 @@ static bool read_end(const char *folder, const char *name, struct ring_files *f)
 	struct stat st;
 	int fd = open_ring(folder, name, &st);
 	struct ring_end e;
-	size_t room = f->ends;
+	size_t room = f->ends, each = 0;
 
 	if (fd < 0)
 		return false;
 	f->bytes += (uint64_t)st.st_blocks * 512;
-	for (off_t at = 0; f->ends < RINGS_MAX; at += (off_t)sizeof(e)) {
-		if (pread(fd, &e, sizeof(e), at) != (ssize_t)sizeof(e) ||
-		    memcmp(e.magic, RING_END_MAGIC, sizeof(e.magic)) != 0)
+	for (off_t at = 0; f->ends < RINGS_MAX; at += (off_t)each) {
+		ssize_t n = pread(fd, &e, sizeof(e), at);
+		bool checked = n == (ssize_t)sizeof(e) &&
+			       memcmp(e.magic, RING_END_MAGIC, sizeof(e.magic)) == 0;
+
+		each = checked ? sizeof(e) : offsetof(struct ring_end, sum);
+		if (n == 0)
 			break;
+		if (checked ? ring_sum(RING_SUM, &e, offsetof(struct ring_end, sum)) != e.sum
+			    : n < (ssize_t)each || memcmp(e.magic, RING_END_MAGIC_UNCHECKED,
+							  sizeof(e.magic)) != 0) {
+			f->damaged++;
+			harm(f, name, (uint64_t)at, "it is cut, or does not match its checksum");
+			break;
+		}
 		VECTOR_PUSH(f->end, f->ends, room, e);
 	}
 	close(fd);
@@ -229,10 +363,17 @@ static int list_folder(struct ring_files *f, const char *path, struct err *e)
 			f->unread += !read_end(path, entry->d_name, f);
 			continue;
 		}
+		if (str_starts(entry->d_name, RING_CONTROL_NAME)) {
+			read_control(path, entry->d_name, f);
+			continue;
+		}
 		if (!str_ends(entry->d_name, ".ring") || strlen(entry->d_name) >= sizeof(r.name))
 			continue;
+		f->found++;
 		fd = open_ring(path, entry->d_name, &st);
-		if (fd < 0 || !read_head(fd, &r.head) || f->rings == RINGS_MAX) {
+		if (fd < 0 || !read_head(f, fd, entry->d_name, &r) || f->rings == RINGS_MAX) {
+			if (fd < 0)
+				harm(f, entry->d_name, 0, "it cannot be read");
 			f->unread++;
 			if (fd >= 0)
 				close(fd);
@@ -413,6 +554,13 @@ static bool load(struct ring_files *f, struct cursor *c)
 	close(fd);
 	if (n < 0)
 		n = 0;
+	if ((uint32_t)n == c->used && c->checked &&
+	    ring_sum(RING_SUM, c->data, c->used) != c->sum) {
+		f->damaged++;
+		harm(f, f->ring[c->ring].name, c->at - sizeof(struct ring_chunk),
+		     "its checksum does not match, and it is left out");
+		return false;
+	}
 	f->damaged += (uint32_t)n < c->used;
 	c->used = (uint32_t)n;
 	return n > 0;
@@ -521,6 +669,7 @@ void ring_files_close(struct ring_files *f)
 		free(f->merge->folder);
 		free(f->merge);
 	}
+	texts_release(&f->harmed);
 	free(f->ring);
 	free(f->end);
 	*f = (struct ring_files){0};
