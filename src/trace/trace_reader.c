@@ -2,6 +2,7 @@
 #include "trace/trace_reader.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -292,6 +293,17 @@ void trace_readers_put(struct buf *out)
 		buf_printf(out, "%s%s", i ? ", " : "", trace_reader_table[i]->people);
 }
 
+/* What a folder holds cannot be told without these. */
+static int folder_readable(const char *path, struct err *e)
+{
+	DIR *d = access(path, X_OK) == 0 ? opendir(path) : NULL;
+
+	if (!d)
+		return err_sys(e, errno, "%s: this folder cannot be read", path);
+	closedir(d);
+	return 0;
+}
+
 static const struct trace_reader *reader_of(const char *path, struct err *e)
 {
 	struct trace_lines head;
@@ -302,7 +314,7 @@ static const struct trace_reader *reader_of(const char *path, struct err *e)
 	int rc;
 
 	trace_lines_open(&head, path, TRACE_HEAD);
-	rc = folder ? 0 : more(&head, e);
+	rc = folder ? folder_readable(path, e) : more(&head, e);
 	for (size_t i = 0; rc >= 0 && !known && trace_reader_table[i]; i++)
 		if (trace_reader_table[i]->recognize(path, folder, unused(&head), head.have))
 			known = trace_reader_table[i];

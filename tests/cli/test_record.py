@@ -30,7 +30,9 @@ class Recording:
         self.read_back()
 
     def read_back(self):
-        lines = subprocess.run([EVENTS, self.folder], capture_output=True, check=True, timeout=60).stdout.decode().splitlines()
+        done = subprocess.run([EVENTS, self.folder], capture_output=True, timeout=60)
+        assert done.returncode == 0 or b"no process can be read" in done.stderr, done
+        lines = done.stdout.decode().splitlines()
         self.events = [line.split(" ", 6)[1:] for line in lines if line.startswith("event ")]
         self.processes = [line.split(" ", 9)[1:] for line in lines if line.startswith("process ")]
         self.notes = [line[5:] for line in lines if line.startswith("note ")]
@@ -355,20 +357,46 @@ def odd(tmp, file):
         assert len(more) == 12 and max(more) < 2048, more
 
 
+def unreadable(tmp, file):
+    """What cannot be read is told from what is no log."""
+    r = Recording(tmp, "whole", ["cat", file])
+    nobody = dict(user=65534, group=65534, extra_groups=[]) if os.getuid() == 0 else {}
+    reach = [p for p in (*tmp.parents[:-2], tmp)] if nobody else []
+    for path in reach:
+        path.chmod(path.stat().st_mode | 0o055)
+    for name, lock, said in (("folder", ".", "this folder cannot be read: Permission denied"),
+                             ("job", "stoker-recording", "Permission denied"), ("rings", "*.ring", "no process can be read: ")):
+        copy = shutil.copytree(r.folder, tmp / name)
+        for path in (copy, *copy.iterdir()):
+            path.chmod(0o755)
+        for path in copy.glob(lock) if lock != "." else [copy]:
+            path.chmod(0)
+        done = subprocess.run([STOKER, "explain", copy], capture_output=True, text=True, cwd="/", **nobody)
+        assert done.returncode != 0 and said in done.stderr and "Permission denied" in done.stderr, done
+        copy.chmod(0o755)
+    done = subprocess.run([STOKER, "explain", "/proc/self/mem"], capture_output=True, text=True)
+    assert done.returncode != 0 and "cannot be read: Input/output error" in done.stderr, done
+    done = subprocess.run([STOKER, "explain", tmp], capture_output=True, text=True)
+    assert done.returncode != 0 and "no log of a job that is known here" in done.stderr, done
+
+
 def cut_by_others(tmp, file):
     """Files of the recording that others cut or remove while the job runs: it goes on, and what is missing is told."""
     for mode, parts in (("cut", 2), ("own_bus", 4)):
         r = Recording(tmp, mode, [ODD, mode, file, tmp / mode])
         assert re.search(rf"damaged +{parts} parts of the recording\n    [^\n]* at byte 0: ", r.report), r.report
         done = subprocess.run([STOKER, "explain", r.folder], capture_output=True, text=True)
-        assert done.returncode == 0 and f"{parts} parts of the recording are cut or damaged" in done.stdout + done.stderr, done
+        if mode == "cut":  # its last child came later
+            assert done.returncode == 0 and f"{parts} parts of the recording are cut or damaged" in done.stdout + done.stderr, done
+        else:
+            assert done.returncode == 1 and "the recording of no process can be read: " in done.stderr, done
     for name, command, told in (("shell", "truncate -s 0", "cut +the files of 1 process, "), ("removed", "rm", "removed +the files of 1 process, ")):
         r = Recording(tmp, name, ["sh", "-c", f"{command} '{tmp / name}'/*.ring; cat '{file}' >/dev/null; cat '{file}' | wc -c"])
         assert r.out == b"65536\n" and re.search(told, r.report) and any("file" in n and told.split()[0] in n for n in r.notes), (r.report, r.notes)
 
 
 def main():
-    cases = [variants, processes, children, ends, unseen, names, folders, without_names, damaged, odd, cut_by_others]
+    cases = [variants, processes, children, ends, unseen, names, folders, without_names, damaged, odd, unreadable, cut_by_others]
     with tempfile.TemporaryDirectory() as tmp, concurrent.futures.ThreadPoolExecutor(4) as pool:
         waiting = []
         for case in cases:

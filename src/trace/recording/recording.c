@@ -803,6 +803,9 @@ static bool recognize(const char *path, bool folder, const unsigned char *head, 
 
 static int read_folders(struct job *job, const char *const *paths, size_t n, struct err *e)
 {
+	struct recording_facts facts;
+	int rc = 0;
+
 	for (size_t i = 0; i < n; i++)
 		if (!ring_folder(paths[i])) {
 			AUTO_FREE char *folder = path_dirname(paths[i]);
@@ -817,7 +820,14 @@ static int read_folders(struct job *job, const char *const *paths, size_t n, str
 			       paths[0], paths[1]);
 	if (ring_folder_check(paths[0], &job->processors, e) < 0)
 		return e->code;
-	return recording_read(job, paths[0], true, NULL, e);
+	if (recording_read(job, paths[0], true, &facts, e) < 0)
+		return e->code;
+	/* not a job that did nothing */
+	if (job->processes == 0 && facts.damaged)
+		rc = err_set(e, ERR_DATA, "%s: the recording of no process can be read: %s",
+			     paths[0], facts.harmed.n ? facts.harmed.v[0] : "all are damaged");
+	recording_facts_release(&facts);
+	return rc;
 }
 
 const struct trace_reader trace_reader_recording = {

@@ -145,8 +145,11 @@ static bool read_head(struct ring_files *f, int fd, const char *name, struct rin
 {
 	struct ring_head *h = &r->head;
 	const char *why = "it is cut, or not a ring";
+	ssize_t n = pread(fd, h, sizeof(*h), 0);
 
-	if (pread(fd, h, sizeof(*h), 0) == (ssize_t)sizeof(*h)) {
+	if (n < 0)
+		why = strerror(errno);
+	if (n == (ssize_t)sizeof(*h)) {
 		r->checked = memcmp(h->magic, RING_MAGIC, sizeof(h->magic)) == 0;
 		if (r->checked && !check_head(f, name, h)) {
 			why = "its head does not match its checksum";
@@ -278,7 +281,7 @@ static void read_control(const char *folder, const char *name, struct ring_files
 		f->cut += c.cut;
 	} else if (n != offsetof(struct ring_control, rings)) {
 		f->unread++;
-		harm(f, name, 0, "it is cut or damaged");
+		harm(f, name, 0, n < 0 ? "it cannot be read" : "it is cut or damaged");
 	}
 }
 
@@ -373,7 +376,7 @@ static int list_folder(struct ring_files *f, const char *path, struct err *e)
 		fd = open_ring(path, entry->d_name, &st);
 		if (fd < 0 || !read_head(f, fd, entry->d_name, &r) || f->rings == RINGS_MAX) {
 			if (fd < 0)
-				harm(f, entry->d_name, 0, "it cannot be read");
+				harm(f, entry->d_name, 0, strerror(errno));
 			f->unread++;
 			if (fd >= 0)
 				close(fd);
