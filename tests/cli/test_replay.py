@@ -92,6 +92,9 @@ def requests(trace, folder):
             assert "<unfinished" not in line or True
             continue
         pid, call, rest = m.groups()
+        # names are given by their folder, which is open
+        rest = re.sub(r'<([^>]*)>, "([^"]+)"', r'<\1/\2>', rest)
+        call = {"openat2": "openat", "renameat": "rename", "mkdirat": "mkdir"}.get(call, call)
         file = re.search(r'[<"]' + re.escape(str(folder)) + r'/([^">]*)[">]', rest)
         result = re.search(r"= (-?\d+)", rest)
         if file and result and ".stoker" not in file[1]:
@@ -112,7 +115,7 @@ def check_requests(tmp):
     # twice: what the first one made is gone before the second
     for _ in range(2):
         replay(tmp, log, "--data", data, "--no-think", under=("strace", "-f", "-y", "-s", "0", "-e",
-               "trace=openat,open,pread64,read,pwrite64,write,fsync,rename,mkdir,close", "-o", trace))
+               "trace=openat,openat2,pread64,read,pwrite64,write,fsync,rename,renameat,mkdirat,close", "-o", trace))
         got = requests(trace, data)
         for i in range(6):
             reads = [n for call, file, n in got if file == f"job/data/s{i}.npy" and call in ("read", "pread")]
@@ -223,6 +226,46 @@ def check_hostile(tmp):
     g.call(10, 'pread64(3</big>, ""..., 10, 3000000000000000) = 10')
     said = replay(tmp, g.write(tmp / "big"), "--data", tmp / "bigdata", status=1)
     assert "are free" in said, said
+
+
+def check_strange(tmp):
+    """What others put into the folder is neither written through, nor waited for: a sentence, at once."""
+    log, data, outside = job(think=0).write(tmp / "log"), tmp / "strange", tmp / "outside"
+    at, out = data / "job/data/s3.npy", data / "job/out"
+    link = (outside.write_bytes, b"precious")
+
+    def reset():
+        shutil.rmtree(data, ignore_errors=True)
+        link[0](link[1])
+        replay(tmp, log, "--data", data, "--only-files")
+
+    for name, put, says in (
+            ("a FIFO", lambda: (at.unlink(), os.mkfifo(at)), "is a FIFO"),
+            ("a hard link", lambda: (at.unlink(), os.link(outside, at)), "has other names"),
+            ("a link", lambda: (at.unlink(), at.symlink_to(outside)), "is a symbolic link"),
+            ("a folder", lambda: (at.unlink(), at.mkdir()), "the job has a file of that name"),
+            ("no folder", lambda: (shutil.rmtree(data / "job/data"), os.mkfifo(data / "job/data")), "has a folder of that name"),
+            ("a link to a folder", lambda: out.symlink_to(tmp), "is a symbolic link"),
+            ("the marker a hard link", lambda: ((data / ".stoker-image").unlink(), os.link(outside, data / ".stoker-image")), None),
+            ("a hard link to be replaced", lambda: (out.mkdir(), os.link(outside, out / "model.pt.tmp")), None)):
+        reset()
+        put()
+        for args in ("--cold",), ("--sparse",):
+            said = replay(tmp, log, "--data", data, "--no-think", *args, status=2 if says else 0)
+            assert not says or says in said, (name, said)
+            assert outside.read_bytes() == b"precious" and not (tmp / "model.pt").exists(), name
+    # a sparse image has its sizes, but not its bytes: room is needed for them
+    if not SANITIZED and os.geteuid() == 0:
+        small = tmp / "small"
+        small.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "none", small], capture_output=True).returncode:
+            return left_out("a small disk: no mount")
+        try:
+            replay(tmp, log, "--data", small / "image", "--only-files", "--sparse")
+            said = replay(tmp, log, "--data", small / "image", "--only-files", status=1)
+            assert "are free" in said and not any(f.stat().st_blocks for f in (small / "image/job/data").iterdir()), said
+        finally:
+            subprocess.run(["umount", small], check=True)
 
 
 REAL = r"""
@@ -343,6 +386,7 @@ def main():
         check_waiting(tmp)
         check_names(tmp)
         check_hostile(tmp)
+        check_strange(tmp)
         check_real(tmp)
         check_many_processes(tmp)
         check_lock(tmp)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/beneath.h"
 #include "base/clock.h"
 #include "base/compare.h"
 
@@ -177,13 +178,12 @@ static int open_slot(struct performer *t, uint32_t slot)
 {
 	struct engine *x = t->x;
 	const struct plan_slot *s = &x->p->slot[slot];
-	const char *path = x->image->path[s->file];
 	int fd = atomic_load_explicit(&x->fd[slot], memory_order_acquire), none = -1;
 
 	if (fd >= 0 || s->op != UINT32_MAX)
 		return fd;
 	/* no open in the log */
-	fd = open(path, (s->writes ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC, 0666);
+	fd = replay_image_open(x->image, s->file, s->writes ? O_RDWR | O_CREAT : O_RDONLY);
 	if (fd >= 0 &&
 	    !atomic_compare_exchange_strong_explicit(&x->fd[slot], &none, fd, memory_order_acq_rel,
 						     memory_order_acquire)) {
@@ -194,13 +194,17 @@ static int open_slot(struct performer *t, uint32_t slot)
 }
 
 /* Where the file system has no O_TMPFILE. */
-static int open_unnamed(const char *folder)
+static int open_unnamed(const struct performer *t, uint32_t folder)
 {
-	AUTO_FREE char *name = xasprintf("%s/unnamed-XXXXXX", folder);
-	int fd = mkostemp(name, O_CLOEXEC);
+	AUTO_FREE char *name = xasprintf("unnamed-%ld-%u", (long)getpid(), t->number);
+	int at = replay_image_open(t->x->image, folder, O_PATH | O_DIRECTORY), fd = -1;
 
+	if (at < 0)
+		return -1;
+	fd = beneath_open(at, name, O_RDWR | O_CREAT | O_EXCL, 0600);
 	if (fd >= 0)
-		unlink(name);
+		unlinkat(at, name, 0);
+	close(at);
 	return fd;
 }
 
@@ -228,12 +232,9 @@ static void do_failed(struct performer *t, struct plan_op *o, const struct job_e
  * removed by others at the same time. It is made, and counted. */
 static int open_missing(struct performer *t, const struct job_event *v, int flags)
 {
-	struct engine *x = t->x;
-	const char *path = x->image->path[v->file];
-
-	if (replay_image_restore(x->image, v->file) < 0)
+	if (replay_image_restore(t->x->image, v->file) < 0)
 		return -1;
-	return open(path, (flags & ~O_EXCL) | O_CLOEXEC, 0666);
+	return replay_image_open(t->x->image, v->file, flags & ~O_EXCL);
 }
 
 static void do_open(struct performer *t, struct plan_op *o, const struct job_event *v)
@@ -250,14 +251,14 @@ static void do_open(struct performer *t, struct plan_op *o, const struct job_eve
 		flags = (int)(v->flags & (O_TMPFILE | O_ACCMODE | O_EXCL));
 	else if (x->image->is_folder[v->file])
 		flags = O_RDONLY | O_DIRECTORY;
-	fd = open(x->image->path[v->file], flags | O_CLOEXEC, 0666);
+	fd = replay_image_open(x->image, v->file, flags);
 	/* flags that this file system does not have */
 	if (fd < 0 && errno == EINVAL && flags & O_DIRECT)
-		fd = open(x->image->path[v->file], (flags & ~O_DIRECT) | O_CLOEXEC, 0666);
+		fd = replay_image_open(x->image, v->file, flags & ~O_DIRECT);
 	if (fd < 0 && errno == EPERM && flags & O_NOATIME)
-		fd = open(x->image->path[v->file], (flags & ~O_NOATIME) | O_CLOEXEC, 0666);
+		fd = replay_image_open(x->image, v->file, flags & ~O_NOATIME);
 	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR) && unnamed)
-		fd = open_unnamed(x->image->path[v->file]);
+		fd = open_unnamed(t, v->file);
 	if (expected && fd < 0 && !unnamed && (errno == ENOENT || errno == EEXIST)) {
 		if (x->image->place[v->file] != IMAGE_UNSEEN)
 			differs(t, o);
@@ -378,12 +379,50 @@ static int answer(int rc)
 	return rc < 0 ? -errno : 0;
 }
 
+/* A change of names, in the folder that holds them. */
+static int change_name(const struct replay_image *m, const struct job_event *v)
+{
+	const char *name, *other;
+	int at = replay_image_at(m, v->file, &name), to, rc;
+
+	if (at < 0)
+		return -errno;
+	if (v->kind == JOB_MAKE_DIR) {
+		rc = answer(mkdirat(at, name, 0777));
+	} else if (v->kind == JOB_UNLINK) {
+		int how = m->is_folder[v->file] ? AT_REMOVEDIR : 0;
+
+		rc = answer(unlinkat(at, name, how));
+		/* the name was a folder and a file by turns */
+		if (rc == -EISDIR || rc == -ENOTDIR)
+			rc = answer(unlinkat(at, name, how ^ AT_REMOVEDIR));
+	} else if ((to = replay_image_at(m, v->other, &other)) < 0) {
+		rc = -errno;
+	} else {
+		rc = answer(v->kind == JOB_LINK ? linkat(at, name, to, other, 0)
+						: renameat(at, name, to, other));
+		close(to);
+	}
+	close(at);
+	return rc;
+}
+
+static int cut_file(const struct replay_image *m, const struct job_event *v)
+{
+	int fd = replay_image_open(m, v->file, O_WRONLY), rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = answer(ftruncate(fd, (off_t)v->asked));
+	close(fd);
+	return rc;
+}
+
 static void do_other(struct performer *t, struct plan_op *o, const struct job_event *v)
 {
 	const struct replay_image *m = t->x->image;
 	const char *path = m->path[v->file];
 	int fd = o->slot == PLAN_NO_SLOT ? -1 : open_slot(t, o->slot), rc = 0;
-	bool folder = m->is_folder[v->file];
 	struct stat st;
 
 	/* made by means that the log lacks: so it is now */
@@ -408,22 +447,13 @@ static void do_other(struct performer *t, struct plan_op *o, const struct job_ev
 		if (v->asked >= 0 && fd >= 0 && v->descriptor != JOB_NONE)
 			rc = answer(ftruncate(fd, (off_t)v->asked));
 		else if (v->asked >= 0)
-			rc = answer(truncate(path, (off_t)v->asked));
+			rc = cut_file(m, v);
 		break;
 	case JOB_RENAME:
-		rc = answer(rename(path, m->path[v->other]));
-		break;
 	case JOB_UNLINK:
-		rc = answer(unlinkat(AT_FDCWD, path, folder ? AT_REMOVEDIR : 0));
-		/* the name was a folder and a file by turns */
-		if (rc == -EISDIR || rc == -ENOTDIR)
-			rc = answer(unlinkat(AT_FDCWD, path, folder ? 0 : AT_REMOVEDIR));
-		break;
 	case JOB_LINK:
-		rc = answer(link(path, m->path[v->other]));
-		break;
 	case JOB_MAKE_DIR:
-		rc = answer(mkdir(path, 0777));
+		rc = change_name(m, v);
 		break;
 	case JOB_CLOSE:
 		/* others may be within a request: then at the end of the replay */

@@ -42,7 +42,8 @@ void replay_names_release(struct replay_names *n);
  * folder; ".." becomes "%2e%2e"; names that are not absolute lie below "%relative"; parts and paths
  * that no file system takes are cut and end with a number made of the whole; the name of the file
  * that marks the folder as ours begins with "%2e". Nothing outside of the folder is touched, and a
- * folder that holds other things is refused.
+ * folder that holds other things is refused, as are links, files with other names, FIFOs, sockets
+ * and devices in place of a file of the job.
  *
  * Memory: a path for each file of the job. */
 
@@ -58,6 +59,8 @@ enum image_place {
 struct replay_image {
 	const struct replay_names *names;
 	char *folder;
+	int fd;                          /* of it, from making it on; -1 */
+	bool links;                      /* the job gives files second names */
 	struct file_lock lock;           /* from making it to release: one replay at a time */
 	char **path;                     /* of each file of the job; NULL: IMAGE_NONE */
 	uint8_t *place;                  /* enum image_place of each */
@@ -79,6 +82,11 @@ int replay_image_init(struct replay_image *m, const struct job *job,
 int replay_image_make(struct replay_image *m, bool sparse, bool cold, const struct stop_flag *stop,
 		      struct err *e);
 void replay_image_release(struct replay_image *m);
+/* Opens a file or folder of it (base/beneath.h): only regular files that have no other name, unless
+ * the job makes such names. -1 with errno. Any thread. */
+int replay_image_open(const struct replay_image *m, uint32_t file, int flags);
+/* The folder that it is in, and its name there: for mkdirat(2) and the like. -1 with errno. */
+int replay_image_at(const struct replay_image *m, uint32_t file, const char **name);
 /* Makes a file or folder that is missing, with its size before the job and no blocks, and the
  * folders above it. What is there stays. -1 with errno. Any thread. */
 int replay_image_restore(const struct replay_image *m, uint32_t file);

@@ -13,12 +13,14 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/beneath.h"
 #include "base/buf.h"
 #include "base/compare.h"
 #include "base/file.h"
 #include "base/rng.h"
-#include "base/str.h"
 #include "base/map.h"
+#include "base/str.h"
+#include "base/transfer.h"
 #include "os/file_system.h"
 
 #define MARKER_NAME "stoker-image"
@@ -344,6 +346,8 @@ static void find_places(struct replay_image *m, const struct job *job,
 	AUTO_FREE struct seen *seen = xcalloc(job->files + 1, sizeof(*seen));
 
 	gather(job, names, seen);
+	for (size_t i = 0; i < job->events && !m->links; i++)
+		m->links = job->event[i].kind == JOB_LINK && !job_failed(&job->event[i]);
 	for (size_t i = 0; i < job->files; i++) {
 		const struct seen *s = &seen[names->of[i]];
 		int64_t most = s->most;
@@ -409,8 +413,11 @@ static void find_folders(struct replay_image *m)
 int replay_image_init(struct replay_image *m, const struct job *job,
 		      const struct replay_names *names, const char *folder, struct err *e)
 {
-	*m = (struct replay_image){
-		.names = names, .folder = xstrdup(folder), .lock.fd = -1, .files = job->files};
+	*m = (struct replay_image){.names = names,
+				   .folder = xstrdup(folder),
+				   .fd = -1,
+				   .lock.fd = -1,
+				   .files = job->files};
 	for (size_t n = strlen(m->folder); n > 1 && m->folder[n - 1] == '/'; n--)
 		m->folder[n - 1] = '\0';
 	if (strlen(m->folder) > PATH_MAX - NAME_MAX_ - 64)
@@ -443,8 +450,11 @@ int replay_image_init(struct replay_image *m, const struct job *job,
 
 void replay_image_release(struct replay_image *m)
 {
-	if (m->folder)
+	if (m->folder) {
 		file_unlock(&m->lock);
+		if (m->fd >= 0)
+			close(m->fd);
+	}
 	for (size_t i = 0; m->path && i < m->files; i++)
 		free(m->path[i]);
 	free(m->path);
@@ -480,29 +490,84 @@ static int is_link(const char *path, struct err *e)
 		       path);
 }
 
-/* Makes the folders above `path` that are below the image's own. */
-static int make_parents(const struct replay_image *m, const char *path, struct err *e)
+/* What has the name of a `wanted` ("file", "folder") of the job, and is none that can be used
+ * without changing something elsewhere or waiting for somebody. */
+static int is_strange(const char *path, const struct stat *st, const char *wanted, struct err *e)
 {
-	AUTO_FREE char *copy = xstrdup(path);
-
-	/* from the slash after the image's folder; the job's "/" is that folder itself */
-	for (char *s = copy + strlen(m->folder); *s && (s = strchr(s + 1, '/'));) {
-		*s = '\0';
-		if (mkdir(copy, 0777) < 0 && errno != EEXIST)
-			return err_sys(e, errno, "%s: this folder cannot be made", copy);
-		*s = '/';
-	}
-	return 0;
+	if (S_ISLNK(st->st_mode))
+		return is_link(path, e);
+	if (S_ISREG(st->st_mode) && st->st_nlink > 1)
+		return err_set(e, ERR_USAGE,
+			       "'%s' has other names (hard links), and what a replay writes to it "
+			       "would change them: remove it, or name another folder with --data",
+			       path);
+	return err_set(e, ERR_USAGE,
+		       "'%s' is %s, but the job has a %s of that name: remove it, or name another "
+		       "folder with --data",
+		       path, S_ISREG(st->st_mode) ? "a file" : file_kind(st->st_mode), wanted);
 }
 
-static int make_folder(const char *path, struct err *e)
+/* Below the image's folder. */
+static const char *below(const struct replay_image *m, const char *path)
 {
+	size_t n = strlen(m->folder);
+
+	return path[n] ? path + n + 1 : "";
+}
+
+int replay_image_at(const struct replay_image *m, uint32_t file, const char **name)
+{
+	return beneath_parent(m->fd, below(m, m->path[file]), false, name);
+}
+
+int replay_image_open(const struct replay_image *m, uint32_t file, int flags)
+{
+	int fd = beneath_open(m->fd, below(m, m->path[file]), flags, 0666);
 	struct stat st;
 
-	if (mkdir(path, 0777) == 0 ||
-	    (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode)))
-		return 0;
-	return err_sys(e, errno, "%s: this folder cannot be made", path);
+	if (fd < 0 || flags & O_DIRECTORY || fstat(fd, &st) != 0 || S_ISDIR(st.st_mode) ||
+	    beneath_is_plain(&st) || (S_ISREG(st.st_mode) && m->links))
+		return fd;
+	close(fd);
+	errno = S_ISREG(st.st_mode) ? EMLINK : ENODEV;
+	return -1;
+}
+
+/* The folder that a file of the image is in, which is made; -1 with a sentence. */
+static int make_parents(const struct replay_image *m, const char *path, const char **name,
+			struct err *e)
+{
+	int at = beneath_parent(m->fd, below(m, path), true, name);
+
+	if (at < 0 && (errno == ENOTDIR || errno == ELOOP))
+		err_set(e, ERR_USAGE,
+			"'%s' cannot be made: a part of its path is no folder: remove that, or "
+			"name "
+			"another folder with --data",
+			path);
+	else if (at < 0)
+		err_sys(e, errno, "the folder of '%s' cannot be made", path);
+	return at;
+}
+
+static int make_folder(const struct replay_image *m, const char *path, struct err *e)
+{
+	const char *name;
+	int at = make_parents(m, path, &name, e), rc = 0;
+	struct stat st;
+
+	if (at < 0)
+		return e->code;
+	if (mkdirat(at, name, 0777) != 0) {
+		int code = errno;
+
+		if (code != EEXIST || fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+			rc = err_sys(e, code, "%s: this folder cannot be made", path);
+		else if (!S_ISDIR(st.st_mode))
+			rc = is_strange(path, &st, "folder", e);
+	}
+	close(at);
+	return rc;
 }
 
 static int write_bytes(int fd, const char *path, uint64_t key, uint64_t bytes, void *piece,
@@ -525,25 +590,36 @@ static int write_bytes(int fd, const char *path, uint64_t key, uint64_t bytes, v
 	return 0;
 }
 
+static int fill_file(const struct replay_image *m, const char *path, int fd, uint64_t bytes,
+		     bool sparse, void *piece, const struct stop_flag *stop, struct err *e)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return err_sys(e, errno, "%s: cannot be made", path);
+	/* looked at before, but others may be at work in the folder */
+	if (!beneath_is_plain(&st))
+		return is_strange(path, &st, "file", e);
+	if (ftruncate(fd, sparse ? (off_t)bytes : 0) != 0)
+		return err_sys(e, errno, "%s: cannot be made", path);
+	return sparse ? 0
+		      : write_bytes(fd, path, fnv1a_text(FNV_START, path + strlen(m->folder)),
+				    bytes, piece, stop, e);
+}
+
 static int make_file(struct replay_image *m, size_t i, uint64_t bytes, bool sparse, void *piece,
 		     const struct stop_flag *stop, struct err *e)
 {
-	const char *path = m->path[i];
-	int rc = make_parents(m, path, e), fd;
+	const char *path = m->path[i], *name;
+	int at = make_parents(m, path, &name, e), fd, rc;
 
-	if (rc < 0)
-		return rc;
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-	if (fd < 0 && errno == ELOOP)
-		return is_link(path, e);
-	if (fd < 0)
-		return err_sys(e, errno, "%s: cannot be made", path);
-	rc = sparse ? (ftruncate(fd, (off_t)bytes) < 0
-			       ? err_sys(e, errno, "%s: cannot be made", path)
-			       : 0)
-		    : write_bytes(fd, path, fnv1a_text(FNV_START, path + strlen(m->folder)), bytes,
-				  piece, stop, e);
-	if (close(fd) < 0 && rc == 0)
+	if (at < 0)
+		return e->code;
+	fd = beneath_open(at, name, O_WRONLY | O_CREAT, 0666);
+	rc = fd < 0 ? err_sys(e, errno, "%s: cannot be made", path)
+		    : fill_file(m, path, fd, bytes, sparse, piece, stop, e);
+	close(at);
+	if (fd >= 0 && close(fd) < 0 && rc == 0)
 		rc = err_sys(e, errno, "%s: cannot be written", path);
 	if (rc == 0) {
 		m->written++;
@@ -552,11 +628,23 @@ static int make_file(struct replay_image *m, size_t i, uint64_t bytes, bool spar
 	return rc;
 }
 
-static bool is_there(const char *path, uint64_t bytes)
+/* 1: a file of the job is there with its size; 0: it is to be made; negative: what has its name is
+ * something else. *missing: what it will take on the storage beyond what it takes. `links`: the
+ * names that a replay before gave it may still be there. */
+static int look_at(const struct replay_image *m, size_t i, bool links, uint64_t *missing,
+		   struct err *e)
 {
+	uint64_t bytes = (uint64_t)m->size[i], taken;
 	struct stat st;
 
-	return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == bytes;
+	*missing = bytes;
+	if (lstat(m->path[i], &st) != 0)
+		return 0;
+	if (!beneath_is_plain(&st) && !(S_ISREG(st.st_mode) && links))
+		return is_strange(m->path[i], &st, "file", e);
+	taken = (uint64_t)st.st_blocks * 512;
+	*missing = bytes > taken ? bytes - taken : 0;
+	return (uint64_t)st.st_size == bytes;
 }
 
 /* A file that was made whole in another image's way is made again. */
@@ -583,7 +671,7 @@ static bool is_file(const char *path)
 }
 
 /* The folder is ours, or empty. */
-static int take_folder(const struct replay_image *m, struct err *e)
+static int take_folder(struct replay_image *m, struct err *e)
 {
 	AUTO_FREE char *marker = xasprintf("%s/" MARKER, m->folder);
 	struct dirent *entry;
@@ -593,7 +681,8 @@ static int take_folder(const struct replay_image *m, struct err *e)
 
 	if (rc < 0)
 		return rc;
-	d = opendir(m->folder);
+	m->fd = open_fully(AT_FDCWD, m->folder, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+	d = m->fd >= 0 ? folder_open(m->folder) : NULL;
 	if (!d)
 		return err_sys(e, errno, "the folder '%s' for the files of the job cannot be read",
 			       m->folder);
@@ -601,7 +690,8 @@ static int take_folder(const struct replay_image *m, struct err *e)
 		empty = empty &&
 			(strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
 			 strcmp(entry->d_name, "." LOCK_NAME) == 0 ||
-			 strcmp(entry->d_name, "lost+found") == 0);
+			 strcmp(entry->d_name, "lost+found") == 0 ||
+			 file_temporary_of(entry->d_name) == strlen(MARKER));
 	closedir(d);
 	if (empty || is_file(marker))
 		return 0;
@@ -653,29 +743,49 @@ static int check_links(const struct replay_image *m, struct err *e)
 static int mark(const struct replay_image *m, const char *way, struct err *e)
 {
 	AUTO_FREE char *path = xasprintf("%s/" MARKER, m->folder);
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-	int rc = 0;
 
-	if (fd < 0)
-		return err_sys(e, errno, "%s: cannot be made", path);
-	if (write(fd, way, strlen(way)) != (ssize_t)strlen(way))
-		rc = err_sys(e, errno, "%s: cannot be written", path);
-	close(fd);
-	return rc;
+	return file_write_ours(path, way, strlen(way), e);
 }
 
-static int check_space(const struct replay_image *m, uint64_t bytes, struct err *e)
+static int check_space(const struct replay_image *m, uint64_t bytes, uint64_t files, struct err *e)
 {
 	char need[32], have[32];
-	uint64_t room, files;
+	uint64_t room, names;
 
-	if (!file_system_room(m->folder, &room, &files) || bytes <= room)
+	if (!file_system_room(m->folder, &room, &names) || (bytes <= room && files <= names))
 		return 0;
+	if (bytes <= room)
+		return err_set(e, -ENOSPC,
+			       "the job has %llu files that are to be made below '%s', where %llu "
+			       "more can be made (inodes): name another folder with --data",
+			       (unsigned long long)files, m->folder, (unsigned long long)names);
 	return err_set(e, -ENOSPC,
 		       "the files of the job take %s below '%s', where %s are free: name another "
 		       "folder with --data, or use --sparse",
 		       str_bytes((double)bytes, need, sizeof(need)), m->folder,
 		       str_bytes((double)room, have, sizeof(have)));
+}
+
+/* Before anything is written: what is there already is the job's or nothing, and there is room for
+ * the rest. */
+static int check_files(const struct replay_image *m, bool sparse, bool again, struct err *e)
+{
+	uint64_t bytes = 0, files = 0, missing;
+
+	for (size_t i = 0; i < m->files; i++) {
+		int there;
+
+		if (m->place[i] != IMAGE_PRESENT || m->is_folder[i] || m->names->of[i] != i)
+			continue;
+		there = look_at(m, i, m->links, &missing, e);
+		if (there < 0)
+			return there;
+		if (!there || again) {
+			bytes += missing;
+			files += missing == (uint64_t)m->size[i];
+		}
+	}
+	return check_space(m, sparse ? 0 : bytes, files, e);
 }
 
 /* What the job makes or misses is not there: inner names first, and of folders only empty ones. */
@@ -689,9 +799,16 @@ static void remove_made(const struct replay_image *m)
 		    m->names->of[i] == i)
 			list[n++] = (uint32_t)i;
 	qsort_r(list, n, sizeof(*list), compare_paths, (void *)(uintptr_t)m);
-	while (n-- > 0)
-		if (unlink(m->path[list[n]]) < 0 && errno == EISDIR)
-			rmdir(m->path[list[n]]);
+	while (n-- > 0) {
+		const char *name;
+		int at = replay_image_at(m, list[n], &name);
+
+		if (at < 0)
+			continue;
+		if (unlinkat(at, name, 0) < 0 && errno == EISDIR)
+			unlinkat(at, name, AT_REMOVEDIR);
+		close(at);
+	}
 }
 
 static void make_cold(const struct replay_image *m)
@@ -700,7 +817,7 @@ static void make_cold(const struct replay_image *m)
 		int fd = -1;
 
 		if (m->place[i] == IMAGE_PRESENT && !m->is_folder[i])
-			fd = open(m->path[i], O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+			fd = replay_image_open(m, (uint32_t)i, O_RDONLY);
 		if (fd < 0)
 			continue;
 		fdatasync(fd);
@@ -712,10 +829,12 @@ static void make_cold(const struct replay_image *m)
 static int make_all(struct replay_image *m, bool sparse, bool again, void *piece,
 		    const struct stop_flag *stop, struct err *e)
 {
+	const char *name;
 	int rc = 0;
 
 	for (size_t i = 0; i < m->files && rc == 0; i++) {
-		uint64_t bytes = (uint64_t)m->size[i];
+		uint64_t missing;
+		int at;
 
 		if (m->place[i] == IMAGE_NONE || m->names->of[i] != i)
 			continue;
@@ -724,13 +843,19 @@ static int make_all(struct replay_image *m, bool sparse, bool again, void *piece
 		/* where the job looks in vain no folder is needed either */
 		if (m->place[i] == IMAGE_ABSENT)
 			continue;
-		if (m->place[i] != IMAGE_PRESENT)
-			rc = make_parents(m, m->path[i], e);
-		else if (m->is_folder[i])
-			rc = make_parents(m, m->path[i], e) < 0 ? e->code
-								: make_folder(m->path[i], e);
-		else if (again || !is_there(m->path[i], bytes))
-			rc = make_file(m, i, bytes, sparse, piece, stop, e);
+		if (m->place[i] != IMAGE_PRESENT) {
+			at = make_parents(m, m->path[i], &name, e);
+			rc = at < 0 ? e->code : 0;
+			if (at >= 0)
+				close(at);
+		} else if (m->is_folder[i]) {
+			rc = make_folder(m, m->path[i], e);
+		} else {
+			rc = look_at(m, i, false, &missing, e);
+			if (rc == 0 || (rc > 0 && again))
+				rc = make_file(m, i, (uint64_t)m->size[i], sparse, piece, stop, e);
+			rc = rc < 0 ? rc : 0;
+		}
 	}
 	return rc;
 }
@@ -739,7 +864,6 @@ int replay_image_make(struct replay_image *m, bool sparse, bool cold, const stru
 		      struct err *e)
 {
 	const char *way = sparse ? "sparse\n" : "filled\n";
-	uint64_t missing = 0;
 	struct err ignored;
 	bool again;
 	void *piece;
@@ -753,11 +877,7 @@ int replay_image_make(struct replay_image *m, bool sparse, bool cold, const stru
 		return rc;
 	m->written = m->written_bytes = 0;
 	again = !same_way(m, sparse);
-	for (size_t i = 0; i < m->files && !sparse; i++)
-		if (m->place[i] == IMAGE_PRESENT && !m->is_folder[i] && m->names->of[i] == i &&
-		    !is_there(m->path[i], (uint64_t)m->size[i]))
-			missing += (uint64_t)m->size[i];
-	rc = check_space(m, missing, e);
+	rc = check_files(m, sparse, again, e);
 	if (rc < 0)
 		return rc;
 	piece = try_calloc(1, PIECE, "the bytes of files", e);
@@ -780,19 +900,22 @@ int replay_image_make(struct replay_image *m, bool sparse, bool cold, const stru
 
 int replay_image_restore(const struct replay_image *m, uint32_t file)
 {
-	const char *path = m->path[file];
-	struct err why;
-	int fd, rc = 0;
+	const char *name;
+	int at = beneath_parent(m->fd, below(m, m->path[file]), true, &name), fd, rc = 0;
 
-	if (make_parents(m, path, &why) < 0)
+	if (at < 0)
 		return -1;
-	if (m->is_folder[file])
-		return mkdir(path, 0777) < 0 && errno != EEXIST ? -1 : 0;
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return errno == EEXIST ? 0 : -1;
-	if (m->place[file] != IMAGE_MADE && m->size[file] > 0)
+	if (m->is_folder[file]) {
+		rc = mkdirat(at, name, 0777) < 0 && errno != EEXIST ? -1 : 0;
+		fd = -1;
+	} else {
+		fd = beneath_open(at, name, O_WRONLY | O_CREAT | O_EXCL, 0666);
+		rc = fd < 0 && errno != EEXIST ? -1 : 0;
+	}
+	if (fd >= 0 && m->place[file] != IMAGE_MADE && m->size[file] > 0)
 		rc = ftruncate(fd, (off_t)m->size[file]);
-	close(fd);
+	if (fd >= 0)
+		close(fd);
+	close(at);
 	return rc;
 }
