@@ -15,12 +15,13 @@ WATCHDOG_S, LIMIT_S = 1, 10
 
 
 def has_ended(pid):
-    """Also one that the kernel keeps, because a thread of it is in a request that never returns."""
+    """Also one that the kernel keeps, because a thread of it, the first one perhaps, is in a request that never returns."""
     try:
         fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        pending = [line.split()[1] for line in open(f"/proc/{pid}/status") if line.startswith(("SigPnd", "ShdPnd"))]
     except OSError:
         return True
-    return fields[0] == "Z" or int(fields[6]) & 4
+    return fields[0] == "Z" or int(fields[6]) & 4 or any(int(p, 16) >> signal.SIGKILL - 1 & 1 for p in pending)
 
 
 def result_in(folder):

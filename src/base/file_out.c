@@ -20,6 +20,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/left.h"
 #include "base/str.h"
 #include "base/transfer.h"
 
@@ -436,8 +437,10 @@ static int open_beside(struct file_out *f, const char *path, const struct stat *
 	rc = f->held < 0 ? -errno : 0;
 	if (rc == 0 && kept)
 		rc = keep_attributes(fd, kept);
-	if (rc == 0)
+	if (rc == 0) {
+		f->left = left_note(f->folder, f->tmp);
 		return fd;
+	}
 	close(fd);
 	unlinkat(f->folder, f->tmp, 0);
 	return rc;
@@ -445,6 +448,7 @@ static int open_beside(struct file_out *f, const char *path, const struct stat *
 
 static void file_out_release(struct file_out *f)
 {
+	left_forget(f->left);
 	if (f->held >= 0)
 		close(f->held);
 	if (f->folder >= 0)
@@ -452,7 +456,7 @@ static void file_out_release(struct file_out *f)
 	free(f->path);
 	free(f->name);
 	free(f->tmp);
-	*f = (struct file_out){.fd = -1, .held = -1, .folder = -1};
+	*f = (struct file_out){.fd = -1, .held = -1, .folder = -1, .left = LEFT_NONE};
 }
 
 static int open_named(struct file_out *f, const char *path, struct err *e)
@@ -505,7 +509,7 @@ int file_out_open(struct file_out *f, const char *path, enum file_whose whose, s
 {
 	int rc;
 
-	*f = (struct file_out){.fd = -1, .held = -1, .folder = -1};
+	*f = (struct file_out){.fd = -1, .held = -1, .folder = -1, .left = LEFT_NONE};
 	if (!path[0])
 		return err_set(e, ERR_USAGE,
 			       "the name of a file to write is needed, but it is empty");

@@ -38,6 +38,7 @@ struct file_out {
 	int folder;       /* -1: written through */
 	char *path;       /* as named */
 	char *name, *tmp; /* in the folder; NULL: written through */
+	int left;         /* the temporary file (base/left.h) */
 };
 int file_out_open(struct file_out *f, const char *path, enum file_whose whose, struct err *e);
 /* 0, or -errno, which the caller hands to file_out_close. */

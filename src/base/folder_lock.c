@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/left.h"
 #include "base/str.h"
 #include "base/transfer.h"
 
@@ -204,6 +205,7 @@ static int try_lock(struct file_lock *l, char who[FILE_LOCK_WHO_MAX], struct err
 	} else if (!is_current(fd, l->path)) {
 		rc = 1;
 	} else {
+		l->left = left_note(AT_FDCWD, l->path);
 		if (made)
 			write_holder(fd);
 		else
@@ -212,6 +214,7 @@ static int try_lock(struct file_lock *l, char who[FILE_LOCK_WHO_MAX], struct err
 			l->fd = fd;
 			return 0;
 		}
+		left_forget(l->left);
 	}
 	close(fd);
 	return rc;
@@ -237,6 +240,7 @@ void file_unlock(struct file_lock *l)
 		return;
 	if (is_current(l->fd, l->path))
 		unlink(l->path);
+	left_forget(l->left);
 	close(l->fd);
 	l->fd = -1;
 }

@@ -9,7 +9,8 @@
 #define RUN_LOCK_NAME ".stoker_run.lock"
 
 struct file_lock {
-	int fd; /* -1: not held */
+	int fd;   /* -1: not held */
+	int left; /* the file (base/left.h), while it is held */
 	char path[4096];
 };
 

@@ -384,7 +384,7 @@ static int calibrate(void *args, struct err *e)
 	c.report = path_join(c.folder, "report");
 	c.log = path_join(c.folder, "log.txt");
 	if (rc == 0)
-		rc = signals_start(&stop, e);
+		rc = signals_start(&(struct signal_work){.stop = &stop}, e);
 	if (rc == 0)
 		rc = measure(&c, e);
 	if (rc == 0)

@@ -236,7 +236,7 @@ static int search(const struct capacity_args *a, const struct workload *w,
 		  struct capacity_options *o, struct err *e)
 {
 	struct view view = {.quiet = a->run.quiet, .terminal = terminal_can_draw(STDERR_FILENO)};
-	int rc = signals_start(&stop, e);
+	int rc = signals_start(&(struct signal_work){.stop = &stop, .hurries = true}, e);
 
 	if (rc < 0)
 		return rc;

@@ -23,8 +23,11 @@
 #include "trace/recording/record_folder.h"
 #include "conf/quantity.h"
 #include "launch/launcher.h"
+#include "os/signals.h"
 #include "recorder/ring.h"
 #include "trace/recording/recording.h"
+
+static struct stop_flag stop;
 
 #define LIBRARY "libstoker_record.so"
 #define LIMIT_DEFAULT ((uint64_t)2 << 30)
@@ -540,6 +543,8 @@ static int record(struct record_args *x, int *status, struct err *e)
 		rc = 0;
 	} else if (rc == 0) {
 		watch(&j, &set);
+		/* the rest is quick, or waits for storage: then a second signal ends it */
+		(void)signals_start(&(struct signal_work){.stop = &stop}, NULL);
 		*status = j.status;
 		add_total(&j, command);
 		if (record_folder_ends(&j.folder, j.end, j.ends, e) < 0)

@@ -145,7 +145,7 @@ static int perform(const struct replay_args *x, const struct job *job, struct re
 	if (rc == 0 && p->ops == 0)
 		rc = err_set(e, ERR_DATA, "the log has no requests to files");
 	if (rc == 0)
-		rc = signals_start(&stop, e);
+		rc = signals_start(&(struct signal_work){.stop = &stop}, e);
 	if (rc == 0)
 		rc = replay_image_make(m, x->sparse, x->cold, &stop, e);
 	if (rc < 0)

@@ -186,7 +186,7 @@ static int truth_table(const struct cli_args *a, struct job *j, struct workload 
 	cli_settle_folder(w);
 	o.folder = w->output.folder ? w->output.folder : w->run_dir;
 	t = xcalloc(1, sizeof(*t));
-	rc = signals_start(j->stop, e);
+	rc = signals_start(&(struct signal_work){.stop = j->stop, .hurries = true}, e);
 	if (rc == 0)
 		rc = truth_table_run(t, w, &o, e);
 	if (rc == 0)

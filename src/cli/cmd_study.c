@@ -299,7 +299,7 @@ static int study_run_pending(struct study_plan *p, const struct study_args *a, s
 	if (!a->quiet)
 		warn_before(p);
 	terminal_init(&view.screen, STDERR_FILENO);
-	rc = signals_start(&stop, e);
+	rc = signals_start(&(struct signal_work){.stop = &stop, .hurries = true}, e);
 	if (rc == 0)
 		rc = study_run(p, show_event, &view, &failed, e);
 	terminal_line(&view.screen, NULL);

@@ -115,7 +115,7 @@ static int survey(void *arg, struct err *e)
 	if (rc == 0)
 		rc = sort_words(a, e);
 	if (rc == 0)
-		rc = signals_start(&stop, e);
+		rc = signals_start(&(struct signal_work){.stop = &stop, .hurries = true}, e);
 	if (rc == 0) {
 		o.folder = a->folder;
 		o.only = a->only;

@@ -140,7 +140,7 @@ static int verify_dataset(const struct cli_args *a, const struct workload *w, st
 	const char *outcome;
 	double seconds;
 	/* from here on somebody looks at the stop flag; until then a signal ends the program */
-	int rc = signals_start(&stop, e);
+	int rc = signals_start(&(struct signal_work){.stop = &stop}, e);
 
 	if (rc == 0)
 		rc = progress_begin(&view, &request, true, 0, e);
@@ -220,6 +220,8 @@ static int verify_main(const struct command *c, int argc, char **argv)
 
 	if (rc == 0)
 		rc = job_begin(&j, &a, &stop, &status, &e);
+	if (rc == 0)
+		rc = signals_start(&(struct signal_work){0}, &e);
 	if (rc == 0 && a.json)
 		cli_only_json();
 	/* of several processes one compares, and the others wait for its outcome */

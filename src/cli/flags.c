@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "conf/opt.h"
 #include "launch/launcher.h"
+#include "os/signals.h"
 
 #define COLUMNS 80 /* the narrowest terminals, and a page of the manual */
 #define INDENT 24
@@ -448,6 +449,9 @@ int flags_carry_out(const struct command *c, void *args, int argc, char **argv,
 	struct err e = {0};
 	int rc = flags_parse(c, args, argc, argv, operand, &e);
 
+	/* until the work looks at a flag of its own */
+	if (rc == 0)
+		rc = signals_start(&(struct signal_work){0}, &e);
 	if (rc == 0)
 		rc = work(args, &e);
 	for (size_t i = 0; c->flags && c->flags[i]; i++)

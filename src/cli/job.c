@@ -247,7 +247,7 @@ int job_execute(struct job *j, const struct cli_args *a, struct workload *w, str
 	o->progress = progress_show;
 	o->progress_arg = &view;
 	if (rc == 0 && !j->signals) {
-		rc = signals_start(j->stop, e);
+		rc = signals_start(&(struct signal_work){.stop = j->stop, .hurries = true}, e);
 		j->signals = rc == 0;
 	}
 	if (rc == 0)
@@ -309,6 +309,9 @@ int job_main(const struct command *c, int argc, char **argv, struct stop_flag *s
 	}
 	if (rc == 0)
 		rc = job_begin(&j, &a, stop, &status, &e);
+	/* until the run looks at its flag */
+	if (rc == 0)
+		rc = signals_start(&(struct signal_work){0}, &e);
 	if (rc < 0)
 		status = job_fail(&j, &e);
 	if (rc == 0) {

@@ -1,5 +1,4 @@
 /* The program: picks the subcommand, or takes DLIO's command line when called by its name. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,6 +22,7 @@
 #include "cli/flags.h"
 #include "launch/hosts.h"
 #include "launch/launcher.h"
+#include "os/child.h"
 #include "result/json_out.h"
 
 #define DOCUMENT_BYTES_MAX (1u << 30)
@@ -164,25 +164,10 @@ int cli_fail(const struct err *e)
 
 _Noreturn void cli_leave(int status)
 {
-	struct dirent *entry;
-	int nowhere;
-	DIR *d;
-
 	/* of other files nothing is flushed: they may be on the storage that does not answer */
 	fflush(stdout);
 	fflush(stderr);
-	nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
-	d = opendir("/proc/self/fd");
-	while (d && (entry = readdir(d))) {
-		char what[64] = "";
-		int64_t fd;
-
-		if (str_to_i64(entry->d_name, &fd) && fd != dirfd(d) &&
-		    readlinkat(dirfd(d), entry->d_name, what, sizeof(what) - 1) > 0 &&
-		    (str_starts(what, "pipe:[") || str_starts(what, "socket:[") ||
-		     str_starts(what, "/dev/pts/")))
-			dup2(nowhere, (int)fd);
-	}
+	process_drop_outputs();
 	_exit(status);
 }
 

@@ -29,8 +29,13 @@
 /* After the first signal, or the end of process 0, nobody is waited for longer: a process that is
  * stuck leaves within ten seconds of itself. */
 #define END_LIMIT_NS (30 * NS_PER_S)
+/* After a second signal: a run ends by itself within SIGNALS_HURRY_S of it. */
+#define HURRY_NS ((SIGNALS_HURRY_S + 2) * NS_PER_S)
 /* What a program said last before it failed. */
 #define LAST_MAX 400
+/* Of one host at a time: however much it says, the others and the user are heard. */
+#define PIECE 65536u
+#define PIECES 16
 
 extern char **environ;
 
@@ -351,12 +356,15 @@ static int start_all(struct host_run *c, const struct hosts_request *a, int argc
 
 /* ---- while it runs ---- */
 
-static void signal_all(struct host_run *c, int32_t sig)
+/* `limit_ns`: for what the processes have to end in, at most. */
+static void signal_all(struct host_run *c, int32_t sig, int64_t limit_ns)
 {
+	int64_t end = clock_now_ns() + limit_ns;
+
 	for (size_t i = 0; i < c->count; i++)
 		send_message(&c->remote[i], HOSTS_SIGNAL, &sig, sizeof(sig));
-	if (c->end_ns == 0)
-		c->end_ns = clock_now_ns() + END_LIMIT_NS;
+	if (c->end_ns == 0 || end < c->end_ns)
+		c->end_ns = end;
 }
 
 /* One sentence, and the end of all. */
@@ -373,7 +381,7 @@ __attribute__((format(printf, 2, 3))) static void fail(struct host_run *c, const
 		buf_release(&text);
 	}
 	if (!c->failed)
-		signal_all(c, SIGTERM);
+		signal_all(c, SIGTERM, END_LIMIT_NS);
 	c->failed = true;
 }
 
@@ -422,7 +430,7 @@ static void note_end(struct host_run *c, struct remote *r, uint32_t process, int
 		     process, r->host->name, status);
 	/* no connection between the processes ends the others */
 	if (!c->invited && !c->failed && c->processes > 1)
-		signal_all(c, SIGTERM);
+		signal_all(c, SIGTERM, END_LIMIT_NS);
 }
 
 static void take_message(struct host_run *c, struct remote *r, const struct hosts_head *h,
@@ -468,8 +476,13 @@ static bool skip_to_mark(struct remote *r)
 			  : NULL;
 	size_t n;
 
-	if (!mark)
+	if (!mark) {
+		/* all but the beginning of a mark */
+		n = r->in.len < sizeof(HOSTS_MARK) - 2 ? 0 : r->in.len - (sizeof(HOSTS_MARK) - 2);
+		r->in.len -= n;
+		memmove(r->in.data, r->in.data + n, r->in.len);
 		return false;
+	}
 	n = (size_t)(mark - r->in.data) + sizeof(HOSTS_MARK) - 1;
 	r->in.len -= n;
 	memmove(r->in.data, r->in.data + n, r->in.len);
@@ -502,12 +515,12 @@ static void understand(struct host_run *c, struct remote *r)
 
 static void hear(struct host_run *c, struct remote *r)
 {
-	while (r->from >= 0) {
+	for (int i = 0; i < PIECES && r->from >= 0; i++) {
 		ssize_t n;
 
-		if (!buf_room(&r->in, 65536))
+		if (!buf_room(&r->in, PIECE))
 			return;
-		n = read(r->from, r->in.data + r->in.len, 65536);
+		n = read(r->from, r->in.data + r->in.len, PIECE);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN)
@@ -527,7 +540,7 @@ static void hear_error(struct remote *r)
 	char part[4096];
 	ssize_t n;
 
-	while (r->err >= 0) {
+	for (int i = 0; i < PIECES && r->err >= 0; i++) {
 		char *line, *rest;
 
 		n = read(r->err, part, sizeof(part) - 1);
@@ -619,26 +632,70 @@ static void note_first_end(struct host_run *c)
 		c->end_ns = clock_now_ns() + END_LIMIT_NS;
 }
 
-static void take_signals(struct host_run *c, int fd)
+static void take_ends(struct host_run *c, int fd)
 {
 	struct signalfd_siginfo info;
 
-	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		if (info.ssi_signo == SIGCHLD)
-			reap(c);
-		else
-			signal_all(c, (int32_t)info.ssi_signo);
-	}
+	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		reap(c);
 }
 
-static void carry_on(struct host_run *c, int signals)
+/* The signals that ask for the end come by a pipe from a thread of their own, which a reader of the
+ * output that does not read cannot hold up. */
+static struct {
+	int pipe[2];
+	const struct host_run *run;
+	struct stop_flag stop;
+} asked = {.pipe = {-1, -1}};
+
+static void tell_signal(int sig)
 {
-	struct pollfd *fds = xcalloc(1 + 3 * c->count, sizeof(*fds));
+	(void)!write(asked.pipe[1], &sig, sizeof(sig));
+}
+
+/* The ends of the connections end the processes behind them. */
+static void end_remotes(void)
+{
+	for (size_t i = 0; i < asked.run->count; i++)
+		if (asked.run->remote[i].pid > 0)
+			kill(-asked.run->remote[i].pid, SIGKILL);
+}
+
+static void take_signals(struct host_run *c)
+{
+	int sig;
+
+	while (read(asked.pipe[0], &sig, sizeof(sig)) == (ssize_t)sizeof(sig))
+		signal_all(c, sig, stop_hurries(&asked.stop) ? HURRY_NS : END_LIMIT_NS);
+}
+
+static int listen_to_signals(const struct host_run *c, int *ends, struct err *e)
+{
+	const struct signal_work work = {
+		.stop = &asked.stop, .hurries = true, .told = tell_signal, .last = end_remotes};
+	sigset_t set;
+
+	asked.run = c;
+	if (pipe2(asked.pipe, O_CLOEXEC | O_NONBLOCK) != 0)
+		return err_sys(e, errno, "cannot create a pipe");
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	*ends = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (*ends < 0)
+		return err_sys(e, errno, "cannot wait for signals");
+	return signals_start(&work, e);
+}
+
+static void carry_on(struct host_run *c, int ends)
+{
+	struct pollfd *fds = xcalloc(2 + 3 * c->count, sizeof(*fds));
 
 	while (some_run(c)) {
 		nfds_t n = 0;
 
-		fds[n++] = (struct pollfd){.fd = signals, .events = POLLIN};
+		fds[n++] = (struct pollfd){.fd = ends, .events = POLLIN};
+		fds[n++] = (struct pollfd){.fd = asked.pipe[0], .events = POLLIN};
 		for (size_t i = 0; i < c->count; i++) {
 			struct remote *r = &c->remote[i];
 
@@ -648,7 +705,9 @@ static void carry_on(struct host_run *c, int signals)
 						   .events = POLLOUT};
 		}
 		poll(fds, n, 500);
-		n = 1;
+		if (fds[1].revents)
+			take_signals(c);
+		n = 2;
 		for (size_t i = 0; i < c->count; i++) {
 			struct remote *r = &c->remote[i];
 
@@ -660,7 +719,7 @@ static void carry_on(struct host_run *c, int signals)
 				send_some(c, r);
 		}
 		if (fds[0].revents)
-			take_signals(c, signals);
+			take_ends(c, ends);
 		note_first_end(c);
 		keep_time(c);
 	}
@@ -692,11 +751,12 @@ static int refuse_launcher(struct err *e)
 
 int hosts_run(const struct hosts_request *a, int argc, char **argv, int *status, struct err *e)
 {
-	struct host_run c = {.first_status = -1, .begin_ns = clock_now_ns()};
+	static struct host_run c; /* the thread of signals may look at it to the end */
 	struct host_entry *host = NULL;
 	struct err why = {0};
-	sigset_t set;
-	int signals = -1, rc = refuse_launcher(e);
+	int ends = -1, rc = refuse_launcher(e);
+
+	c = (struct host_run){.first_status = -1, .begin_ns = clock_now_ns()};
 
 	if (rc == 0)
 		rc = hosts_parse(a->hosts, &host, &c.count, e);
@@ -704,15 +764,6 @@ int hosts_run(const struct hosts_request *a, int argc, char **argv, int *status,
 		rc = hosts_descriptors(c.count, c.count == 1 ? "host" : "hosts", e);
 	if (rc == 0)
 		rc = launcher_start_limit(&c.limit_ns, e);
-	if (rc == 0) {
-		signals_of_end(&set);
-		sigaddset(&set, SIGCHLD);
-		sigprocmask(SIG_BLOCK, &set, NULL);
-		signal(SIGPIPE, SIG_IGN);
-		signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-		if (signals < 0)
-			rc = err_sys(e, errno, "cannot wait for signals");
-	}
 	if (rc < 0) {
 		free(host);
 		return rc;
@@ -722,9 +773,9 @@ int hosts_run(const struct hosts_request *a, int argc, char **argv, int *status,
 		c.remote[i] = (struct remote){.host = &host[i], .to = -1, .from = -1, .err = -1};
 		c.processes += host[i].processes;
 	}
-	if (start_all(&c, a, argc, argv, &why) < 0)
+	if (listen_to_signals(&c, &ends, &why) < 0 || start_all(&c, a, argc, argv, &why) < 0)
 		fail(&c, "%s", why.text);
-	carry_on(&c, signals);
+	carry_on(&c, ends);
 	for (size_t i = 0; i < c.count; i++) {
 		buf_release(&c.remote[i].out);
 		buf_release(&c.remote[i].in);
@@ -734,10 +785,12 @@ int hosts_run(const struct hosts_request *a, int argc, char **argv, int *status,
 	}
 	buf_release(&c.copy);
 	buf_release(&c.words);
-	free(c.remote);
-	free(host);
-	close(signals);
 	*status = outcome(&c);
+	/* processes that had not begun to look at signals say nothing */
+	if (*status && stop_is_set(&asked.stop) && !c.said && !c.failed)
+		say(stderr, "stoker: stopped by a signal\n");
+	close_fd(&ends);
+	free(host);
 	return 0;
 }
 

@@ -131,13 +131,16 @@ static int status_of(int wait_status)
 	return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
 }
 
+/* Of one process at a time: however much it says, the command is heard. */
+#define PIECES 16
+
 /* What a process has said; closed at its end. */
 static void hear_member(struct agent *a, uint32_t i, int k)
 {
 	struct member *m = &a->member[i];
 	char part[sizeof(struct net_invitation) > 65536 ? 1 : 65536];
 
-	while (m->fd[k] >= 0) {
+	for (int pieces = 0; pieces < PIECES && m->fd[k] >= 0; pieces++) {
 		ssize_t n = read(m->fd[k], part, sizeof(part));
 
 		if (n > 0) {

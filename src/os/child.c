@@ -2,6 +2,7 @@
 #include "os/child.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -344,4 +345,26 @@ size_t ancestors_to_launcher(const char *mark, struct ancestor out[ANCESTORS_MAX
 	}
 	buf_release(&text);
 	return found ? n : 0;
+}
+
+/* ---- this process ---- */
+
+void process_drop_outputs(void)
+{
+	int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+	DIR *d = opendir("/proc/self/fd");
+	struct dirent *entry;
+
+	while (d && (entry = readdir(d))) {
+		char what[64] = "";
+		int64_t fd;
+
+		if (str_to_i64(entry->d_name, &fd) && fd != dirfd(d) &&
+		    readlinkat(dirfd(d), entry->d_name, what, sizeof(what) - 1) > 0 &&
+		    (str_starts(what, "pipe:[") || str_starts(what, "socket:[") ||
+		     str_starts(what, "/dev/pts/")))
+			dup2(nowhere, (int)fd);
+	}
+	if (d)
+		closedir(d);
 }

@@ -57,3 +57,7 @@ struct ancestor {
  * launcher last; 0 when it is not found among ANCESTORS_MAX, or lies outside of this process's PID
  * namespace. */
 size_t ancestors_to_launcher(const char *mark, struct ancestor out[ANCESTORS_MAX]);
+
+/* Before an end that a thread may hold up which the kernel cannot end: it would keep pipes, sockets
+ * and terminals open, and whoever reads them waiting. They are closed. */
+void process_drop_outputs(void);

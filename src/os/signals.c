@@ -1,13 +1,22 @@
 #include "os/signals.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/left.h"
+#include "os/child.h"
 
 /* Signals so close to each other are one request. */
 #define SAME_NS (NS_PER_S / 2)
+#define LAST_NS (NS_PER_S / 2)
+#define HURRY_NS (SIGNALS_HURRY_S * NS_PER_S)
+/* In a quarter of a second, by a process that is at work. */
+#define BUSY_NS (NS_PER_S / 20)
 
 static _Atomic unsigned continued;
 
@@ -34,10 +43,11 @@ static const struct {
 
 static const char *const roles[] = {
 	[ROLE_INSISTS] =
-		"The first ends run, generate, verify and study, and the results of what was "
-		"measured are "
-		"written (status 1). The second does so without waiting for requests that do not "
-		"return. The third ends the process at once.",
+		"The first ends run, generate, verify, study, survey, capacity, replay and "
+		"calibrate, and the results of what was measured are written (status 1); it ends "
+		"the other commands at once. The second ends the process: run, generate, study, "
+		"survey and capacity write what they have without waiting for requests that do "
+		"not return, within ten seconds. The third ends it at once.",
 	[ROLE_WARNS] =
 		"Ends them as the first SIGTERM does, however often it comes, so that it can be "
 		"a scheduler's warning before a limit (sbatch \\-\\-signal=USR1@60). "
@@ -86,36 +96,109 @@ bool signals_insist(int sig)
 	return false;
 }
 
-/* The end that was asked for when the last signal counted, and this one. */
-static void ask(struct stop_flag *stop, int sig, int64_t *last_ns)
+/* ---- an end by force ---- */
+
+static _Atomic(const struct signal_work *) current;
+static const char *farewell;
+
+static void part(void *arg)
+{
+	(void)arg;
+	/* a reader may be gone, or not read */
+	(void)!write(STDERR_FILENO, farewell, strlen(farewell));
+	process_drop_outputs();
+	left_remove();
+}
+
+/* What hangs is left hanging. `bare`: nothing was begun that could be kept, so that whoever started
+ * the program sees the signal that ended it. */
+static _Noreturn void end_now(const struct signal_work *w, int sig, bool bare)
+{
+	static struct thread t;
+	sigset_t set;
+
+	farewell = bare ? "stoker: stopped by a signal\n"
+			: "stoker: ended at once by a further signal: what was not complete is not "
+			  "kept\n";
+	if (w->last)
+		w->last();
+	if (thread_run(&t, part, NULL, 0, "end", NULL) == 0)
+		thread_join_within(&t, LAST_NS);
+	if (bare && sig != SIGQUIT) {
+		signal(sig, SIG_DFL);
+		sigemptyset(&set);
+		sigaddset(&set, sig);
+		pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+		kill(getpid(), sig);
+	}
+	_exit(128 + sig);
+}
+
+/* What the signals so far have asked for. */
+struct asked {
+	int sig;          /* the last one that counted */
+	int64_t last_ns;  /* when */
+	int64_t hurry_ns; /* until when it has to end; 0: no limit */
+	int64_t used_ns;  /* of processors by then */
+};
+
+static void ask(const struct signal_work *w, int sig, struct asked *a)
 {
 	int64_t now = clock_now_ns();
-	int level = atomic_load_explicit(&stop->set, memory_order_relaxed);
+	int level;
 
-	if (level != STOP_NOT && (!signals_insist(sig) || now - *last_ns < SAME_NS))
+	if (!w->stop)
+		end_now(w, sig, true);
+	level = atomic_load_explicit(&w->stop->set, memory_order_relaxed);
+	if (level != STOP_NOT && (!signals_insist(sig) || now - a->last_ns < SAME_NS))
 		return;
-	*last_ns = now;
-	if (level >= STOP_HURRY)
-		_exit(128 + sig);
-	atomic_store_explicit(&stop->set, level + 1, memory_order_release);
+	a->sig = sig;
+	a->last_ns = now;
+	if (level >= STOP_HURRY || (level == STOP_SOON && !w->hurries))
+		end_now(w, sig, false);
+	atomic_store_explicit(&w->stop->set, level + 1, memory_order_release);
+	if (level == STOP_SOON)
+		a->hurry_ns = now + HURRY_NS;
+}
+
+/* Results that take long to write are written: the limit is for what hangs. */
+static void allow_work(struct asked *a)
+{
+	struct timespec t;
+	int64_t used;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	used = t.tv_sec * NS_PER_S + t.tv_nsec;
+	if (used - a->used_ns > BUSY_NS)
+		a->hurry_ns = clock_now_ns() + HURRY_NS;
+	a->used_ns = used;
 }
 
 static void *signals_main(void *arg)
 {
-	struct stop_flag *stop = arg;
-	int64_t last_ns = 0;
+	const struct timespec tick = {.tv_nsec = NS_PER_S / 4};
+	struct asked a = {0};
 	sigset_t set;
-	int sig;
 
+	(void)arg;
 	signals_of_end(&set);
 	sigaddset(&set, SIGCONT);
 	for (;;) {
-		if (sigwait(&set, &sig) != 0)
-			continue;
-		if (sig == SIGCONT)
+		int sig = a.hurry_ns ? sigtimedwait(&set, NULL, &tick) : sigwaitinfo(&set, NULL);
+		/* acquire: what it points to was written before */
+		const struct signal_work *w = atomic_load_explicit(&current, memory_order_acquire);
+
+		if (sig == SIGCONT) {
 			atomic_fetch_add_explicit(&continued, 1, memory_order_relaxed);
-		else
-			ask(stop, sig, &last_ns);
+		} else if (sig > 0) {
+			ask(w, sig, &a);
+			if (w->told)
+				w->told(sig);
+		}
+		if (a.hurry_ns && clock_now_ns() > a.hurry_ns)
+			end_now(w, a.sig, false);
+		if (a.hurry_ns && sig < 0)
+			allow_work(&a);
 	}
 	return NULL;
 }
@@ -127,19 +210,29 @@ void signals_of_writes(void)
 			signal(signals[i].number, SIG_IGN);
 }
 
-int signals_start(struct stop_flag *stop, struct err *e)
+int signals_start(const struct signal_work *work, struct err *e)
 {
+	static struct signal_work kept[2];
+	static unsigned starts;
+	static bool runs;
+	struct signal_work *w = &kept[starts++ % 2]; /* the thread may look at the other one */
 	pthread_t t;
 	sigset_t set;
-	int rc;
+	int rc = 0;
 
+	*w = *work;
+	/* release: with what it points to */
+	atomic_store_explicit(&current, w, memory_order_release);
 	signals_of_end(&set);
 	sigaddset(&set, SIGCONT);
 	/* inherited by every thread: only sigwait sees them */
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	signals_of_writes();
-	rc = thread_start(&t, signals_main, stop, 0, "signals", e);
-	if (rc == 0)
+	if (w->stop)
+		signals_of_writes();
+	if (!runs)
+		rc = thread_start(&t, signals_main, NULL, 0, "signals", e);
+	if (rc == 0 && !runs)
 		pthread_detach(t);
+	runs = rc == 0;
 	return rc;
 }

@@ -4,6 +4,7 @@
 import concurrent.futures
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from hung_store import result_in  # noqa: E402
-from util import PATIENCE, STOKER, logged, stoker, tiny, wait_for  # noqa: E402
+from util import PATIENCE, SOURCE, STOKER, logged, stoker, tiny, wait_for  # noqa: E402
 
 INT, TERM, QUIT, USR1 = signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGUSR1
 ENDS = [INT, TERM, signal.SIGHUP, QUIT, USR1, signal.SIGUSR2, signal.SIGXCPU]
@@ -91,11 +92,57 @@ def piped():
             assert result and result["status"] == "complete" and result["training"]["epochs_done"] == 5, result
 
 
+FLOODS = {"before it answers": "yes", "once it has": "printf '%s' '{mark}'; exec yes", "with errors": "exec yes >&2"}
+
+
+def flooded():
+    """A host that says more than can be heard, and one that ignores signals, hold nobody up."""
+    header = pathlib.Path(SOURCE, "src/launch/hosts.h").read_text()
+    mark = re.search(r'HOSTS_MARK "(.*?)"', header)[1].replace("\\n", "\n")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
+        for name, says in FLOODS.items():
+            ssh = pathlib.Path(tmp, "ssh")
+            ssh.write_text(f"#!/bin/sh\ntrap '' TERM INT\n{says.format(mark=mark)}\n")
+            ssh.chmod(0o755)
+            run = started(tmp, "run", "--hosts", "node1,node2", "--ssh", ssh, *tiny(pathlib.Path(tmp, "data"), "out"),
+                          stdout=subprocess.PIPE)
+            time.sleep(0.7)
+            for _ in range(3):
+                if run.poll() is None:
+                    run.send_signal(INT)
+                    time.sleep(0.7)
+            # nobody has read what it printed
+            assert wait_for(lambda: run.poll() is not None, 5), name
+            said = run.communicate()[1]
+            assert run.returncode in (1, 130) and "stoker: " in said, (name, run.returncode, said[-300:])
+
+
+POINT = ("--point", "hosts=1,accelerators=8,samples_per_s=160,au=93.1", "--model", "unet3d_h100", "--accelerators", "8")
+
+
+def waiting():
+    """What waits for the reader of a FIFO ends: with the first signal, where nothing is kept, or with the second."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
+        fifo = os.path.join(tmp, "fifo.html")
+        os.mkfifo(fifo)
+        log = os.path.join(SOURCE, "examples/job.strace.gz")
+        for signals, command in ((1, ("plan", *POINT, "-o", "fifo.html")), (2, ("replay", log, "--no-think", "--data", "image", "-o", fifo))):
+            run = started(tmp, *command)
+            time.sleep(2)
+            for _ in range(signals):
+                assert run.poll() is None, run.stderr.read()
+                run.send_signal(INT)
+                time.sleep(0.7)
+            said = run.communicate(timeout=10 * PATIENCE)[1]
+            assert run.returncode in (-INT, 128 + INT) and "signal" in said, (command, run.returncode, said)
+            assert not [p for p in pathlib.Path(tmp).rglob(".*") if p.name.endswith((".lock", ".tmp"))], command
+
+
 if __name__ == "__main__":
     cases = [(signalled, sig.name, [sig]) for sig in ENDS]
     cases += [(signalled, f"{a.name}, then {b.name} {s} s later", [a, b], s)
               for a, b in ((INT, INT), (USR1, INT), (TERM, QUIT)) for s in (0.001, 0.05)]
-    cases += [(warned_then_limited,), (generated,), (studied,), (piped,)]
+    cases += [(warned_then_limited,), (generated,), (studied,), (piped,), (flooded,), (waiting,)]
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
         for case in [pool.submit(*c) for c in cases]:
             case.result()

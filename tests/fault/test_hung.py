@@ -6,13 +6,14 @@ import concurrent.futures
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from hung_store import LIMIT_S, HungRun, has_ended, wait_for  # noqa: E402
 from loop_device import Unavailable  # noqa: E402
-from util import SANITIZED, skip, stoker  # noqa: E402
+from util import SANITIZED, STOKER, skip, stoker  # noqa: E402
 
 CHECKPOINTS = dict(workflow__checkpoint="true", checkpoint__checkpoint_folder="MOUNT/checkpoints",
                    checkpoint__epochs_between_checkpoints=1, model__model_size_bytes=20000000)
@@ -147,7 +148,37 @@ def third_signal():
         assert wait_for(lambda: has_ended(run.process.pid), 2), run.said()
 
 
-CASES = [(start,), (survey,), (training, ("all",)), (training, ("open@img_07",)), (training, ("flush",)), (evaluation,),
+def commands_end():
+    """The second signal ends the commands that have nothing to write down, the first those that look at none. A thread that
+    the kernel keeps holds nobody who reads their output."""
+    with HungRun() as run:
+        point = ("--point", "hosts=1,accelerators=8,samples_per_s=160,au=93.1", "--model", "unet3d_h100", "--accelerators", "8")
+        log = run.tmp / "log"
+        log.write_text("".join(f'10 {1000 + i / 1e4:.6f} pread64(3</d/f>, ""..., 4096, {i * 4096}) = 4096 <0.00002>\n'
+                               for i in range(500)))
+        for signals, requests, *words in (
+                (2, ("read",), "verify", f"{run.mount}/data"),
+                (2, ("write",), "replay", log, "--data", f"{run.mount}/image"),
+                (2, ("fsync",), "replay", log, "--data", run.tmp / "image", "-o", f"{run.mount}/fidelity.json"),
+                (1, ("fsync",), "plan", *point, "-o", f"{run.mount}/plan.html"),
+                (1, ("all",), "explain", f"{run.mount}/data/log")):
+            run.fs.hang(*requests)
+            done = subprocess.Popen([os.path.abspath(STOKER), *map(str, words)], stdout=subprocess.PIPE, cwd=run.tmp,
+                                    stderr=subprocess.STDOUT, text=True)
+            time.sleep(1)
+            assert done.poll() is None, (words, done.stdout.read())
+            for _ in range(signals):
+                if not has_ended(done.pid):
+                    done.send_signal(signal.SIGTERM)
+                    time.sleep(0.7)
+            assert wait_for(lambda: has_ended(done.pid), 5), words
+            said = done.stdout.read()  # its end, though the process may not be gone
+            assert any(s in said for s in ("stopped by a signal", "stopped on request", "ended at once")), (words, said)
+            run.fs.hang()
+            assert done.wait(10) not in (0, 2), words
+
+
+CASES = [(commands_end,), (start,), (survey,), (training, ("all",)), (training, ("open@img_07",)), (training, ("flush",)), (evaluation,),
          (page_cache,), (checkpoint_written, ("write",)), (checkpoint_written, ("all@checkpoints",)),
          (checkpoint_read,), (generation, ("write",), "run"), (generation, ("fsync",), "generate"), (end_of_run,),
          (folder_of_results,), (second_signal,), (third_signal,)]
