@@ -2,32 +2,85 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/left.h"
+#include "base/ending.h"
 #include "base/str.h"
 #include "base/transfer.h"
 
 #define TRIES 16
+/* A holder that is ending is waited for: the kernel gives back its memory, and writes down what it
+ * wrote. */
+#define ENDING_NS (10 * NS_PER_S)
+#define LOOK_NS (NS_PER_S / 20)
 
 /* ---- who holds it ---- */
 
-/* Whoever reads it while the lock is held learns who holds it. */
+#define TEXT_MAX 1024
+#define COMMAND_MAX 160
+
+/* The names of this boot of this machine and of the numbers of its processes: "BOOT PIDS". A number
+ * means a process only where both are the same. */
+static void put_place(char *out, size_t size)
+{
+	char boot[64] = "", pids[64] = "";
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read_fully(fd, boot, sizeof(boot) - 1) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	boot[n > 0 ? strcspn(boot, "\n") : 0] = '\0';
+	if (readlink("/proc/self/ns/pid", pids, sizeof(pids) - 1) < 0)
+		pids[0] = '\0';
+	snprintf(out, size, "%s %s", boot, pids);
+}
+
+/* The command line, cut. */
+static void put_command(char *out, size_t size)
+{
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read_fully(fd, out, size - 4) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	for (ssize_t i = 0; i < n; i++)
+		if (!out[i] || out[i] == '\n')
+			out[i] = ' ';
+	while (n > 0 && out[n - 1] == ' ')
+		n--;
+	out[n > 0 ? n : 0] = '\0';
+	if (n == (ssize_t)size - 4)
+		str_append(out, size, "...");
+}
+
+/* Whoever reads it while the lock is held learns who holds it: in the first line for people, in the
+ * second for take_stale. */
 static void write_holder(int fd)
 {
-	char host[256] = "?", text[FILE_LOCK_WHO_MAX];
+	char host[256] = "?", text[TEXT_MAX], command[COMMAND_MAX], since[32] = "?", place[160];
+	time_t now = time(NULL);
+	struct tm tm;
 	int n;
 
 	gethostname(host, sizeof(host) - 1);
-	n = snprintf(text, sizeof(text), "process %ld on host '%s'\n", (long)getpid(), host);
+	put_command(command, sizeof(command));
+	put_place(place, sizeof(place));
+	if (gmtime_r(&now, &tm))
+		strftime(since, sizeof(since), "%Y-%m-%d %H:%M:%S UTC", &tm);
+	n = snprintf(text, sizeof(text), "process %ld on host '%.64s' since %s: %s\n%s\n",
+		     (long)getpid(), host, since, command, place);
 	if (ftruncate(fd, 0) == 0 && pwrite_fully(fd, text, (size_t)n, 0) < 0)
 		return; /* it is a lock without a name then */
 }
@@ -56,25 +109,56 @@ static long local_holder(const struct stat *st)
 	return found;
 }
 
-/* What a file says that its holder could not write is what an earlier one, which died, wrote. */
-static void read_holder(int fd, char who[FILE_LOCK_WHO_MAX])
+struct holder {
+	char who[FILE_LOCK_WHO_MAX];
+	long pid;   /* of this machine, or 0 */
+	bool stale; /* it was a process of this machine that is no more */
+};
+
+/* A server of files that has not heard of the end of a client keeps its locks. What the file says
+ * of its holder tells then that it is gone: another boot of this machine, or a number that no
+ * process has. */
+static bool is_stale(const char *text)
 {
-	char written[32];
-	struct stat st;
-	ssize_t n = pread_fully(fd, who, FILE_LOCK_WHO_MAX - 64, 0);
+	char host[256] = "?", place[160], mine[128];
+	const char *second = strchr(text, '\n');
 	long pid;
 
-	who[n > 0 ? n : 0] = '\0';
-	who[strcspn(who, "\n")] = '\0';
+	gethostname(host, sizeof(host) - 1);
+	if (!second || sscanf(text, "process %ld on host", &pid) != 1 || pid <= 0)
+		return false;
+	snprintf(mine, sizeof(mine), "process %ld on host '%.64s' ", pid, host);
+	put_place(place, sizeof(place));
+	second++;
+	/* neither is known of a machine that does not tell */
+	if (!str_starts(text, mine) || place[0] == ' ' || strcspn(second, " ") < 8)
+		return false;
+	if (strncmp(second, place, strcspn(place, " ")) != 0)
+		return true;
+	return strncmp(second, place, strlen(place)) == 0 && kill((pid_t)pid, 0) != 0 &&
+	       errno == ESRCH;
+}
+
+/* What a file says that its holder could not write is what an earlier one, which died, wrote. */
+static void read_holder(int fd, struct holder *h)
+{
+	char written[32], text[TEXT_MAX];
+	struct stat st;
+	ssize_t n = pread_fully(fd, text, sizeof(text) - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	*h = (struct holder){0};
+	snprintf(h->who, sizeof(h->who) - 64, "%.*s", (int)strcspn(text, "\n"), text);
 	if (fstat(fd, &st) != 0)
 		return;
-	pid = local_holder(&st);
-	snprintf(written, sizeof(written), "process %ld on ", pid);
-	if (pid && !str_starts(who, written))
-		snprintf(who, FILE_LOCK_WHO_MAX, "process %ld on this machine", pid);
+	h->pid = local_holder(&st);
+	h->stale = h->pid == 0 && is_stale(text);
+	snprintf(written, sizeof(written), "process %ld on ", h->pid);
+	if (h->pid && !str_starts(h->who, written))
+		snprintf(h->who, sizeof(h->who), "process %ld on this machine", h->pid);
 	else if (st.st_uid != geteuid())
-		str_append(who, FILE_LOCK_WHO_MAX, "%sof the user with uid %ld", who[0] ? ", " : "",
-			   (long)st.st_uid);
+		str_append(h->who, sizeof(h->who), "%sof the user with uid %ld",
+			   h->who[0] ? ", " : "", (long)st.st_uid);
 }
 
 /* ---- the file ---- */
@@ -173,7 +257,7 @@ static int take_left(int fd, const char *path, bool shared, struct err *e)
 }
 
 /* 1: to be tried again. */
-static int try_lock(struct file_lock *l, char who[FILE_LOCK_WHO_MAX], struct err *e)
+static int try_lock(struct file_lock *l, struct holder *h, struct err *e)
 {
 	int fd = open_fully(AT_FDCWD, l->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 			    0644),
@@ -194,8 +278,9 @@ static int try_lock(struct file_lock *l, char who[FILE_LOCK_WHO_MAX], struct err
 		return fd == -ENOENT ? 1 : fd;
 	rc = lock_file(fd, &shared);
 	if (rc == -EWOULDBLOCK) {
-		read_holder(fd, who);
-		rc = -EBUSY;
+		read_holder(fd, h);
+		/* what the one who is no more has left goes with its lock */
+		rc = h->stale && is_current(fd, l->path) && unlink(l->path) == 0 ? 1 : -EBUSY;
 	} else if (rc < 0 && no_locks(-rc)) {
 		if (made)
 			unlink(l->path);
@@ -222,14 +307,26 @@ static int try_lock(struct file_lock *l, char who[FILE_LOCK_WHO_MAX], struct err
 
 int file_lock(struct file_lock *l, const char *path, char who[FILE_LOCK_WHO_MAX], struct err *e)
 {
-	int rc = 1;
+	int64_t until = clock_now_ns() + ENDING_NS;
+	struct holder h = {0};
+	int rc = 1, status;
 
 	l->fd = -1;
 	who[0] = '\0';
 	if ((size_t)snprintf(l->path, sizeof(l->path), "%s", path) >= sizeof(l->path))
 		return 0;
-	for (int i = 0; rc == 1 && i < TRIES; i++)
-		rc = try_lock(l, who, e);
+	for (;;) {
+		for (int i = 0; rc == 1 && i < TRIES; i++)
+			rc = try_lock(l, &h, e);
+		if (rc != -EBUSY || !h.pid || !process_ends((pid_t)h.pid, &status) ||
+		    clock_now_ns() > until)
+			break;
+		clock_sleep_until(clock_now_ns() + LOOK_NS);
+		rc = 1;
+	}
+	if (rc == -EBUSY && h.pid && process_ends((pid_t)h.pid, &status))
+		str_append(h.who, sizeof(h.who), " (it was ended, but storage does not let go)");
+	memcpy(who, h.who, sizeof(h.who));
 	/* others make and remove it all the time */
 	return rc == 1 ? -EBUSY : rc;
 }
@@ -257,8 +354,12 @@ bool file_lock_held(const char *path, char who[FILE_LOCK_WHO_MAX])
 		rc = flock(fd, LOCK_SH | LOCK_NB);
 	while (rc < 0 && errno == EINTR);
 	held = rc < 0 && errno == EWOULDBLOCK;
-	if (held)
-		read_holder(fd, who);
+	if (held) {
+		struct holder h;
+
+		read_holder(fd, &h);
+		memcpy(who, h.who, sizeof(h.who));
+	}
 	close(fd);
 	return held;
 }

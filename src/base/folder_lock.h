@@ -15,7 +15,9 @@ struct file_lock {
 };
 
 /* Makes the file and locks it. -EBUSY when another process holds it; `who` then tells which one, as
- * far as can be told ("process N on host 'H'"), or is "", and `e` is not set. Another negative
+ * far as can be told ("process N on host 'H' since TIME: COMMAND"), or is "", and `e` is not set.
+ * One of this machine that is ending is waited for, ten seconds at most. The lock of one of this
+ * machine that is no more, which a server of files still keeps, is taken over. Another negative
  * code, with a sentence, where that cannot be known: what has the name is a link, a FIFO, ..., or
  * cannot be opened. Nothing that somebody else has put there is followed, emptied or written to.
  *

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/ending.h"
 #include "base/say.h"
 #include "base/thread.h"
 #include "comm/fabric.h"
@@ -289,7 +290,7 @@ static int hold(pid_t child, pid_t launcher, int control, const sigset_t *set)
 		round_ns = now;
 		if (heard_ns && now - heard_ns > CHILD_SILENCE_NS)
 			kill(child, SIGKILL);
-		if (!child_cannot_end(child, &wait_status))
+		if (!process_ends(child, &wait_status))
 			ending_ns = 0;
 		else if (ending_ns == 0)
 			ending_ns = now;

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/file_out.h"
+#include "base/ending.h"
 #include "base/str.h"
 
 #define POLL_NS (NS_PER_S / 50)
@@ -100,37 +101,8 @@ int child_start(struct child *c, const char *const *argv, const char *log, struc
 	return rc;
 }
 
-/* From the kernel's include/linux/sched.h. */
-#define PF_EXITING 0x4u
 /* An end takes time where there is much memory to give back. */
 #define ENDING_NS NS_PER_S
-
-bool child_cannot_end(pid_t pid, int *status)
-{
-	char path[64], text[1024], *rest, state = 0;
-	unsigned flags = 0;
-	ssize_t n;
-	int fd, code = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = read_all(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	/* the name of the program may hold anything; field 52 is the exit code */
-	rest = strrchr(text, ')');
-	if (!rest || sscanf(rest + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2)
-		return false;
-	if (state != 'Z' && !(flags & PF_EXITING))
-		return false;
-	rest = strrchr(text, ' ');
-	if (rest)
-		sscanf(rest, "%d", &code);
-	*status = code;
-	return true;
-}
 
 /* Whether it has been ending for long enough; waitpid has said that it has not ended. */
 static bool gave_up(struct child *c)
@@ -138,7 +110,7 @@ static bool gave_up(struct child *c)
 	int64_t now = clock_now_ns();
 	int status;
 
-	if (!child_cannot_end(c->pid, &status)) {
+	if (!process_ends(c->pid, &status)) {
 		c->ending_ns = 0;
 		return false;
 	}

@@ -21,16 +21,13 @@ struct child {
  * when the program cannot be executed. Call from the main thread. */
 int child_start(struct child *c, const char *const *argv, const char *log, struct err *e);
 /* true when it has ended within timeout_ns (0: looks only), or for a second as far as it can
- * (child_cannot_end); then c->pid is 0 and status is set. */
+ * (base/ending.h); then c->pid is 0 and status is set. */
 bool child_wait(struct child *c, int64_t timeout_ns);
 /* SIGTERM, and again once `hurry` (may be NULL) is set to STOP_HURRY, up to grace_ns, then SIGKILL;
  * has ended afterwards, as far as it can. */
 void child_end(struct child *c, int64_t grace_ns, const struct stop_flag *hurry);
 /* Kills what a child that has ended, of process group `group` (its number), left behind there. */
 void child_end_rest(pid_t group);
-/* Whether the process has ended as far as it can: a thread of it is in a request to storage that
- * never returns, so that waitpid(2) does not tell of it. `*status` is then what it would tell. */
-bool child_cannot_end(pid_t pid, int *status);
 /* 0 for exit status 0; else "ended with status 3" or "was killed by signal 9 (Killed)". */
 int child_outcome(const struct child *c, char *out, size_t out_size);
 
