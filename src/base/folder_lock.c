@@ -25,6 +25,7 @@
  * wrote. */
 #define ENDING_NS (10 * NS_PER_S)
 #define LOOK_NS (NS_PER_S / 20)
+#define UNSEEN_MAX 2
 
 /* ---- who holds it ---- */
 
@@ -315,11 +316,16 @@ int file_lock(struct file_lock *l, const char *path, char who[FILE_LOCK_WHO_MAX]
 	who[0] = '\0';
 	if ((size_t)snprintf(l->path, sizeof(l->path), "%s", path) >= sizeof(l->path))
 		return 0;
-	for (;;) {
+	for (int unseen = 0;;) {
+		bool ends;
+
 		for (int i = 0; rc == 1 && i < TRIES; i++)
 			rc = try_lock(l, &h, e);
-		if (rc != -EBUSY || !h.pid || !process_ends((pid_t)h.pid, &status) ||
-		    clock_now_ns() > until)
+		if (rc != -EBUSY || clock_now_ns() > until)
+			break;
+		/* one that is not seen may have ended since it was found to hold the lock */
+		ends = h.pid ? process_ends((pid_t)h.pid, &status) : unseen++ < UNSEEN_MAX;
+		if (!ends)
 			break;
 		clock_sleep_until(clock_now_ns() + LOOK_NS);
 		rc = 1;
@@ -356,8 +362,10 @@ bool file_lock_held(const char *path, char who[FILE_LOCK_WHO_MAX])
 	held = rc < 0 && errno == EWOULDBLOCK;
 	if (held) {
 		struct holder h;
+		int status;
 
 		read_holder(fd, &h);
+		held = !h.pid || !process_ends((pid_t)h.pid, &status);
 		memcpy(who, h.who, sizeof(h.who));
 	}
 	close(fd);

@@ -26,9 +26,9 @@ struct file_lock {
  * at the latest; a file that a dead one left does not matter. The file can be read by all, whatever
  * the umask: a lock that others cannot open could not be told from none. */
 int file_lock(struct file_lock *l, const char *path, char who[FILE_LOCK_WHO_MAX], struct err *e);
-/* Whether another process, or this one, holds it; `who` as above. False when there is no such file
- * or it cannot be opened. Makes nothing and holds nothing, but a lock that is taken in this moment
- * by somebody else may fail. */
+/* Whether another process, or this one, holds it and is not ending; `who` as above. False when
+ * there is no such file or it cannot be opened. Makes nothing and holds nothing, but a lock that is
+ * taken in this moment by somebody else may fail. */
 bool file_lock_held(const char *path, char who[FILE_LOCK_WHO_MAX]);
 /* Removes the file and ends the lock. Fine when it is not held. */
 void file_unlock(struct file_lock *l);
