@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,6 +160,23 @@ static int compare_workloads(const struct job *j, const struct node *mine, const
 	return rc;
 }
 
+/* Beats come every second. */
+#define SILENCE_LEAST_S 3
+
+/* All have one limit of silence: process 0 saw the whole start. */
+static int settle_silence(struct job *j, const struct workload *w)
+{
+	int64_t ns = net_silence_ns(j->net);
+	int rc;
+
+	if (w->comm.silence > 0)
+		ns = (int64_t)fmax(ceil(w->comm.silence), SILENCE_LEAST_S) * NS_PER_S;
+	rc = comm_broadcast(&j->comm, 0, &ns, sizeof(ns));
+	if (rc == 0)
+		net_set_silence(j->net, ns);
+	return rc;
+}
+
 /* Whether this process has the workload of process 0, which shows all the others its own. */
 static int check_workload(struct job *j, const struct workload *w, struct err *e)
 {
@@ -207,6 +225,8 @@ int job_settle(struct job *j, struct workload *w, bool folder, struct err *e)
 		rc = comm_broadcast(&j->comm, 0, dir, sizeof(dir));
 	if (rc == 0)
 		rc = check_workload(j, w, e);
+	if (rc == 0)
+		rc = settle_silence(j, w);
 	rc = comm_agree(&j->comm, rc, e);
 	if (rc == 0 && w->run_dir) {
 		free(w->run_dir);

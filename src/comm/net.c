@@ -17,7 +17,6 @@
 #define POLL_MS 500
 #define EVENTS 64
 #define BEAT_NS NS_PER_S
-#define SILENCE_NS (NET_SILENCE_S * NS_PER_S)
 /* A loop this late was not running itself (the whole job was suspended): what it did not hear in
  * the meantime says nothing about the others. */
 #define OWN_PAUSE_NS (3 * NS_PER_S)
@@ -475,12 +474,25 @@ static bool receive(struct net *n, struct net_peer *p, const char **how)
 	}
 }
 
+/* Relaxed: a number of its own. */
+int64_t net_silence_ns(const struct net *n)
+{
+	return atomic_load_explicit(&n->silence_ns, memory_order_relaxed);
+}
+
+void net_set_silence(struct net *n, int64_t ns)
+{
+	assert(ns > 0 && ns <= 255 * NS_PER_S);
+	atomic_store_explicit(&n->silence_ns, ns, memory_order_relaxed);
+}
+
 static void watch_some(struct net *n, struct net_peer *peer, uint32_t count, int64_t now,
 		       bool paused)
 {
+	int64_t silence = net_silence_ns(n);
 	char how[96];
 
-	snprintf(how, sizeof(how), "has not answered for %d s", NET_SILENCE_S);
+	snprintf(how, sizeof(how), "has not answered for %d s", (int)(silence / NS_PER_S));
 	for (uint32_t i = 0; i < count; i++) {
 		struct net_peer *p = &peer[i];
 
@@ -488,7 +500,7 @@ static void watch_some(struct net *n, struct net_peer *peer, uint32_t count, int
 			continue;
 		if (paused)
 			p->heard_ns = now;
-		else if (now - p->heard_ns > SILENCE_NS)
+		else if (now - p->heard_ns > silence)
 			peer_lost(n, p, how);
 	}
 }
@@ -503,8 +515,11 @@ static void watch_peers(struct net *n, int64_t now)
 	if (now - n->beat_ns < BEAT_NS)
 		return;
 	n->beat_ns = now;
-	if (n->control >= 0)
-		send(n->control, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n->control >= 0) {
+		unsigned char limit = (unsigned char)(net_silence_ns(n) / NS_PER_S);
+
+		send(n->control, &limit, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	}
 	send_to_all(n, NET_BEAT, 0, NULL, 0);
 	for (uint32_t i = 0; i < n->trees; i++)
 		send_message(n, &n->tree[i], NET_BEAT, 0, NULL, 0);

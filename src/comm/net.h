@@ -10,7 +10,7 @@
  *
  * One thread a process reads the sockets. It answers heartbeats, and a process that ended or fell
  * silent, or a stop that any process asked for, becomes the cause (net_cause) in every process
- * within NET_SILENCE_S. */
+ * within net_silence_ns. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,7 +19,10 @@
 #include "base/err.h"
 #include "base/thread.h"
 
+/* Of the limit of silence where nobody sets one: it is as long as the start of all processes took,
+ * as machines on which that takes long let them wait later, too, between these. */
 #define NET_SILENCE_S 6
+#define NET_SILENCE_MOST_S 60
 #define NET_HOST_MAX 128
 #define NET_TREE_BELOW 4 /* processes below each one of the tree, at most */
 #define NET_TREE_FROM 65 /* processes of a run that has a tree */
@@ -86,6 +89,10 @@ void net_close(struct net *n);
 /* Before net_open, in process 0: from how many processes on there is a tree, other than
  * NET_TREE_FROM. */
 void net_set_tree_from(uint32_t processes);
+/* How long a process may be silent before it counts as lost. Every process sets the same: whole
+ * seconds, up to 255. The bytes that go into `control` say it. */
+int64_t net_silence_ns(const struct net *n);
+void net_set_silence(struct net *n, int64_t ns);
 /* How far the furthest process is from process 0: 1 without a tree. */
 uint32_t net_depth(const struct net *n);
 /* Messages of barriers and exchanges that this process has sent and received so far. Any thread. */

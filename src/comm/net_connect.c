@@ -26,6 +26,7 @@
 #include "base/alloc.h"
 #include "base/program.h"
 #include "base/clock.h"
+#include "base/compare.h"
 #include "base/str.h"
 #include "comm/net_talk.h"
 #include "comm/net_tree.h"
@@ -550,8 +551,8 @@ static int join_process_0(struct net *n, const struct net_invitation *inv, struc
 	}
 	net_tree_close_door(&door);
 	/* process 0 closes the connection when it ends, having said why */
-	while (told && net_recv_fd(fd, &h, body, capacity,
-				   clock_now_ns() + 2 * NET_GREETING_NS) == 0)
+	while (told &&
+	       net_recv_fd(fd, &h, body, capacity, clock_now_ns() + 2 * NET_GREETING_NS) == 0)
 		;
 	free(body);
 	if (rc > 0)
@@ -575,6 +576,7 @@ int net_open(struct net **out, const struct net_invitation *inv, struct net_list
 	     uint32_t process, uint32_t processes, uint32_t ranks_each, int control, struct err *e)
 {
 	struct net *n = xcalloc(1, sizeof(*n));
+	int64_t begin = clock_now_ns(), took;
 	int rc = 0;
 
 	n->process = process;
@@ -601,6 +603,9 @@ int net_open(struct net **out, const struct net_invitation *inv, struct net_list
 	else
 		rc = process == 0 ? receive_all(n, inv, l, e) : join_process_0(n, inv, e);
 	net_listener_close(l);
+	took = (clock_now_ns() - begin) / NS_PER_S;
+	LOWER(took, NET_SILENCE_MOST_S);
+	net_set_silence(n, (took > NET_SILENCE_S ? took : NET_SILENCE_S) * NS_PER_S);
 	if (rc == 0)
 		net_poll_peers(n);
 	if (rc == 0)

@@ -124,6 +124,7 @@ struct net {
 	int end_code;
 	_Atomic int has_end;
 	int64_t beat_ns, round_ns;
+	_Atomic int64_t silence_ns;
 };
 
 /* The thread is to hear of these connections; before it begins. */

@@ -28,9 +28,10 @@
 /* A child that cannot end, because storage does not answer, is not waited for any longer. */
 #define CANNOT_END_NS NS_PER_S
 
-/* A child whose beats stay out so long is stuck; they come every second. A process that was itself
- * not running (a suspended job) has not heard them. */
-#define CHILD_SILENCE_NS ((NET_SILENCE_S + 2) * NS_PER_S)
+/* A child whose beats stay out so much longer than they say that it may be silent (net_set_silence)
+ * is stuck; they come every second. A process that was itself not running (a suspended job) has not
+ * heard them. */
+#define CHILD_SILENCE_NS (2 * NS_PER_S)
 #define OWN_PAUSE_NS (3 * NS_PER_S)
 
 /* The limit of what has none of its own: MPI libraries that begin. */
@@ -273,22 +274,26 @@ static int status_of(int wait_status)
 static int hold(pid_t child, pid_t launcher, int control, const sigset_t *set)
 {
 	int64_t passed_ns = 0, heard_ns = 0, round_ns = clock_now_ns(), ending_ns = 0;
+	int64_t silence_ns = NET_SILENCE_S * NS_PER_S;
 	const struct timespec tick = {.tv_sec = 1};
 
 	for (;;) {
 		int wait_status, sig;
 		int64_t now;
-		char beats[16];
+		unsigned char beats[16];
+		ssize_t n;
 
 		if (waitpid(child, &wait_status, WNOHANG) == child)
 			return status_of(wait_status);
 		sig = sigtimedwait(set, NULL, &tick);
 		now = clock_now_ns();
-		if (recv(control, beats, sizeof(beats), MSG_DONTWAIT) > 0 ||
-		    now - round_ns > OWN_PAUSE_NS)
+		n = recv(control, beats, sizeof(beats), MSG_DONTWAIT);
+		if (n > 0)
+			silence_ns = beats[n - 1] * NS_PER_S;
+		if (n > 0 || now - round_ns > OWN_PAUSE_NS)
 			heard_ns = now;
 		round_ns = now;
-		if (heard_ns && now - heard_ns > CHILD_SILENCE_NS)
+		if (heard_ns && now - heard_ns > silence_ns + CHILD_SILENCE_NS)
 			kill(child, SIGKILL);
 		if (!process_ends(child, &wait_status))
 			ending_ns = 0;

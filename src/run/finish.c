@@ -11,7 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <jansson.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -25,6 +28,7 @@
 #include "judge/limit_memory.h"
 #include "os/sysinfo.h"
 #include "result/dlio_log.h"
+#include "result/fields.h"
 #include "result/measures.h"
 #include "result/metrics.h"
 #include "result/sink.h"
@@ -47,8 +51,13 @@
 /* What proving, judging and writing allocate. */
 #define RESULTS_LEAST ((size_t)16 << 20)
 #define RESULTS_A_RANK ((size_t)128 << 10)
-/* A file in the folder of results: its process writes them because process 0 is gone. */
+/* A file in the folder of results: the process whose number it holds writes them, though processes
+ * were lost. */
 #define TAKEN_OVER ".stoker-taken-over"
+/* A process 0 that hangs is ended by its parent two seconds after the others have given it up. */
+#define LOCK_PATIENCE_NS (5 * NS_PER_S)
+#define LOCK_LOOK_NS (NS_PER_S / 20)
+#define MARK_LOOKS 10
 
 /* ---- the folder of results ---- */
 
@@ -276,39 +285,120 @@ static int at_folder(const struct run_plan *p, struct run_shared *shared, struct
 	return rc;
 }
 
+/* Who writes to the folder of results when processes are cut off from each other. */
+enum whose_folder { TAKEN_BY_OTHERS, TAKEN_HERE, TAKEN_APART };
+
 struct taking {
 	uint32_t process;
+	int64_t begin_wall_ns;
 	char folder[sizeof(((struct result *)0)->folder)];
+	char apart[sizeof(((struct result *)0)->folder)]; /* for this host's, beside the folder */
+	struct file_lock lock;                            /* of that */
 };
 
-/* Process 0 is gone. The first of the others to say so in the output folder writes what it has;
- * lower ones are sooner. 1: this one. */
+/* Whether process 0 wrote the results: its ranks are there. Else one of those that lost it did. */
+static bool is_of_process_0(const char *path)
+{
+	json_t *root = json_load_file(path, 0, NULL);
+	bool its =
+		root && !figure_flag(part_at(part(part_whole(root), F_RUN_RANKS), 0), F_RANK_LOST);
+
+	json_decref(root);
+	return its;
+}
+
+/* The first process of this host that comes writes there. */
+static enum whose_folder take_apart(struct taking *t, struct err *e)
+{
+	AUTO_FREE char *lock = path_join(t->apart, RUN_LOCK_NAME);
+	AUTO_FREE char *done = path_join(t->apart, "result.json");
+	char who[FILE_LOCK_WHO_MAX];
+	struct stat st;
+
+	if (file_mkdirs(t->apart, e) < 0 || file_lock(&t->lock, lock, who, e) < 0)
+		return TAKEN_BY_OTHERS;
+	if (stat(done, &st) == 0 && st.st_mtim.tv_sec >= t->begin_wall_ns / NS_PER_S)
+		return TAKEN_BY_OTHERS;
+	return run_forget_results(t->apart, e) < 0 ? TAKEN_BY_OTHERS : TAKEN_APART;
+}
+
+/* Marks the folder as this process's to write to. False when another one was faster; *first: that
+ * is process 0. */
+static bool mark_taken(const struct taking *t, const char *mark, bool *first)
+{
+	int fd = open(mark, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, 0644);
+	char text[16] = "";
+
+	*first = false;
+	if (fd >= 0) {
+		int n = snprintf(text, sizeof(text), "%u\n", t->process);
+		(void)!write(fd, text, (size_t)n);
+		close(fd);
+		return true;
+	}
+	for (int i = 0; i < MARK_LOOKS && !text[0]; i++) {
+		fd = open(mark, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+		if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+			clock_sleep_until(clock_now_ns() + LOCK_LOOK_NS);
+		if (fd >= 0)
+			close(fd);
+	}
+	*first = strcmp(text, "0\n") == 0;
+	return false;
+}
+
+/* Process 0 is gone, or cut off. Gone, its lock goes with it, and the first of the others to say so
+ * in the folder writes what it has; lower ones are sooner. Cut off, it keeps its lock, or has
+ * written already: the folder is its, and each host's results go beside it. */
 static int take_over(void *arg, struct err *e)
 {
-	const struct taking *r = arg;
-	AUTO_FREE char *mark = path_join(r->folder, TAKEN_OVER);
-	AUTO_FREE char *done = path_join(r->folder, "result.json");
-	uint32_t p = r->process;
-	int fd;
+	struct taking *t = arg;
+	AUTO_FREE char *lock = path_join(t->folder, RUN_LOCK_NAME);
+	AUTO_FREE char *mark = path_join(t->folder, TAKEN_OVER);
+	AUTO_FREE char *done = path_join(t->folder, "result.json");
+	char who[FILE_LOCK_WHO_MAX];
+	uint32_t p = t->process;
+	int64_t until = clock_now_ns() + LOCK_PATIENCE_NS;
+	bool first = false;
 
-	(void)e;
 	clock_sleep_until(clock_now_ns() + (int64_t)(p < 20 ? p - 1 : 20) * NS_PER_S / 20);
+	while (file_lock_held(lock, who) && access(done, F_OK) != 0) {
+		if (clock_now_ns() > until)
+			return take_apart(t, e);
+		clock_sleep_until(clock_now_ns() + LOCK_LOOK_NS);
+	}
 	if (access(done, F_OK) == 0)
-		return 0;
-	fd = open(mark, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, 0644);
-	if (fd < 0)
-		return 0;
-	close(fd);
-	return 1;
+		return is_of_process_0(done) ? take_apart(t, e) : TAKEN_BY_OTHERS;
+	if (!mark_taken(t, mark, &first))
+		return first ? take_apart(t, e) : TAKEN_BY_OTHERS;
+	/* it may have written between the two looks */
+	if (access(done, F_OK) != 0)
+		return TAKEN_HERE;
+	unlink(mark);
+	return is_of_process_0(done) ? take_apart(t, e) : TAKEN_BY_OTHERS;
+}
+
+/* Process 0 has lost others, which may have taken it for dead where locks do not reach them. */
+static int keep_folder(void *arg, struct err *e)
+{
+	struct taking *t = arg;
+	AUTO_FREE char *mark = path_join(t->folder, TAKEN_OVER);
+	AUTO_FREE char *done = path_join(t->folder, "result.json");
+	bool first;
+
+	if (access(done, F_OK) != 0 && mark_taken(t, mark, &first))
+		return TAKEN_HERE;
+	return take_apart(t, e);
 }
 
 static int forget_take_over(void *arg, struct err *e)
 {
-	const struct taking *r = arg;
-	AUTO_FREE char *mark = path_join(r->folder, TAKEN_OVER);
+	struct taking *t = arg;
+	AUTO_FREE char *mark = path_join(t->folder, TAKEN_OVER);
 
 	(void)e;
 	unlink(mark);
+	file_unlock(&t->lock);
 	return 0;
 }
 
@@ -317,24 +407,41 @@ static struct taking *taking_of(const struct run_place *at, const struct result 
 	struct taking *t = xcalloc(1, sizeof(*t));
 
 	t->process = net_process_number(at->net);
+	t->begin_wall_ns = r->begin_wall_ns;
+	t->lock.fd = -1;
 	memcpy(t->folder, r->folder, sizeof(t->folder));
+	snprintf(t->apart, sizeof(t->apart), "%.*s.%s", (int)sizeof(t->apart) - NET_HOST_MAX - 2,
+		 r->folder, net_process(at->net, t->process)->host);
 	return t;
 }
 
-/* Whether this process writes. Where the folder does not answer, it is process 1. */
-static bool takes_over(const struct run_plan *p, struct run_shared *shared, struct result *r)
+/* Whether this process writes, by `look`; where that is, is in r->folder then. Where the folder
+ * does not answer, it is process 1, or 0. */
+static bool takes_over(const struct run_plan *p, struct run_shared *shared, struct result *r,
+		       int (*look)(void *arg, struct err *e), struct err *e)
 {
+	struct err was = *e;
 	struct taking *t;
 	int rc;
 
 	if (!r->folder[0])
 		return false;
 	t = taking_of(p->at, r);
-	rc = at_folder(p, shared, r, take_over, t, NULL);
+	rc = at_folder(p, shared, r, look, t, NULL);
 	if (r->unwritable)
-		return net_process_number(p->at->net) == 1;
+		return net_process_number(p->at->net) <= 1;
+	if (rc == TAKEN_APART) {
+		err_set(e, was.code,
+			"%.500s; the others write to '%.300s', and the results of this side are in "
+			"'%.300s'",
+			was.text, r->folder, t->apart);
+		memcpy(r->folder, t->apart, sizeof(r->folder));
+		shared->apart = t->lock;
+	} else {
+		file_unlock(&t->lock);
+	}
 	free(t);
-	return rc == 1;
+	return rc != TAKEN_BY_OTHERS;
 }
 
 static void first_cause(const struct run_place *at, int *rc, struct err *e)
@@ -368,6 +475,11 @@ static void gather_result(const struct run_plan *p, struct run_shared *shared, s
 			*rc = code;
 			*e = own;
 		}
+		for (uint32_t i = 0; code == 0 && *rc < 0 && i < r->processes; i++)
+			if (r->process[i].lost) {
+				takes_over(p, shared, r, keep_folder, e);
+				break;
+			}
 		return;
 	}
 	part_pack(at, r, &mine);
@@ -383,7 +495,7 @@ static void gather_result(const struct run_plan *p, struct run_shared *shared, s
 	if (*rc == 0)
 		*rc = err_set(e, -EPIPE, "process 0 on host '%s' ended before it wrote the results",
 			      net_process(at->net, 0)->host);
-	if (takes_over(p, shared, r) && describe_processes(at, r, &own) == 0 &&
+	if (takes_over(p, shared, r, take_over, e) && describe_processes(at, r, &own) == 0 &&
 	    widen_ranks(at, r, &own) == 0)
 		r->speaks = true;
 }
@@ -393,10 +505,11 @@ static int conclude(const struct run_plan *p, struct run_shared *shared, struct 
 {
 	struct taking *t;
 
-	if (p->at->net && run_leads(p->at)) {
+	if (p->at->net && run_leads(p->at))
 		net_conclude(p->at->net, rc, CONCLUDE_S);
-	} else if (p->at->net && r->speaks && !r->unwritable) {
+	if (p->at->net && rc < 0 && r->folder[0] && !r->unwritable) {
 		t = taking_of(p->at, r);
+		t->lock = shared->apart;
 		at_folder(p, shared, r, forget_take_over, t, NULL);
 		if (!r->unwritable)
 			free(t);

@@ -616,7 +616,7 @@ static struct run *create_run(const struct workload *w, const struct run_options
 	assert(o->ranks > 0 && (!o->net || o->processes));
 	run->o = o;
 	run->r = r;
-	run->output.fd = -1;
+	run->output.fd = run->shared.apart.fd = -1;
 	run_place_init(&run->at, o->net, o->processes, o->ranks);
 	run_stop_init(&run->shared.stop, o->net, o->stop);
 	run->plan = (struct run_plan){

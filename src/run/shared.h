@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/folder_lock.h"
 #include "base/thread.h"
 #include "comm/comm.h"
 #include "dataset/dataset.h"
@@ -106,4 +107,5 @@ struct run_shared {
 	/* Of the present epoch, when the order takes one; rewritten by one thread while no rank is
 	 * in an epoch. */
 	struct order_list list[DATASET_KINDS];
+	struct file_lock apart; /* of this host's own folder of results, where it is cut off */
 };

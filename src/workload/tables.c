@@ -499,6 +499,10 @@ const struct opt workload_rows[] = {
 	      "of hosts and one process each (tried with up to 64 processes); or auto, what is "
 	      "faster in a measurement before training, which is the sockets without a library. "
 	      "Given on the command line, since the library is begun first.", OURS)
+	F64(comm.silence, "0",
+	      "Time in which nothing is heard of a process after which it counts as lost; 0: as "
+	      "long as the start of all processes took, at least 6 and at most 60 s.",
+	      RANGE(0, 240), .unit = "s", OURS)
 
 	F64(run.watchdog, "300",
 	      "Time without any progress after which a run or a generation is ended, and the "

@@ -192,7 +192,8 @@ struct workload {
 		bool dlio;
 	} compat;
 	struct {
-		int barrier; /* enum barrier_choice */
+		int barrier;    /* enum barrier_choice */
+		double silence; /* s; 0: by the start */
 	} comm;
 	struct {
 		double watchdog; /* seconds without any progress before the run is ended; 0: never

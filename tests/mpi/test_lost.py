@@ -3,7 +3,7 @@ and what the others measured is written down. Launchers kill what is left: that 
 depends on the order in which its processes end, too: after an interrupt it is asked several times."""
 # beside others
 # mostly waits
-# takes 23 s
+# takes 34 s
 import os
 import signal
 import tempfile
@@ -95,4 +95,15 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
     text, result, lost, names = lose(LIBRARIES[-1], tmp, "rank 2 stopped", 3, signal.SIGSTOP)
     assert "rank 2 on host '" in text and "has not answered for" in text and lost == [2]
     finished(result)
+    # one that is silent for no longer than it may be: the others wait, and so does its parent
+    out = f"{tmp}/silent"
+    arguments = tiny(f"{tmp}/data", out, files=12, train__epochs=120, train__computation_time=0.03, reader__batch_size=1)
+    with started([*mpirun(LIBRARIES[-1], 3), *arguments, "comm.silence=20"]) as launcher:
+        wait_epoch(out, 2)
+        pid = worker_pid(2, out)[0]
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(9)
+        os.kill(pid, signal.SIGCONT)
+        text = launcher.communicate(timeout=60)[0]
+    assert launcher.returncode == 0 and load(out)["status"] == "complete", text
 assert sum(spoken) * 2 > len(spoken), f"hardly ever was it said: {spoken}"

@@ -197,6 +197,35 @@ def real_sshd(tmp, data):
         server.communicate()
 
 
+def cut(tmp, data):
+    """Halves of a network that take each other for dead: one has the folder, the other one says where its results are."""
+    for name, first in ("with process 0", "node1"), ("without it", "node2"):
+        out = f"{tmp}/cut {name}"
+        begun = subprocess.Popen([PROGRAM, "run", "--hosts", "node1,node2:2", *map(str, SSH), "comm.silence=3",
+                                  *tiny(data, out, files=16, train__epochs=2000, train__computation_time=0.02, reader__batch_size=1)],
+                                 env=ENV, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        wait_epoch(out, 3)
+        if first == "node2":  # as where locks do not reach other hosts
+            os.unlink(f"{out}/.stoker_run.lock")
+            pathlib.Path(out, ".stoker-taken-over").write_text("1\n")
+        run(["ip", "link", "set", "stkv2", "down"])
+        said = sentences(begun.communicate(timeout=60)[1])
+        run(["ip", "link", "set", "stkv2", "up"])
+        assert begun.returncode == 1 and all("has not answered for 3 s" in line for line in said), said
+        other = f"{out}.{'node2' if first == 'node1' else 'node1'}"
+        assert len(said) == (2 if first == "node1" else 1) and sum(f"are in '{other}'" in line for line in said) == 1, said
+        r = load(other)
+        assert r["status"] == "failed" and f"are in '{other}'" in r["reason"] and r["training"]["epochs_done"] >= 2, r["reason"]
+        lost = [k["rank"] for k in r["ranks"] if k.get("lost")]
+        assert lost == ([0, 2] if first == "node1" else [1, 2]) or lost == [0, 1], lost
+        if first == "node1":
+            assert [k["rank"] for k in load(out)["ranks"] if k.get("lost")] == [1, 2]
+            audited(out)
+        audited(other)
+        assert not list(pathlib.Path(tmp).glob("cut*/.stoker_run.lock")) and len(list(pathlib.Path(tmp).glob(f"cut {name}*"))) == 2
+        print(f"cut off, {name}: {said}")
+
+
 with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
     os.chmod(tmp, 0o755)
     data = f"{tmp}/data"
@@ -211,4 +240,5 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
         ends(tmp, data, "interrupted", lambda p: p.send_signal(signal.SIGINT), "stopped by a signal", [], [])
         ends(tmp, data, "command killed", lambda p: p.kill(), "", [], [])
         ends(tmp, data, "host lost", kill_host, "on host 'node2' ended unexpectedly", [1, 2], [])
+        cut(tmp, data)
     real_sshd(tmp, data)
