@@ -214,7 +214,8 @@ static void init_tf_records(struct order *o, const struct workload *w, uint64_t 
 	s->samples_per_file = o->samples_per_file;
 	s->ranks = o->ranks;
 	s->cycle = (uint32_t)w->reader.read_threads;
-	s->ahead = 2 * s->cycle;
+	s->ahead = w->reader.interleave == INTERLEAVE_ONE ? 0 : 2 * s->cycle;
+	s->block = w->reader.interleave == INTERLEAVE_READS ? 1 : (uint64_t)w->reader.block_length;
 	if (o->ranks == 0 || o->batch == 0)
 		return;
 	if (w->reader.order == ORDER_DLIO) {

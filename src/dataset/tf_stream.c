@@ -113,6 +113,12 @@ void stream_cycle_begin(struct stream_cycle *c, const struct stream_rules *r, ui
 	}
 }
 
+static void pass_turn(struct stream_cycle *c, uint32_t place)
+{
+	c->turn = (place + 1) % c->places;
+	c->in_block = 0;
+}
+
 /* The worker at a place has no record left. true when another has taken the place. */
 static bool replace_worker(struct stream_cycle *c, uint32_t place)
 {
@@ -124,7 +130,7 @@ static bool replace_worker(struct stream_cycle *c, uint32_t place)
 	if (c->line_length == 0)
 		return false;
 	c->place[place] = line_next(c);
-	c->turn = (place + 1) % c->places;
+	pass_turn(c, place);
 	return true;
 }
 
@@ -143,7 +149,10 @@ bool stream_cycle_next(struct stream_cycle *c, uint32_t *worker, uint64_t *sampl
 			*sample = c->worker[w].file * c->rules->samples_per_file +
 				  c->worker[w].next++;
 			c->worker[w].left--;
-			c->turn = (place + 1) % c->places;
+			c->in_block = looked ? 1 : c->in_block + 1;
+			c->turn = place;
+			if (c->in_block >= c->rules->block)
+				pass_turn(c, place);
 			return true;
 		} else {
 			looked = replace_worker(c, place) ? 0 : looked + 1;

@@ -16,10 +16,11 @@
 struct stream_rules {
 	uint64_t files, samples_per_file;
 	uint32_t ranks;
-	/* Files read in turn, a record of each, and further files whose first records are read
-	 * ahead: TFRecordDataset's num_parallel_reads = k is 2k ahead. 0: one file after another.
-	 */
+	/* Files read in turn, `block` records of each (0 is 1), and further files whose first
+	 * records are read ahead: num_parallel_reads = k, and interleave with num_parallel_calls,
+	 * are 2k ahead; interleave without them has none. 0: one file after another. */
 	uint32_t cycle, ahead;
+	uint64_t block;
 	uint64_t shuffle; /* records of the shuffle buffer; 0: none */
 	uint64_t seed_low, seed_high;
 	bool shuffle_files;
@@ -32,8 +33,9 @@ uint64_t stream_records(const struct stream_rules *r, uint32_t rank);
 /* What the rank with fewest keeps: it sets the steps for all. */
 uint64_t stream_records_least(const struct stream_rules *r);
 
-/* What tf.data's parallel_interleave does (kernels/data/experimental/parallel_interleave_dataset_op
- * .cc), in order and with blocks of one record: the first `cycle` workers take turns, the next
+/* What tf.data's interleaves do (kernels/data/experimental/parallel_interleave_dataset_op.cc, and
+ * the files of that name and of interleave beside it), in order: the first `cycle` workers take
+ * turns, the next
  * `ahead` wait in a line with files of their own. When it is the turn of a worker whose file has
  * ended, that worker gets the next file and goes to the end of the line, the first of the line
  * takes its place, and the turn passes on. */
@@ -46,6 +48,7 @@ struct stream_cycle {
 	uint32_t rank;
 	uint64_t files, given; /* of the rank; handed to workers */
 	uint32_t *place, places, turn;
+	uint64_t in_block; /* records given since the turn came */
 	uint32_t *line, line_room, line_first, line_length;
 	struct stream_worker *worker;
 	/* Told of each file that a worker gets; may be NULL. */

@@ -4,7 +4,10 @@
  * TFRecordDataset(buffer_size = transfer_size, num_parallel_reads = read_threads), shuffle, batch
  * (drop_remainder), map(num_parallel_calls = computation_threads), prefetch. num_parallel_reads = k
  * is the legacy interleave: 3k threads, of which k take turns and 2k have opened and read ahead the
- * files that come next, each with two records beside the one it is at. An epoch is a new iterator:
+ * files that come next, each with two records beside the one it is at. interleave with
+ * num_parallel_calls is the same for the storage, with blocks and two of them ahead; without, who
+ * pulls reads the files in turn. Where batch comes last tf.data adds a prefetch of its own
+ * (inject_prefetch). An epoch is a new iterator:
  * new threads, an empty shuffle buffer, nothing read ahead across its beginning. With compat.dlio
  * the records are repeated after batch, as DLIO has it, although it takes a new iterator each
  * epoch: the stages read on past the end, and one batch more is fetched.
@@ -66,7 +69,7 @@ static void tensorflow_record_work(void *arg)
 		uint64_t first = ((uint64_t)(uintptr_t)item - 1) * per_file;
 
 		for (uint64_t i = 0; i < per_file; i++) {
-			struct record_slot *slot = &r->slot[n++ % RECORD_SLOTS];
+			struct record_slot *slot = &r->slot[n++ % l->slots];
 
 			if (halted(l))
 				return;
@@ -113,10 +116,10 @@ static int next_record(struct tensorflow *l, struct record *out)
 	if (!stream_cycle_next(&l->turns, &w, &sample))
 		return 0;
 	if (l->threads == 0) {
-		slot = &l->reader[0].slot[0];
+		slot = &l->reader[w].slot[0];
 		if (halted(l) || crew_stopped(&l->crew))
 			return ERR_CANCELED;
-		read_record(&l->reader[0], sample, slot);
+		read_record(&l->reader[w], sample, slot);
 	} else {
 		if (crew_get(&l->crew, &l->reader[w].out, &item) < 0)
 			return ERR_CANCELED;
@@ -315,14 +318,20 @@ static uint32_t autotune_calls(void)
 /* What a workload means: all of the struct that is not memory. */
 static void plan_pipeline(struct tensorflow *l, const struct workload *w)
 {
-	uint32_t threads = (uint32_t)w->reader.read_threads;
+	uint32_t threads = (uint32_t)w->reader.read_threads, readers;
 	int64_t calls = w->reader.computation_threads, prefetch = w->reader.prefetch_size;
+	bool one = w->reader.interleave == INTERLEAVE_ONE;
 
 	l->records = order_tf_records(w);
 	l->endless = l->records && w->compat.dlio;
 	l->cycle = threads;
-	l->threads = l->records ? 3 * threads : threads ? threads : 1;
-	l->autotune = prefetch < 0;
+	l->ahead = w->reader.interleave == INTERLEAVE_READS ? READS_AHEAD
+							    : 2 * (uint32_t)w->reader.block_length;
+	l->threads = !l->records ? (threads ? threads : 1) : one ? 0 : 3 * threads;
+	readers = l->threads ? l->threads : one && threads ? threads : 1;
+	l->slots = l->threads ? l->ahead + 2 : 1;
+	/* in DLIO a map comes behind batch in any case */
+	l->autotune = prefetch < 0 || (prefetch == 0 && l->records && calls == 0 && !l->endless);
 	l->prefetch = l->autotune ? AUTOTUNE_PREFETCH : (uint32_t)prefetch;
 	l->batches = l->prefetch + LOADER_HELD_MAX + 1;
 	if (!l->records) {
@@ -336,7 +345,7 @@ static void plan_pipeline(struct tensorflow *l, const struct workload *w)
 	}
 	l->crew.size = (struct crew_size){
 		.threads = l->threads + (l->calls > 0) + l->mappers + (l->prefetch > 0),
-		.readers = l->threads ? l->threads : 1,
+		.readers = readers,
 		.waiters = !l->wait     ? 0
 			   : l->mappers ? l->mappers
 					: 1,
@@ -350,7 +359,7 @@ static uint64_t records_ahead(const struct tensorflow *l, const struct workload 
 {
 	uint64_t all =
 		(uint64_t)w->dataset.num_files_train * (uint64_t)w->dataset.num_samples_per_file;
-	uint64_t most = (RECORDS_AHEAD + 1) * (uint64_t)l->threads;
+	uint64_t most = (l->ahead + 1ull) * l->threads;
 
 	if (w->reader.sample_shuffle != SHUFFLE_OFF)
 		most += (uint64_t)w->reader.shuffle_size;
@@ -393,6 +402,11 @@ static int check_config(const struct loader_config *c, struct err *e)
 		rc = check_depth("reader.prefetch_size", w->reader.prefetch_size, e);
 	if (rc == 0)
 		rc = check_depth("reader.computation_threads", w->reader.computation_threads, e);
+	if (rc == 0 && w->reader.block_length > 1 && w->reader.interleave == INTERLEAVE_READS)
+		rc = err_set(e, ERR_USAGE,
+			     "reader.block_length is %lld, but reader.interleave reads takes one "
+			     "record of each file in turn: set reader.interleave to calls or one",
+			     (long long)w->reader.block_length);
 	return rc;
 }
 
@@ -418,7 +432,7 @@ static uint64_t buffer_records(const struct loader_config *c)
 /* All queues of the loader's own. */
 static uint64_t queue_bytes(const struct tensorflow *l)
 {
-	uint64_t each = l->records ? 1 + RECORDS_AHEAD : 2 * BATCHES_AHEAD;
+	uint64_t each = l->records ? 1 + l->ahead : 2 * BATCHES_AHEAD;
 
 	return (l->batches + 3ull * l->calls + 2ull * l->prefetch + each * l->threads) *
 	       sizeof(void *);
@@ -440,10 +454,11 @@ static int tensorflow_memory_bytes(const struct loader_config *c, uint64_t *out,
 	if (rc < 0)
 		return rc;
 	rules.cycle = l.cycle;
-	rules.ahead = 2 * l.cycle;
+	rules.ahead = l.threads ? 2 * l.cycle : 0;
 	total = sizeof(l) + queue_bytes(&l) + l.batches * sizeof(*l.batch) +
 		2 * stream_cycle_bytes(&rules) + ERRORS_KEPT * sizeof(struct err) +
-		l.crew.size.readers * sizeof(struct tf_reader) +
+		l.crew.size.readers *
+			(sizeof(struct tf_reader) + l.slots * sizeof(struct record_slot)) +
 		(l.crew.size.waiters + 1) * sizeof(struct tf_mapper);
 	if (!__builtin_add_overflow(total, crew, &total) &&
 	    !__builtin_mul_overflow(buffer_records(c), sizeof(struct record) + sizeof(uint64_t),
@@ -474,8 +489,7 @@ static int init_queues(struct tensorflow *l, struct err *e)
 	for (uint32_t i = 0; i < l->threads && rc == 0; i++) {
 		rc = queue_init(&l->reader[i].in, l->records ? 1 : BATCHES_AHEAD, e);
 		rc = rc ? rc
-			: queue_init(&l->reader[i].out, l->records ? RECORDS_AHEAD : BATCHES_AHEAD,
-				     e);
+			: queue_init(&l->reader[i].out, l->records ? l->ahead : BATCHES_AHEAD, e);
 	}
 	return rc;
 }
@@ -488,6 +502,7 @@ static void init_readers(struct tensorflow *l)
 		l->reader[i].reader = &l->crew.reader[i];
 		l->reader[i].loader = l;
 		l->reader[i].number = i;
+		l->reader[i].slot = l->slot + (size_t)i * l->slots;
 	}
 	for (uint32_t i = 0; i < size->waiters; i++) {
 		l->mapper[i].reader = &l->crew.reader[size->readers + i];
@@ -497,12 +512,15 @@ static void init_readers(struct tensorflow *l)
 
 static int allocate_pipeline(struct tensorflow *l, struct err *e)
 {
-	struct stream_rules rules = {.cycle = l->cycle, .ahead = 2 * l->cycle};
+	struct stream_rules rules = {.cycle = l->cycle, .ahead = l->threads ? 2 * l->cycle : 0};
 
 	l->reader = try_calloc(l->crew.size.readers, sizeof(*l->reader), "readers", e);
-	l->mapper = l->reader ? try_calloc(l->crew.size.waiters + 1, sizeof(*l->mapper),
-					   "map's calls", e)
-			      : NULL;
+	l->slot = l->reader ? try_calloc((size_t)l->crew.size.readers * l->slots, sizeof(*l->slot),
+					 "records", e)
+			    : NULL;
+	l->mapper =
+		l->slot ? try_calloc(l->crew.size.waiters + 1, sizeof(*l->mapper), "map's calls", e)
+			: NULL;
 	l->batch = l->mapper ? try_calloc(l->batches, sizeof(*l->batch), "batches", e) : NULL;
 	l->error = l->batch ? try_calloc(ERRORS_KEPT, sizeof(*l->error), "errors", e) : NULL;
 	if (!l->error)
@@ -547,6 +565,7 @@ static void release_loader(struct crew *c)
 	free(l->error);
 	free(l->batch);
 	free(l->mapper);
+	free(l->slot);
 	free(l->reader);
 	free(l);
 }
@@ -910,6 +929,9 @@ const struct loader_ops loader_tensorflow = {
 	.is.flags = LOADER_ITERATES,
 	.is.default_of = 1u << FRAMEWORK_TENSORFLOW,
 	.is.rule = RULE_GENERATORS,
+	.is.keys = (const struct loader_key[]){{"reader.interleave", USED_BY_WORKERS},
+					       {"reader.block_length", USED_BY_WORKERS},
+					       {NULL, 0}},
 	.is.ignores = (const char *const[]){"reader.in_order", "reader.persistent_workers", NULL},
 	.is.ignores_why = "batches are delivered in order, and threads end with their epoch",
 	.window = tensorflow_window,

@@ -8,8 +8,7 @@
  * whoever pulls: map's thread, else that of prefetch, else the rank. */
 #include "loader/crew.h"
 
-#define RECORDS_AHEAD 2      /* buffer_output_elements of the legacy interleave */
-#define RECORD_SLOTS 4       /* those, one being read, one being taken */
+#define READS_AHEAD 2        /* buffer_output_elements of num_parallel_reads, in records */
 #define BATCHES_AHEAD 3      /* a generator's: 2 * block_length + 1 */
 #define AUTOTUNE_PREFETCH 64 /* batches that AUTOTUNE goes to at most */
 #define ERRORS_KEPT 16       /* sentences of failed records in the shuffle buffer */
@@ -41,9 +40,9 @@ struct tf_reader {
 	struct sample_reader *reader; /* of the crew */
 	struct tensorflow *loader;
 	uint32_t number;
-	struct queue in;  /* files, as number + 1; generators: places in `out` */
-	struct queue out; /* record slots, or batches */
-	struct record_slot slot[RECORD_SLOTS];
+	struct queue in;          /* files, as number + 1; generators: places in `out` */
+	struct queue out;         /* record slots, or batches */
+	struct record_slot *slot; /* the loader's `slots` */
 };
 
 /* One of map's calls. */
@@ -56,6 +55,8 @@ struct tensorflow {
 	struct crew crew;    /* first */
 	bool records;        /* TFRecordDataset; else generators */
 	uint32_t cycle;      /* read_threads */
+	uint32_t ahead;      /* records of a file beside the one that its thread is at */
+	uint32_t slots;      /* of a reader: those, one being read, one being taken */
 	uint32_t threads;    /* that read; 0: whoever pulls */
 	uint32_t calls;      /* of map; 0: whoever pulls */
 	uint32_t mappers;    /* threads that wait for map: as many as calls, or none */
@@ -64,6 +65,7 @@ struct tensorflow {
 	bool endless;        /* DLIO repeats the records and drops the iterator in the middle */
 
 	struct tf_reader *reader; /* one for each of the crew's */
+	struct record_slot *slot; /* of all readers */
 	struct tf_mapper *mapper; /* the crew's waiters: at least one when `wait` */
 	struct tf_batch *batch;
 	uint32_t batches;

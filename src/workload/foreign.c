@@ -128,8 +128,7 @@ const struct foreign_name foreign_names[] = {
 	HINT("buffer_size", "tf.data",
 	     "set reader.prefetch_size (batches) for the buffer of prefetch, or "
 	     "reader.shuffle_size (samples) for that of shuffle")
-	HINT("block_length", "tf.data",
-	     "leave it out: interleaved files give one record each in turn")
+	SAME("block_length", "tf.data", "reader.block_length", NULL)
 	HINT("cache", "tf.data",
 	     "set reader.read_type=memory to keep files open, or storage.page_cache for the page "
 	     "cache: samples are not kept in memory")

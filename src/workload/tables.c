@@ -25,6 +25,7 @@ static const char *const decodes[] = {"full", "verify", "none", NULL};
 static const char *const orders[] = {"stoker",  "dlio",     "distributed", "random",
 				     "sharded", "recorded", NULL};
 static const char *const sizes[] = {"computed", "recorded", NULL};
+static const char *const interleaves[] = {"reads", "calls", "one", NULL};
 static const char *const transports[] = {"none", "shared_memory", NULL};
 static const char *const pythons[] = {"py311", "py314", NULL};
 static const char *const checkpoint_types[] = {"rank_zero", "all_ranks", NULL};
@@ -222,7 +223,8 @@ const struct opt workload_rows[] = {
 	I64(reader.prefetch_size, "2",
 	      "Batches read ahead; PyTorch: by all workers together. TensorFlow: -1 is "
 	      "AUTOTUNE, which starts at 1 and doubles whenever the rank finds no batch "
-	      "ready.",
+	      "ready. 0 is the same where batch is the last stage (TFRecord, "
+	      "reader.computation_threads 0): tf.data then adds such a prefetch itself.",
 	      RANGE(-1, 65536), .unit = "batches")
 	ENUM(reader.file_shuffle, "off", shuffles,
 	      "Whether and how the order of files changes. A YAML boolean false means off.")
@@ -285,6 +287,15 @@ const struct opt workload_rows[] = {
 	BOOL(reader.read_ahead, "false",
 	      "Whether native_dali's reader thread touches a mapped sample before it is needed.",
 	      OURS)
+	ENUM(reader.interleave, "reads", interleaves,
+	      "How tf.data interleaves the TFRecord files of reader.read_threads: reads is "
+	      "TFRecordDataset's num_parallel_reads; calls is interleave with num_parallel_calls; "
+	      "one is interleave without it, in the requesting thread. AUTOTUNE of "
+	      "num_parallel_reads, or of cycle_length, is calls with a third of the processors, "
+	      "rounded up.", OURS)
+	I64(reader.block_length, "1",
+	      "Records that interleave takes from a file before it turns to the next; with "
+	      "reader.interleave reads always 1.", RANGE(1, 4096), .unit = "records", OURS)
 	ENUM(reader.transport, "none", transports,
 	      "How PyTorch's workers hand batches over: shared_memory makes and fills a POSIX "
 	      "shared memory object of the batch's size in the worker and maps it in the rank; "

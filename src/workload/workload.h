@@ -30,6 +30,8 @@ enum barrier_choice { BARRIER_OVER_SOCKETS, BARRIER_OVER_MPI, BARRIER_OVER_FASTE
 enum measuring { MEASURE_ALL, MEASURE_NONE };
 enum probe_when { PROBE_AUTO, PROBE_ALWAYS, PROBE_NEVER };
 enum trace_files { TRACE_OFF, TRACE_PFW, TRACE_CHROME, TRACE_BOTH };
+/* reader.interleave: "reads", "calls", "one" */
+enum interleave { INTERLEAVE_READS, INTERLEAVE_CALLS, INTERLEAVE_ONE };
 enum transport { TRANSPORT_NONE, TRANSPORT_SHARED_MEMORY };
 enum sample_order {
 	ORDER_SHUFFLED,
@@ -113,6 +115,8 @@ struct workload {
 		bool drop_last;      /* of the distributed order */
 		bool stick_to_shard, pad_last_batch; /* of the sharded one */
 		bool read_ahead;                     /* native_dali */
+		int interleave;                      /* enum interleave; tf.data */
+		int64_t block_length;                /* records in turn */
 		int transport;                       /* enum transport */
 		bool pin_thread;
 		double worker_start_time, worker_init_time, worker_resume_time;

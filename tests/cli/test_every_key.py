@@ -23,6 +23,7 @@ VALUES = {
     "reader.read_threads": "2", "dataset.compression": "zip", "storage.storage_type": "parallel_fs",
     "run.probe_time": "0.5",
 }
+RECORDS = ["framework=tensorflow", "reader.data_loader=tensorflow", "dataset.format=tfrecord"]
 # What has to be set with a key so that it has an effect.
 COMPANIONS = {
     "reader.queue_depth": ["reader.access=native"],
@@ -33,7 +34,8 @@ COMPANIONS = {
     "checkpoint.mode": ["model.parallelism.data=4"], "checkpoint.ksm": ["checkpoint.randomize_tensor=false"],
     "dataset.hdf5.num_dset_per_record": ["dataset.format=hdf5", "dataset.record_dims=[8,8]"],
     "model.type": ["workflow.checkpoint=false"],
-    "reader.order": ["reader.sample_shuffle=seed"],
+    "reader.order": ["reader.sample_shuffle=seed"], "reader.interleave": RECORDS,
+    "reader.block_length": [*RECORDS, "reader.interleave=calls"],
 }
 # Accepted for DLIO's sake, and said to have no effect.
 NO_EFFECT = {"checkpoint.ksm"}

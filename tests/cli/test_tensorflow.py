@@ -132,11 +132,13 @@ def shapes(tmp):
                     evaluation__eval_time=0, reader__batch_size_eval=1, **extra)
         stoker("generate", *tiny(data, None, **keys))
         for ranks in (1, 4):
-            for threads, prefetch, calls in ((0, 0, 0), (1, 2, 1), (3, -1, -1)):
+            for threads, prefetch, calls, how, block in ((0, 0, 0, "reads", 1), (1, 2, 1, "one", 1), (3, -1, -1, "reads", 1),
+                                                         (2, 1, 0, "calls", 3), (3, 0, 0, "one", 2)):
                 stoker("run", "-n", ranks, *tiny(
                     data, tmp / "out", workflow__generate_data="false", reader__sample_shuffle="seed",
                     reader__shuffle_size=7, reader__decode="verify", reader__read_threads=threads,
                     reader__prefetch_size=prefetch, reader__computation_threads=calls, train__epochs=2,
+                    reader__interleave=how, reader__block_length=block,
                     **{**keys, "reader__batch_size": 1}))
                 for epoch in load(tmp / "out")["training"]["epochs"]:
                     assert epoch["order_proved"], (fmt, ranks, threads)

@@ -118,6 +118,85 @@ class Interleave:
                 raise StopIteration
 
 
+class Calls:
+    """interleave with num_parallel_calls: elements of the cycle, and those to come, each with results of its own."""
+
+    def __init__(self, files, records_of, cycle, block):
+        self.files, self.records_of, self.block = collections.deque(files), records_of, block
+        self.now, self.later, self.ahead = [self.make() for _ in range(cycle)], collections.deque(), 2 * cycle
+        self.at, self.taken, self.seen, self.by = 0, 0, 0, None
+        self.settle()
+
+    def make(self):
+        return dict(left=collections.deque(self.records_of(self.files.popleft())), results=[]) if self.files else None
+
+    def settle(self):
+        while self.files and len(self.later) < self.ahead:
+            self.later.append(self.make())
+        for e in [*self.now, *self.later]:
+            while e and e["left"] and len(e["results"]) < 2 * self.block + 1:
+                e["results"].append(e["left"].popleft())
+                self.seen += 1
+
+    def turn(self):
+        self.at, self.taken = (self.at + 1) % len(self.now), 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.settle()
+        while any(self.now):
+            if not self.now[self.at]:
+                self.turn()
+                continue
+            if self.now[self.at]["results"]:
+                out = self.now[self.at]["results"].pop(0)
+                self.settle()
+                self.taken += 1
+                if self.taken == self.block:
+                    self.turn()
+                return out
+            self.now[self.at] = self.later.popleft() if self.later else self.make()
+            self.settle()
+            self.turn()
+        raise StopIteration
+
+
+class One:
+    """interleave without num_parallel_calls: the files of a cycle, opened and read when their turn comes."""
+
+    def __init__(self, files, records_of, cycle, block):
+        self.files, self.records_of, self.block = iter(files), records_of, block
+        self.now, self.at, self.taken, self.seen, self.by, self.over = [None] * cycle, 0, 0, 0, None, False
+
+    def turn(self):
+        self.at, self.taken = (self.at + 1) % len(self.now), 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        while not self.over or any(self.now):
+            if self.now[self.at]:
+                for record in self.now[self.at]:
+                    self.seen += 1
+                    self.taken += 1
+                    if self.taken == self.block:
+                        self.turn()
+                    return record
+                self.now[self.at] = None
+                self.turn()
+                continue
+            file = next(self.files, None)
+            if file is None:
+                self.over = True
+                self.turn()
+            else:
+                self.now[self.at] = iter(self.records_of(file))
+        raise StopIteration
+
+
 class FlatMap:
     def __init__(self, files, records_of):
         self.files, self.records_of, self.now, self.by, self.seen = iter(files), records_of, iter(()), 0, 0
@@ -185,7 +264,11 @@ def build(c):
     by_file = c["files"] >= c["ranks"]
     if by_file:
         files = [f for i, f in enumerate(files) if i % c["ranks"] == c["rank"]]
-    source = Interleave(files, records_of, c["threads"]) if c["threads"] else FlatMap(files, records_of)
+    kind = c.get("interleave", 0)
+    if kind:
+        source = (Calls, One)[kind - 1](files, records_of, c["threads"], c["block"])
+    else:
+        source = Interleave(files, records_of, c["threads"]) if c["threads"] else FlatMap(files, records_of)
     pipe = source
     if c["shuffle"]:
         pipe = Shuffle(pipe, c["shuffle"], shuffle_words(c["seed"], c["epoch"], c["reshuffle"]))
@@ -199,7 +282,7 @@ def read_ahead(c, batches):
     source, pipe = build(c)
     for _ in range(batches * c["batch"]):
         next(pipe)
-    if not c["threads"]:
+    if not c["threads"] or c.get("interleave"):
         return {"batches": batches, "read": source.seen}
     for w in source.workers:
         w.settle()
@@ -227,6 +310,10 @@ def cases():
         *[dict(ranks=3, rank=r, files=10, shuffle=8) for r in range(3)],
         *[dict(ranks=4, rank=r, files=3, per_file=11, shuffle=8, batch=2) for r in range(4)],
         *[dict(ranks=2, rank=r, files=2, per_file=6, threads=2, batch=2) for r in range(2)],
+        *[dict(interleave=i, block=b, **more) for i in (1, 2) for b, more in (
+            (1, {}), (2, {}), (3, dict(threads=3, files=11, per_file=7)), (4, dict(threads=1)), (20, dict(threads=3)),
+            (2, dict(shuffle=6, files=9, per_file=4)), (3, dict(threads=4, files=3, per_file=8)))],
+        *[dict(ranks=2, rank=r, interleave=1, block=2, files=7) for r in range(2)],
     ):
         yield {**base, **change}
 

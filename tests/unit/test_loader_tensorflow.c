@@ -100,6 +100,7 @@ static void rig_case(struct rig *r, const json_t *c, struct stages st)
 	rig_tf(r, tfrecord, (uint32_t)tf_number(c, "threads"), st.prefetch, st.calls,
 	       tf_number(c, "files") * tf_number(c, "per_file"), tf_number(c, "per_file"),
 	       tf_number(c, "batch"));
+	tf_interleave(&r->workload, c);
 	r->workload.reader.shuffle_size = (int64_t)tf_number(c, "shuffle");
 	r->workload.reader.sample_shuffle = tf_number(c, "shuffle") ? SHUFFLE_SEED : SHUFFLE_OFF;
 	r->workload.train.seed = (int64_t)tf_number(c, "seed");
@@ -194,7 +195,7 @@ static void stand_still(const json_t *c, const json_t *ahead, struct stages st)
 
 static void test_read_ahead(void **state)
 {
-	static const struct stages stages[] = {{0, 0}, {1, 2}, {3, 0}};
+	static const struct stages stages[] = {{1, 0}, {1, 2}, {3, 0}};
 	json_t *root, *cases = tf_cases(&root), *c, *ahead;
 	size_t i, j;
 
@@ -397,6 +398,18 @@ static void test_autotune(void **state)
 		await_reads(taken + 2 * ring + 3);
 	}
 	end(&r);
+	/* behind batch alone tf.data puts one of its own */
+	rig_tf(&r, tfrecord, 0, 0, 0, 40, 4, 2);
+	reset_fake(1, true);
+	rig_create_loader(&r, "tensorflow");
+	begin(&r, &o, 1, 1, UINT64_MAX);
+	await_ring(&r, 1);
+	await_reads(2);
+	assert_int_equal(next(&r, &(struct batch){0}, NULL), 1);
+	await_reads(4);
+	end(&r);
+	r.workload.reader.prefetch_size = -1;
+	r.workload.reader.read_threads = 1;
 	r.workload.reader.computation_threads = -1;
 	r.workload.dataset.format = tfrecord;
 	loader_find("tensorflow")->window(&r.workload, &workers, &batches);
@@ -426,8 +439,8 @@ static void test_window(void **state)
 	expect_window(&r, 4, 5 + 3 * 4);
 	rig_tf(&r, npz, 0, 0, 0, 100, 1, 10);
 	expect_window(&r, 1, 3);
-	rig_tf(&r, tfrecord, 0, 0, 0, 100, 1, 10);
-	expect_window(&r, 0, 0);
+	rig_tf(&r, tfrecord, 0, 1, 0, 100, 1, 10);
+	expect_window(&r, 0, 1);
 	rig_tf(&r, tfrecord, 4, 5, 7, 1000, 1, 10);
 	r.workload.dataset.num_files_train = 1000;
 	expect_window(&r, 12, 5 + 7 + 4);

@@ -68,6 +68,7 @@ static void rules_of(const json_t *c, struct order *o)
 	w.reader.data_loader = loader;
 	w.dataset.num_samples_per_file = (int64_t)tf_number(c, "per_file");
 	w.reader.read_threads = (int64_t)tf_number(c, "threads");
+	tf_interleave(&w, c);
 	w.reader.shuffle_size = (int64_t)tf_number(c, "shuffle");
 	w.train.seed_change_epoch = tf_number(c, "reshuffle");
 	assert_true(order_tf_records(&w));
@@ -123,7 +124,8 @@ static void test_workers(void **state)
 		struct order o;
 		void *memory;
 
-		if (tf_number(c, "shuffle") || tf_number(c, "threads") == 0)
+		if (tf_number(c, "shuffle") || tf_number(c, "threads") == 0 ||
+		    tf_worker(c, 0) == UINT32_MAX)
 			continue;
 		rules_of(c, &o);
 		memory = malloc(stream_cycle_bytes(&o.stream));

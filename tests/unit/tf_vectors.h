@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "workload/workload.h"
+
 #define TF_SEED_LOW 87654321u
 
 static json_t *tf_cases(json_t **root)
@@ -22,6 +24,13 @@ static uint64_t tf_number(const json_t *c, const char *key)
 	const json_t *v = json_object_get(c, key);
 
 	return json_is_boolean(v) ? json_is_true(v) : (uint64_t)json_integer_value(v);
+}
+
+/* How the case's files are interleaved; without the key as num_parallel_reads does. */
+static void tf_interleave(struct workload *w, const json_t *c)
+{
+	w->reader.interleave = (int)tf_number(c, "interleave");
+	w->reader.block_length = w->reader.interleave ? (int64_t)tf_number(c, "block") : 1;
 }
 
 static size_t tf_records(const json_t *c)
