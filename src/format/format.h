@@ -78,6 +78,7 @@ struct reader_config {
 	uint32_t block_bytes;  /* what a stat of the dataset's folder said, so that the reader has
 				* room for the law's buffer; 0: room for FORMAT_BLOCK_MAX */
 	uint32_t python;       /* CPython generation, 311 or 314: the buffering law */
+	bool npz_once;         /* NumPy 2.3 and later: a member is opened once */
 	uint64_t max_sample_bytes; /* over all files of the dataset */
 	uint64_t max_file_bytes;
 	uint64_t samples_per_file;

@@ -88,6 +88,7 @@ void sample_reader_settings(struct reader_config *out, const struct loader_confi
 			buffer > UINT32_MAX ? UINT32_MAX : (uint32_t)(buffer > 0 ? buffer : 0),
 		.block_bytes = block_bytes(config),
 		.python = w->reader.python == 0 ? 311 : 314,
+		.npz_once = w->reader.numpy != 0,
 		.max_sample_bytes = d->max_sample_bytes,
 		.max_file_bytes = d->max_file_bytes,
 		.samples_per_file = d->samples_per_file,

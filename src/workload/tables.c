@@ -28,6 +28,7 @@ static const char *const sizes[] = {"computed", "recorded", NULL};
 static const char *const interleaves[] = {"reads", "calls", "one", NULL};
 static const char *const transports[] = {"none", "shared_memory", NULL};
 static const char *const pythons[] = {"py311", "py314", NULL};
+static const char *const numpys[] = {"np124", "np23", NULL};
 static const char *const checkpoint_types[] = {"rank_zero", "all_ranks", NULL};
 static const char *const checkpoint_modes[] = {"default", "subset", NULL};
 static const char *const restores[] = {"broadcast", "all", NULL};
@@ -322,6 +323,9 @@ const struct opt workload_rows[] = {
 	ENUM(reader.python, "py311", pythons,
 	      "Python whose file buffering is emulated: up to 3.13 (py311), or 3.14 and later "
 	      "(py314).", OURS)
+	ENUM(reader.numpy, "np124", numpys,
+	      "NumPy whose requests for npz files are emulated: up to 2.2 (np124), or 2.3 and "
+	      "later (np23), which opens an archive's member once instead of twice.", OURS)
 
 	I64(train.epochs, "1", "Epochs to train.", RANGE(1, 1000000), .unit = "epochs")
 	I64(train.total_training_steps, "-1",

@@ -124,6 +124,7 @@ struct workload {
 		bool persistent_workers;
 		int64_t buffer_size; /* bytes; 0: the file system's preferred size */
 		int python;          /* "py311", "py314" */
+		int numpy;           /* "np124", "np23" */
 	} reader;
 	struct {
 		int64_t epochs, total_training_steps;

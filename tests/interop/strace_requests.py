@@ -152,7 +152,8 @@ def python_with_numpy():
                              stderr=subprocess.DEVNULL, text=True)
         if run.returncode == 0:
             minor, version = run.stdout.split()
-            return candidate, "314" if int(minor) >= 14 else "311", version
+            once = [int(x) for x in version.split(".")[:2]] >= [2, 3]
+            return candidate, ("314" if int(minor) >= 14 else "311") + (",once" if once else ""), version
     skip("NumPy is not installed for any Python 3 here")
 
 

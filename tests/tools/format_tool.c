@@ -160,6 +160,9 @@ static int do_read(const struct format_ops *format, int argc, char **argv)
 	c.decode = strcmp(argv[1], "full") == 0     ? DECODE_FULL
 		   : strcmp(argv[1], "verify") == 0 ? DECODE_VERIFY
 						    : DECODE_NONE;
+	/* "311", or "311,once": as NumPy 2.3 */
+	c.npz_once = strchr(argv[2], ',') != NULL;
+	argv[2][strcspn(argv[2], ",")] = '\0';
 	c.python = (uint32_t)number(argv[2]);
 	c.buffer_bytes = (uint32_t)number(argv[3]);
 	c.max_sample_bytes = file_spec_sample_bytes(&f);

@@ -245,9 +245,10 @@ static int npz_extent(const struct reader_config *c, const struct file_spec *f, 
  *
  * FRAMEWORK is np.load(path)['x'] of NumPy 1.24 over Python's zipfile: the buffer once at offset 0
  * for the magic; the end record, the place of a zip64 locator, the directory; the member's local
- * header and first bytes twice (once for its magic, once for the array); then the data in pieces of
- * 256 KiB, each of which the file object splits by its own buffer. y is not read. The CRC-32 runs
- * over every byte. The framework holds the array; this reader needs one piece at a time.
+ * header and first bytes twice (once for its magic, once for the array), with NumPy 2.3 once; then
+ * the data in pieces of 256 KiB, each of which the file object splits by its own buffer. y is not
+ * read. The CRC-32 runs over every byte. The framework holds the array; this reader needs one piece
+ * at a time.
  *
  * NATIVE is one read of local header, npy header and data together when these have at most 2 MiB,
  * else one per 2 MiB. Only when the archive does not begin with an x.npy whose local header has its
@@ -427,15 +428,15 @@ static int next_bytes(struct reader *r, next_fn *next, const struct zip_entry *m
 	return 0;
 }
 
-/* The npy header at the member's beginning, in the steps in which NumPy reads it. `offset` is the
- * place of the member's data. */
-static int member_header(struct reader *r, next_fn *next, const struct zip_entry *m,
+/* The npy header at the member's beginning, in the steps in which NumPy reads it: `have` bytes of
+ * it are there. `offset` is the place of the member's data. */
+static int member_header(struct reader *r, next_fn *next, const struct zip_entry *m, size_t have,
 			 const struct file_spec *f, uint64_t offset, struct npy_array *a,
 			 struct err *e)
 {
 	unsigned char *h = r->header;
 	size_t total;
-	int before, rc = next_bytes(r, next, m, h, 8, e);
+	int before, rc = next_bytes(r, next, m, h + have, 8 - have, e);
 
 	if (rc < 0)
 		return rc;
@@ -527,18 +528,20 @@ static int read_framework(struct reader *r, const struct file_spec *f, struct sa
 	struct zip_entry m;
 	struct npy_array a;
 	uint64_t member = 0;
-	int rc = framework_open(r, &m, e) ?:
-		 pyzip_open(&r->zip, &m, e) ?:
-		 next_bytes(r, framework_next, &m, r->header, NPY_MAGIC_BYTES, e);
+	bool once = r->base.config.npz_once;
+	int rc = framework_open(r, &m, e) ?: pyzip_open(&r->zip, &m, e);
 
-	if (rc == 0 && memcmp(r->header, npy_magic, NPY_MAGIC_BYTES) != 0)
-		rc = err_set(e, ERR_DATA, "the member '%s' is not an npy array", m.name);
-	if (rc == 0)
-		rc = pyzip_open(&r->zip, &m, e);
 	if (rc < 0)
 		return rc;
 	member = r->zip.pos;
-	rc = member_header(r, framework_next, &m, f, member, &a, e);
+	rc = next_bytes(r, framework_next, &m, r->header, NPY_MAGIC_BYTES, e);
+	if (rc == 0 && memcmp(r->header, npy_magic, NPY_MAGIC_BYTES) != 0)
+		rc = err_set(e, ERR_DATA, "the member '%s' is not an npy array", m.name);
+	if (rc == 0 && !once)
+		rc = pyzip_open(&r->zip, &m, e);
+	if (rc < 0)
+		return rc;
+	rc = member_header(r, framework_next, &m, once ? NPY_MAGIC_BYTES : 0, f, member, &a, e);
 	if (rc < 0)
 		return rc;
 	r->py.kind = IO_DATA;
@@ -682,7 +685,7 @@ static int read_native(struct reader *r, const struct file_spec *f, struct sampl
 	int rc = native_open(r, f, &data, e);
 
 	if (rc == 0)
-		rc = member_header(r, native_next, &r->entry, f, data, &a, e);
+		rc = member_header(r, native_next, &r->entry, 0, f, data, &a, e);
 	if (rc < 0)
 		return rc;
 	if (r->base.config.decode == DECODE_NONE)
