@@ -390,7 +390,8 @@ static void look_ahead(struct limit_view *v, struct outlook *out, struct basis *
 	struct framework_costs *builtin = w->costs ? NULL : builtin_costs(w);
 
 	*basis = xcalloc(1, sizeof(**basis));
-	outlook_compute(v->r, v->m->epochs, &v->law, w->costs ? w->costs : builtin, out, *basis);
+	outlook_compute(v->r, v->m->epochs, &v->law, w->costs ? w->costs : builtin,
+			v->m->train_au.count ? v->m->train_au.mean : NAN, out, *basis);
 	(*basis)->au = v->m->train_au.mean;
 	costs_release(builtin);
 }
@@ -422,7 +423,7 @@ void limit_find(const struct result *r, const struct run_metrics *m, struct limi
 	look_ahead(&v, outlook, basis);
 	/* what a run of two halves would predict is true for neither */
 	if (limit_no_forecast(&v, &why))
-		*outlook = (struct outlook){.why = why};
+		*outlook = (struct outlook){.why = why, .costs = outlook->costs};
 	limit->loss_share = 100 * v.loss / v.d->wall_s;
 	if (!loses_little(&v) && ask(&v, ROWS(of_processors), LEAST_SPOILT))
 		return;

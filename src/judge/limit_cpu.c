@@ -67,7 +67,8 @@ static bool found(struct limit_view *v, struct fact what, struct fact effect)
  * predicted. */
 static bool found_others(struct limit_view *v, struct fact what, struct fact effect)
 {
-	*v->outlook = (struct outlook){.why = FACT(NO_MODEL_PROCESSOR, v->no_cpu.lost_share)};
+	*v->outlook = (struct outlook){.why = FACT(NO_MODEL_PROCESSOR, v->no_cpu.lost_share),
+				       .costs = v->outlook->costs};
 	return found(v, what, effect);
 }
 

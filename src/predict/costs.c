@@ -761,6 +761,24 @@ bool variants_table(struct variants *v)
 	return true;
 }
 
+bool variants_plain(struct variants *v)
+{
+	const struct costs *c = &v->costs;
+	struct variant *one = &v->one[0];
+
+	v->count = 0;
+	if (v->base.ranks == 0)
+		return false;
+	*one = (struct variant){.scale = 1, .m = v->base};
+	one->m.bytes = 0;
+	one->m.cpu_s = fmin(c->decode, c->cpu);
+	one->m.delay_s = fmax(0, c->service / fmax(1, v->base.runs) - one->m.cpu_s);
+	one->preprocess = c->preprocess;
+	one->reproduced = model_run(&one->m);
+	v->count = 1;
+	return !isnan(one->reproduced.au);
+}
+
 /* RULE_NONE where the loader cannot be simulated, or not as the workload uses it. */
 static enum loader_rule rule_of(const struct workload *w)
 {
@@ -797,9 +815,6 @@ bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 	c->rule = rule_of(w);
 	if (c->rule == RULE_NONE)
 		return refuse(out, FACT(NO_MODEL_LOADER));
-	/* the simulation of many readers would take longer than many a run */
-	if (r->ranks > RANKS_SIMULATED)
-		return refuse(out, FACT(NO_MODEL_RANKS));
 	if (r->ranks == 0 || epochs == 0 || steps / epochs < 1 || d->batches < 1)
 		return refuse(out, FACT(NO_MODEL_STEPS));
 	v->few_steps = steps / epochs < STEPS_LEAST || d->batches < STEPS_LEAST;
@@ -836,6 +851,9 @@ bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 	cadence_of(r, epochs, m.steps, d->wall_s, &v->cadence);
 	cadence_now(&v->cadence, &m);
 	v->base = m;
+	/* the simulation of many readers would take longer than many a run */
+	if (r->ranks > RANKS_SIMULATED)
+		return refuse(out, FACT(NO_MODEL_RANKS));
 	if (!add_variants(v, &m))
 		return refuse(out, FACT(NO_MODEL_SIZE));
 	if (c->others > BUSY * m.cpus && fmin(c->decode, c->cpu) > BUSY * c->service) {

@@ -82,7 +82,7 @@ struct packing {
 	double begin_s;         /* that a reader takes to open its files one after another */
 };
 
-/* own_work.h: processor time in s */
+/* own_work.h: processor time in s, but for what is waited for the store */
 struct own_work {
 	double fork_s, begin_s; /* of a worker: in its rank, one after another; in itself */
 	double batch_s;         /* of a batch, in whoever reads it: beyond what the run took */
@@ -90,6 +90,9 @@ struct own_work {
 	double pin_s;           /* of a batch, in a thread between worker and rank */
 	double step_s;          /* of a step, in the rank */
 	double end_s;           /* of an epoch, in the rank, after its last step */
+	double ready_s;         /* of a worker, before its first batch: waited */
+	double saved_s;         /* of a batch: not waited any more */
+	uint64_t steps;         /* of an epoch, at most */
 };
 
 #define VARIANTS_MAX (2 * READ_LAWS_MAX + 4)
@@ -126,6 +129,9 @@ bool variants_make(struct variants *v, const struct result *r, uint32_t epochs,
 /* In place of all explanations, what was measured of reads and opens by how many are under way;
  * false where the run itself is not met. */
 bool variants_table(struct variants *v);
+/* In place of all explanations, that a batch takes what it took, whatever else is read. False where
+ * too little was measured even for that. */
+bool variants_plain(struct variants *v);
 /* So many workers; the window and the runs follow by the loader's rule. */
 void rule_workers(const struct variants *v, uint32_t workers, struct model *m);
 /* prefetch_size times so much. */

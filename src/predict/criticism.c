@@ -17,13 +17,18 @@ static const double MISSED = 0.25;       /* of what a law is off by: the correct
 static const double MISSED_PROBED = 0.1; /* and where a probe measured it */
 static const double AT_STORE = 0.1;      /* of a batch's time, at least */
 
-double variant_corrected(const struct outlook *out, const struct variant *v, double au)
+double au_corrected(double measured, double reproduced, double au)
 {
-	double left = v->reproduced.au < 100 ? (100 - au) / (100 - v->reproduced.au) : 0;
+	double left = reproduced < 100 ? (100 - au) / (100 - reproduced) : 0;
 
 	left = left > 1 ? 1 : left;
-	au += (out->measured_au - v->reproduced.au) * left;
+	au += (measured - reproduced) * left;
 	return au > 100 ? 100 : au < 0 ? 0 : au;
+}
+
+double variant_corrected(const struct outlook *out, const struct variant *v, double au)
+{
+	return au_corrected(out->measured_au, v->reproduced.au, au);
 }
 
 double model_batches(const struct model *m, double au)

@@ -6,8 +6,10 @@
 
 /* Batches a second that all ranks ask for at such an AU. */
 double model_batches(const struct model *m, double au);
-/* What a variant's model says, moved towards what was measured, as far as there is still something
- * to wait for; percent. */
+/* What a model says, which reproduces a run at `reproduced`, moved towards what was measured, as
+ * far as there is still something to wait for; percent. */
+double au_corrected(double measured, double reproduced, double au);
+/* The same of a variant. */
 double variant_corrected(const struct outlook *out, const struct variant *v, double au);
 /* What `one`, of which m is a changed copy that came to `made` and `au` (corrected), says once what
  * its laws are off by is put right. *off: points that this may be wrong by; left alone where the

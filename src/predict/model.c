@@ -100,6 +100,7 @@ struct sim {
 	struct store_model store;
 	struct model_seen *seen; /* NULL: nobody asks */
 	double asked, slowest;
+	double first, later; /* as in model_seen; of all ranks */
 	double service, square;
 	uint64_t served;
 	double now;
@@ -355,10 +356,10 @@ static void rank_has_batch(struct sim *s, uint32_t k)
 	side->computing = true;
 	side->handed++;
 	side->computed += side->computing_s;
-	if (s->seen && side->handed > 1)
-		s->seen->computed_later_s += side->computing_s / s->m->ranks;
-	else if (s->seen)
-		s->seen->first_s += (s->now - s->asked + side->computing_s) / s->m->ranks;
+	if (side->handed > 1)
+		s->later += side->computing_s;
+	else
+		s->first += s->now - s->asked + side->computing_s;
 	note_wait(s);
 	moments_push(&s->events, s->now + side->computing_s + s->m->step_s + stall_after(s, side),
 		     k, AT_RANK);
@@ -420,6 +421,16 @@ static void rank_event(struct sim *s, uint32_t k)
 		begin_own(s, k, ENDING, s->m->end_s);
 }
 
+/* A worker has begun, and waits for the store. */
+static void be_ready(struct sim *s, uint32_t i)
+{
+	bool waits = s->m->workers && s->m->ready_s > 0;
+
+	s->reader[i].state = waits ? BEGINNING : REST;
+	if (waits)
+		moments_push(&s->events, s->now + s->m->ready_s, i, AT_DELAY);
+}
+
 /* The next worker of a rank is there. */
 static void hire(struct sim *s, uint32_t k)
 {
@@ -429,7 +440,7 @@ static void hire(struct sim *s, uint32_t k)
 		s->reader[i].state = BEGINNING;
 		use_processor(s, store_host(&s->store, k), PROCESSORS, s->m->begin_s, i);
 	} else {
-		s->reader[i].state = REST;
+		be_ready(s, i);
 	}
 }
 
@@ -474,7 +485,7 @@ static void end_part(struct sim *s, uint32_t i)
 static void end_computing(struct sim *s, uint32_t i)
 {
 	if (s->reader[i].state == BEGINNING) {
-		s->reader[i].state = REST;
+		be_ready(s, i);
 		readers_feed(s, i / s->width);
 	} else {
 		end_part(s, i);
@@ -530,7 +541,10 @@ static void end_delay(struct sim *s, uint32_t i)
 {
 	struct reader *r = &s->reader[i];
 
-	if (r->state == OPENING) {
+	if (r->state == BEGINNING) {
+		r->state = REST;
+		readers_feed(s, i / s->width);
+	} else if (r->state == OPENING) {
 		begin_delay(s, i);
 	} else if (r->state == HELD) {
 		begin_computing(s, i);
@@ -641,7 +655,7 @@ static void limit_events(struct sim *s, double events_max)
 
 static void simulate(struct sim *s, struct modeled *out)
 {
-	double computed = 0, mean;
+	double computed = 0, mean, later;
 
 	s->now = s->m->start_s;
 	for (uint32_t k = 0; k < s->m->ranks; k++)
@@ -652,6 +666,12 @@ static void simulate(struct sim *s, struct modeled *out)
 		computed += s->side[k].computed / s->m->ranks;
 	out->wall_s = s->now + stalls_left(s);
 	out->au = out->wall_s > 0 ? 100 * computed / out->wall_s : NAN;
+	later = out->wall_s - s->first / s->m->ranks;
+	out->later_au = later > 0 ? 100 * s->later / s->m->ranks / later : NAN;
+	if (s->seen) {
+		s->seen->first_s = s->first / s->m->ranks;
+		s->seen->computed_later_s = s->later / s->m->ranks;
+	}
 	if (s->served == 0)
 		return;
 	mean = s->service / (double)s->served;
@@ -719,7 +739,7 @@ struct modeled model_once(const struct model *m, uint64_t turn, double events_ma
 			.stages = stages_of(m),
 			.seen = seen,
 			.turn = turn};
-	struct modeled out = {.au = NAN};
+	struct modeled out = {.au = NAN, .later_au = NAN};
 
 	if (!possible(m))
 		return out;
@@ -737,7 +757,7 @@ struct modeled model_once(const struct model *m, uint64_t turn, double events_ma
 
 struct modeled model_run(const struct model *m)
 {
-	struct modeled sum = {.au = NAN};
+	struct modeled sum = {.au = NAN, .later_au = NAN};
 	uint64_t turns;
 
 	if (!possible(m))
@@ -749,11 +769,12 @@ struct modeled model_run(const struct model *m)
 	turns = turns < 1 ? 1 : turns > TURNS_MAX ? TURNS_MAX : turns;
 	if (m->sizes == 0 && m->spreads == 0)
 		turns = 1;
-	sum.au = 0;
+	sum.au = sum.later_au = 0;
 	for (uint64_t i = 0; i < turns; i++) {
 		struct modeled one = model_once(m, i, EVENTS_MAX, NULL);
 
 		sum.au += one.au / (double)turns;
+		sum.later_au += one.later_au / (double)turns;
 		sum.wall_s += one.wall_s / (double)turns;
 		sum.service_s += one.service_s / (double)turns;
 		sum.service_dev_s += one.service_dev_s / (double)turns;

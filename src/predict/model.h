@@ -59,7 +59,8 @@ struct model {
 	/* CPU time of ranks and of starting: on the same processors as cpu_s, with an advantage
 	 * over it. */
 	double fork_s;  /* of a rank for each of its workers, one after another, before any reads */
-	double begin_s; /* of a worker, before its first batch */
+	double begin_s; /* of a worker, before its first batch; */
+	double ready_s; /* and what it then waits before that, for the store */
 	double take_s;  /* of a rank for a batch, ready or not, before its place is free */
 	double end_s;   /* of a rank in a step, after computing */
 	/* After each `stall_every` steps all ranks stand still, while reading goes on; 0: never. */
@@ -95,6 +96,7 @@ struct model_seen {
 struct modeled {
 	double wall_s;
 	double au;                       /* compute time / wall time, percent; NAN: too large */
+	double later_au;                 /* the same of all steps but the first; NAN: no other */
 	double service_s, service_dev_s; /* a run from begun to done: mean, standard deviation */
 };
 

@@ -30,7 +30,6 @@ static const double MISPLACED = 0.12; /* of the reads' time: what goes with requ
 static const double SMALL_PART = 0.1; /* of a batch's time: reads that do not matter */
 static const double SMALL = 0.02;     /* of a batch's time: taking away less is no change */
 static const double REPEATS = 2;      /* points that a second run may differ by anyway */
-static const double SHORT = 0.1;      /* s of an epoch: a try-out of which nothing is said */
 
 /* A change, made to one explanation of the run. */
 struct change {
@@ -730,22 +729,54 @@ static void try_others(struct outlook *out, const struct variants *v)
 	add_what(out, v, &by_storage, 2, FACT(CHANGE_STORAGE));
 }
 
-/* With them, of a run without; and the other way round. */
+/* What `by_framework` comes to by DLIO's definition, which leaves out the first step. */
+static double framework_dlio_au(const struct variants *v, double measured)
+{
+	const struct variant *one = &v->one[0];
+	struct model m = one->m;
+
+	if (v->cadence.count > 0 ||
+	    !by_framework.make(&(struct change){.all = v, .v = one, .by = 1, .m = &m}))
+		return NAN;
+	m.delay_s = fmax(0, m.delay_s);
+	return au_corrected(measured, one->reproduced.later_au, model_run(&m).later_au);
+}
+
+/* With them, of a run without: as DLIO would run it, and as a loop without DLIO's own code. Of a
+ * run with them: without. */
 static void try_framework(struct outlook *out, struct variants *v, const struct result *r,
-			  uint32_t epochs, const struct framework_costs *f)
+			  uint32_t epochs, const struct framework_costs *f, double dlio_au)
 {
 	struct costs_effect *c = &out->costs;
-	struct what_if w;
+	struct what_if w, loop;
 
-	if (!f || r->judged.time.wall_s < SHORT * epochs)
+	if (!f)
 		return;
-	c->spent = f == r->workload->costs;
-	if (!c->spent && !own_work_of(f, r, epochs, &v->costs, &v->framework))
+	*c = (struct costs_effect){
+		.spent = f == r->workload->costs, .dlio_au = NAN, .loop_au = NAN};
+	if (!c->spent && !own_work_of(f, r, epochs, &v->costs, true, &v->framework))
 		return;
 	if (!predict_change(out, v, c->spent ? &by_no_framework : &by_framework, 1, &w))
 		return;
 	snprintf(c->profile, sizeof(c->profile), "%s", f->name);
-	own_work_judge(out, &w, REPEATS, c);
+	if (!c->spent)
+		c->dlio_au = framework_dlio_au(v, dlio_au);
+	if (!c->spent && !r->workload->compat.dlio &&
+	    own_work_of(f, r, epochs, &v->costs, false, &v->framework) &&
+	    predict_change(out, v, &by_framework, 1, &loop))
+		c->loop_au = loop.au;
+	own_work_judge(out, &w, REPEATS, dlio_au, c);
+}
+
+/* Where no model is good enough for promises, the costs are still known better than not at all: at
+ * most the store makes up for all of them, since it is then asked for less at once. */
+static void try_framework_plainly(struct outlook *out, struct variants *v, const struct result *r,
+				  uint32_t epochs, const struct framework_costs *f, double dlio_au)
+{
+	if (!f || f == r->workload->costs || !variants_plain(v))
+		return;
+	try_framework(out, v, r, epochs, f, dlio_au);
+	out->costs.high = fmax(out->costs.high, out->measured_au);
 }
 
 /* Why the effect of more readers cannot be told. */
@@ -856,7 +887,8 @@ static bool keeps_what_was_cold(const struct result *r)
 }
 
 void outlook_compute(const struct result *r, uint32_t epochs, const struct store_law *law,
-		     const struct framework_costs *f, struct outlook *out, struct basis *basis)
+		     const struct framework_costs *f, double dlio_au, struct outlook *out,
+		     struct basis *basis)
 {
 	const struct decomposition *d = &r->judged.time;
 	struct variants v;
@@ -876,7 +908,9 @@ void outlook_compute(const struct result *r, uint32_t epochs, const struct store
 	if (basis && out->known)
 		basis_of(r, epochs, &v, basis);
 	if (out->known)
-		try_framework(out, &v, r, epochs, f);
+		try_framework(out, &v, r, epochs, f, dlio_au);
+	else
+		try_framework_plainly(out, &v, r, epochs, f, dlio_au);
 	if (out->known && v.few_steps) {
 		out->known = false;
 		out->why = FACT(NO_MODEL_STEPS);

@@ -9,10 +9,12 @@
 
 /* Over the first `epochs` epochs, whose decomposition is r->judged.time and whose reads go by
  * `law`. What the framework's own code costs is that of `f`: the profile that the run has spent, or
- * one that it has not; NULL: nothing is said of it. Fills *out, and *basis, where it is not NULL,
- * with what the run tells of larger ones. */
+ * one that it has not; NULL: nothing is said of it. dlio_au: of the run by DLIO's definition; NAN:
+ * not known. Fills *out, and *basis, where it is not NULL, with what the run tells of larger ones.
+ */
 void outlook_compute(const struct result *r, uint32_t epochs, const struct store_law *law,
-		     const struct framework_costs *f, struct outlook *out, struct basis *basis);
+		     const struct framework_costs *f, double dlio_au, struct outlook *out,
+		     struct basis *basis);
 
 /* Adds what more workers would do, where each of `have` reads: a promise with its interval, or that
  * it cannot be told and why; nothing where there is no prediction. */

@@ -347,16 +347,20 @@ static void put_facts(struct answer *a, unsigned lines, const char *label,
 	buf_release(&text);
 }
 
-/* What the run would have been with the framework's own code. */
-static void put_costs(struct answer *a)
+/* What the run would have been with the framework's own code; empty where nothing is said. */
+static void say_costs(const struct answer *a, struct buf *text)
 {
 	const struct workload *w = a->r->workload;
-	struct fact f = workload_costs_in_part(w)
-				? fact_with(FACT(COSTS_IN_PART), 0, w->costs->name)
-				: costs_effect_fact(&a->r->judged.outlook.costs);
-	char text[256];
+	const struct costs_effect *c = &a->r->judged.outlook.costs;
+	struct fact f;
 
-	put_row(a, "framework", "%s", words_of(&f, WORDS_SHORT, text, sizeof(text)));
+	if (workload_costs_in_part(w))
+		f = fact_with(FACT(COSTS_IN_PART), 0, w->costs->name);
+	else if (c->said && !c->spent)
+		f = costs_effect_fact(c);
+	else
+		return;
+	words_put(text, &f, WORDS_SHORT);
 }
 
 /* ---- whether to trust it ---- */
@@ -657,11 +661,12 @@ void result_answer(const struct result *r, const struct run_metrics *m, bool col
 	struct answer a = {r, m, color, lines < ANSWER_LINES && r->workload->warnings.n > 0, out};
 	bool *shown = xcalloc(j->verdicts ? j->verdicts : 1, sizeof(*shown)), measured;
 	bool limit = j->limit.facts.count, remedy = j->limit.remedy.count, saves;
-	bool costs = (j->outlook.costs.said && !j->outlook.costs.spent) ||
-		     workload_costs_in_part(r->workload);
-	unsigned fails, bad, tail;
+	struct buf code = {0};
+	unsigned fails, bad, tail, costs;
 
 	saves = r->checkpointed && r->rank;
+	say_costs(&a, &code);
+	costs = code.len ? lines_of(code.data) : 0;
 	buf_reset(out);
 	put_title(&a);
 	if (r->trained || r->only_evaluated)
@@ -686,7 +691,7 @@ void result_answer(const struct result *r, const struct run_metrics *m, bool col
 	    (r->probe.own || spare(&a, lines, costs + limit + remedy + fails + tail)))
 		put_probe(&a);
 	if (costs)
-		put_costs(&a);
+		put_row(&a, "framework", "%s", code.data);
 	if (limit)
 		put_facts(&a, spare(&a, lines, remedy + bad + tail) > 1 ? ROW_LINES : 1,
 			  "limited by", &j->limit.facts);
@@ -696,5 +701,6 @@ void result_answer(const struct result *r, const struct run_metrics *m, bool col
 	put_verdicts(&a, spare(&a, lines, tail), shown);
 	put_checks(&a, shown);
 	answer_places(r, out);
+	buf_release(&code);
 	free(shown);
 }

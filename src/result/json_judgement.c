@@ -76,6 +76,8 @@ static json_t *json_costs_effect(const struct costs_effect *c)
 	json_put_real(o, "whole_au_percent", c->au);
 	json_put_real(o, "low_percent", c->low);
 	json_put_real(o, "high_percent", c->high);
+	json_put_real(o, "dlio_au_percent", c->dlio_au);
+	json_put_real(o, "loop_au_percent", c->loop_au);
 	put_sentence(o, "text", &f);
 	return o;
 }

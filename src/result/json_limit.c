@@ -61,7 +61,9 @@ bool costs_effect_read(const json_t *costs, struct costs_effect *out)
 				     .spent = json_is_true(json_object_get(costs, "spent")),
 				     .au = number(costs, "whole_au_percent"),
 				     .low = number(costs, "low_percent"),
-				     .high = number(costs, "high_percent")};
+				     .high = number(costs, "high_percent"),
+				     .dlio_au = number(costs, "dlio_au_percent"),
+				     .loop_au = number(costs, "loop_au_percent")};
 	snprintf(out->profile, sizeof(out->profile), "%s", profile ? profile : "?");
 	return out->said;
 }

@@ -96,6 +96,7 @@ void what_if_put(struct buf *out, const struct what_if *w)
 
 /* points: wider, a figure stands with its interval */
 static const double FIGURE_ALONE = 6;
+static const double OTHER = 1; /* points: less is the same figure */
 
 /* "torch 1.13" of "torch-1.13". */
 static void name_profile(const char *name, char *out, size_t size)
@@ -112,6 +113,8 @@ struct fact costs_effect_fact(const struct costs_effect *c)
 {
 	bool wide = c->high - c->low > FIGURE_ALONE;
 	double low = wide ? c->low : NAN, high = wide ? c->high : NAN;
+	double dlio = fabs(c->dlio_au - c->au) >= OTHER ? c->dlio_au : NAN;
+	double loop = fabs(c->loop_au - c->au) >= OTHER ? c->loop_au : NAN;
 	char whose[sizeof(c->profile)];
 	struct fact f;
 
@@ -120,7 +123,7 @@ struct fact costs_effect_fact(const struct costs_effect *c)
 			     : FACT(COSTS_WITH_RANGE, c->low, c->high);
 	else
 		f = c->spent ? FACT(COSTS_WITHOUT, c->au, low, high)
-			     : FACT(COSTS_WITH, c->au, low, high);
+			     : FACT(COSTS_WITH, c->au, low, high, dlio, loop);
 	name_profile(c->profile, whose, sizeof(whose));
 	return fact_with(f, 0, whose);
 }

@@ -269,6 +269,9 @@ struct costs_effect {
 	char profile[72]; /* that says what they are */
 	double au;        /* percent; NAN: only the interval is known */
 	double low, high;
+	/* NAN where they are not known or not another figure: by DLIO's definition; and whole-run
+	 * AU without DLIO's own code, which `au` has where the run has not spent any */
+	double dlio_au, loop_au;
 };
 /* Its sentence; of one that is `said`. */
 struct fact costs_effect_fact(const struct costs_effect *c);

@@ -200,7 +200,8 @@ class Checker:
              r"the end of epochs\))?\.", self.limits),
             (rf"The configuration waited for data for {NUMBER} % of the training time; {NUMBER} % was spent on neither "
              r"waiting nor computation(?: \([^)]* %\))?\.(?: The largest part of the lost time is the framework's own code\.)?", self.one_limit),
-            (rf"With(?:out)? the framework's own costs \(.*?\), AU would be (?:about {NUMBER} %(?: \(.*?\))?|\d+ to \d+ %)\.", self.costs),
+            (rf"With(?:out)? the framework's own costs \(.*?\), AU would be (?:about {NUMBER} %(?: \(.*?\))?(?:, {NUMBER} % by DLIO's "
+             rf"definition)?(?:, with those of .*? alone {NUMBER} %)?|\d+ to \d+ %)\.", self.costs),
             (rf"{t.MODEL}: whole-run AU is highest with {t.CONFIG} \({NUMBER} %\)(.*)", self.highest),
             (rf"{t.MODEL}: only one configuration can be ranked \({t.CONFIG}, {NUMBER} %\)\.(.*)", self.only),
             (rf"{t.MODEL}: nothing is concluded, because (?:the run is|all (\d+) runs are) left out\. Whole-run AU was "

@@ -74,7 +74,7 @@ static const struct outlook *look_below(struct synth *s, double plateau)
 	decompose(&s->r, 0, 1, &s->r.judged.time);
 	law = costs_store_law(&s->r);
 	law.plateau = plateau;
-	outlook_compute(&s->r, 1, &law, NULL, &s->r.judged.outlook, NULL);
+	outlook_compute(&s->r, 1, &law, NULL, NAN, &s->r.judged.outlook, NULL);
 	return &s->r.judged.outlook;
 }
 
@@ -291,7 +291,7 @@ static const struct costs_effect *effect(struct synth *s, const char *laws)
 
 	decompose(&s->r, 0, 1, &s->r.judged.time);
 	law = costs_store_law(&s->r);
-	outlook_compute(&s->r, 1, &law, f, &s->r.judged.outlook, NULL);
+	outlook_compute(&s->r, 1, &law, f, 99.5, &s->r.judged.outlook, NULL);
 	costs_release(f);
 	return &s->r.judged.outlook.costs;
 }
@@ -303,7 +303,7 @@ static const struct costs_effect *spent(struct synth *s)
 
 	decompose(&s->r, 0, 1, &s->r.judged.time);
 	law = costs_store_law(&s->r);
-	outlook_compute(&s->r, 1, &law, s->w.costs, &s->r.judged.outlook, NULL);
+	outlook_compute(&s->r, 1, &law, s->w.costs, NAN, &s->r.judged.outlook, NULL);
 	return &s->r.judged.outlook.costs;
 }
 
@@ -326,7 +326,7 @@ static void own_work(void **state)
 		    "1.0e-9}, step: {fixed: 0.005}, start_worker: {fixed: 0.006}, begin_worker: "
 		    "{fixed: 0.007}");
 	s.w.compat.dlio = true; /* whose own code is a part of it */
-	assert_true(own_work_of(f, &s.r, 1, &c, &o));
+	assert_true(own_work_of(f, &s.r, 1, &c, s.w.compat.dlio, &o));
 	/* 4 files, 4 samples of 64 KiB, less 4 ms; and the rest of a batch */
 	assert_near(o.batch_s,
 		    0.008 + 0.004 + 262144e-8 - 0.004 + 0.0004 + 0.001 + 0.0008 + 262144e-9 + 0.003,
@@ -336,23 +336,23 @@ static void own_work(void **state)
 	assert_near(o.fork_s, 0.006, 1e-9);
 	assert_near(o.begin_s, 0.007, 1e-9);
 	c.data_bytes = 1e6; /* texts are longer than what comes of them */
-	assert_true(own_work_of(f, &s.r, 1, &c, &o));
+	assert_true(own_work_of(f, &s.r, 1, &c, s.w.compat.dlio, &o));
 	assert_near(o.batch_s,
 		    0.008 + 0.004 + 0.01 - 0.004 + 0.0004 + 0.001 + 0.0008 + 262144e-9 + 0.003,
 		    1e-9);
 	c.decode = 1; /* slower than the framework: nothing is taken off the rest */
-	assert_true(own_work_of(f, &s.r, 1, &c, &o));
+	assert_true(own_work_of(f, &s.r, 1, &c, s.w.compat.dlio, &o));
 	assert_near(o.batch_s, 0.0004 + 0.001 + 0.0008 + 262144e-9 + 0.003, 1e-9);
 	s.r.rank[0].workers = 0; /* nobody to start, nothing to hand over */
-	assert_true(own_work_of(f, &s.r, 1, &c, &o));
+	assert_true(own_work_of(f, &s.r, 1, &c, s.w.compat.dlio, &o));
 	assert_near(o.batch_s, 0.0004, 1e-9);
 	assert_true(o.take_s == 0 && o.fork_s == 0 && o.begin_s == 0 && o.step_s > 0);
 	s.w.compat.dlio = false;
-	assert_true(own_work_of(f, &s.r, 1, &c, &o));
+	assert_true(own_work_of(f, &s.r, 1, &c, s.w.compat.dlio, &o));
 	assert_true(o.step_s == 0 && o.batch_s == 0); /* "inline", not "collate", without workers */
 	costs_release(f);
 	f = profile("load_npz: {fixed: 0.002}, collate: {fixed: 0.001}");
-	assert_false(own_work_of(f, &s.r, 1, &c, &o)); /* no law for the format */
+	assert_false(own_work_of(f, &s.r, 1, &c, s.w.compat.dlio, &o)); /* no law for the format */
 	costs_release(f);
 	synth_end(&s);
 }
@@ -371,28 +371,28 @@ static void own_work_after_waits(void **state)
 	decompose(&s.r, 0, 1, &s.r.judged.time);
 	f = profile("load_npy: {after_wait: 0.001}, hand_over: {after_wait: 0.002}");
 	/* 6 ms a sample; readers that never wait for the rank, but it 40 ms for them */
-	assert_true(own_work_of(f, &s.r, 1, &c, &o));
+	assert_true(own_work_of(f, &s.r, 1, &c, s.w.compat.dlio, &o));
 	assert_near(o.batch_s, 0.004 * (1 - exp(-6 / 4.)), 1e-6);
 	assert_near(o.take_s, 0.002, 1e-6);
 	c.service = 0.024; /* 40 ms for two batches, and the rank's 2 ms for each */
-	assert_true(own_work_of(f, &s.r, 1, &c, &o));
+	assert_true(own_work_of(f, &s.r, 1, &c, s.w.compat.dlio, &o));
 	assert_near(o.batch_s, 0.003 * (1 - exp(-6 / 4.)) + 0.001 * (1 - exp(-(6 + 16.6) / 4.)),
 		    5e-6);
 	s.r.rank[0].workers = 0; /* the first sample comes after the computation */
-	assert_true(own_work_of(f, &s.r, 1, &c, &o));
+	assert_true(own_work_of(f, &s.r, 1, &c, s.w.compat.dlio, &o));
 	assert_near(o.batch_s, 0.003 * (1 - exp(-6 / 4.)) + 0.001 * (1 - exp(-26 / 4.)), 1e-6);
 	costs_release(f);
 	/* of 5 requests of 3.2 ms a sample all but one; after a longer wait all of them */
 	f = profile("load_npy: {after_each_wait: 0.001}");
 	c = (struct costs){.samples = 4, .service = 0.08, .reads = 0.064, .requests = 20};
 	s.r.rank[0].workers = 2;
-	assert_true(own_work_of(f, &s.r, 1, &c, &o));
+	assert_true(own_work_of(f, &s.r, 1, &c, s.w.compat.dlio, &o));
 	assert_near(o.batch_s, 16 * 0.001 * (1 - exp(-3.2 / 12)), 1e-6);
 	s.r.rank[0].workers = 0;
-	assert_true(own_work_of(f, &s.r, 1, &c, &o));
+	assert_true(own_work_of(f, &s.r, 1, &c, s.w.compat.dlio, &o));
 	assert_near(o.batch_s, 17 * 0.001 * (1 - exp(-3.2 / 12)), 1e-6);
 	c.reads = 0.0016; /* too short to be waits */
-	assert_true(own_work_of(f, &s.r, 1, &c, &o));
+	assert_true(own_work_of(f, &s.r, 1, &c, s.w.compat.dlio, &o));
 	assert_near(o.batch_s, 0, 1e-6);
 	costs_release(f);
 	synth_end(&s);
@@ -456,6 +456,51 @@ static void framework_costs(void **state)
 	synth_end(&s);
 }
 
+/* What the line says: as DLIO would run it, by both definitions of AU, with DLIO's own code apart
+ * from the framework's; and in every run, whatever else is known of it. */
+static void dlio_costs(void **state)
+{
+	const struct reads q = {.workers = 2, .read_s = 0.08},
+			   fast = {.workers = 2, .read_s = 0.02};
+	const struct costs_effect *c;
+	struct synth s;
+
+	(void)state;
+	begin(&s, "reader.data_loader=pytorch", &fast, 0.0001);
+	/* 24 samples of the rank: 24 ms a sample of DLIO's own, 48 ms a batch for each step */
+	c = effect(&s, "load_npy: {per_sample: 0}, index: {per_sample: 0.001}");
+	assert_true(c->said);
+	assert_near(c->au, 100 * 0.02 / ((0.096 + 0.02) / 2), 2);
+	assert_near(c->loop_au, 100, 1);
+	/* starting takes its time before the first step, which DLIO's definition leaves out */
+	c = effect(&s, "load_npy: {per_sample: 0}, begin_dlio: {fixed: 0.2}");
+	assert_true(c->said);
+	assert_near(c->au, 80, 2);
+	assert_near(c->dlio_au, 100, 1);
+	assert_near(c->loop_au, 100, 1);
+	/* more than two points are said, however little is sure */
+	c = effect(&s, "load_npy: {per_sample: 0}, hand_over: {fixed: 0.0006}");
+	assert_true(c->said);
+	assert_near(c->au, 97, 0.5);
+	/* DLIO leaves out all files of a dataset with too few of them */
+	s.d.samples_per_file = 12;
+	assert_false(effect(&s, "load_npy: {per_sample: 0.01}")->said);
+	s.d.samples_per_file = 2; /* 24 files: 6 steps of 8, so that the start weighs more */
+	s.r.rank[0].workers = 2;
+	c = effect(&s, "load_npy: {per_sample: 0}, begin_dlio: {fixed: 0.2}");
+	assert_near(c->au, 100 * 12 * 0.02 / (12 * 0.02 + 0.2), 3);
+	synth_end(&s);
+	/* no model of the reads: at most the store makes up for all of it */
+	begin(&s, "reader.data_loader=pytorch", &q, 0.02);
+	s.r.rank[0].epoch[0].split.work_ns[WORK_DATA] /= 10;
+	s.r.rank[0].epoch[0].split.service_ns /= 10;
+	c = effect(&s, "load_npy: {per_sample: 0.1}");
+	assert_false(s.r.judged.outlook.known);
+	assert_true(c->said && c->au < 50);
+	assert_true(c->high >= 50);
+	synth_end(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -463,7 +508,7 @@ int main(void)
 		cmocka_unit_test(unknown),         cmocka_unit_test(processors),
 		cmocka_unit_test(preprocessing),   cmocka_unit_test(loaders),
 		cmocka_unit_test(own_work),        cmocka_unit_test(own_work_after_waits),
-		cmocka_unit_test(framework_costs),
+		cmocka_unit_test(framework_costs), cmocka_unit_test(dlio_costs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -632,8 +632,13 @@ static void answer(void **state)
 				assert_non_null(strstr(b.data, s.r.judged.verdict[i].check));
 	}
 	/* what a run would have been with costs is a line; without those it had, a detail */
-	s.r.judged.outlook.costs = (struct costs_effect){
-		.said = true, .profile = "torch-1.13", .au = 70, .low = 68, .high = 72};
+	s.r.judged.outlook.costs = (struct costs_effect){.said = true,
+							 .profile = "torch-1.13",
+							 .au = 70,
+							 .low = 68,
+							 .high = 72,
+							 .dlio_au = NAN,
+							 .loop_au = NAN};
 	costs = costs_effect_fact(&s.r.judged.outlook.costs);
 	put_brief(&effect, &costs);
 	result_answer(&s.r, &s.m, false, ANSWER_LINES, &b);
