@@ -76,7 +76,8 @@ static void add_critical(struct decomposition *d, const struct step_times *t, bo
 	/* between these the rank runs the training loop's own code, and little else */
 	if (in_framework)
 		d->critical_s[TIME_FRAMEWORK] +=
-			seconds_after(p->at_ns, t->got_ns, t->compute_begin_ns);
+			seconds_after(p->at_ns, t->got_ns, t->compute_begin_ns) +
+			seconds_after(p->at_ns, t->compute_end_ns, t->barrier_in_ns);
 	add_late(d->critical_s, TIME_COMPUTE,
 		 seconds_after(p->at_ns, t->compute_begin_ns, t->compute_end_ns), t->late_compute);
 	add_late(d->critical_s, TIME_COLLECTIVE,

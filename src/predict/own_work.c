@@ -28,7 +28,7 @@ static void of_workers(const struct framework_costs *f, const struct result *r, 
 	out->fork_s = start;
 	out->begin_s = begin;
 	if (!r->workload->reader.persistent_workers)
-		out->end_s = costs_of(f, COST_END_WORKER)->fixed * result_workers(r);
+		out->end_s += costs_of(f, COST_END_WORKER)->fixed * result_workers(r);
 }
 
 /* What threads wait between two turns of the same code, in s. */
@@ -150,7 +150,10 @@ static void of_run(const struct framework_costs *f, const struct result *r, cons
 		c->samples * cost_law_s(costs_in(f, COST_INDEX, dlio), share, 0) +
 		after(costs_of(f, workers ? COST_COLLATE : COST_INLINE), batch_wait_s, c->samples,
 		      bytes);
-	out->step_s = after(costs_in(f, COST_STEP, dlio), wait->rank, 0, 0);
+	out->step_s = after(costs_in(f, COST_STEP, dlio), wait->rank, 0, 0) +
+		      after(costs_in(f, COST_STEP_END, dlio),
+			    time_dist_mean(&r->workload->train.computation_time), 0, 0);
+	out->end_s = costs_in(f, COST_BLOCK, dlio)->fixed + costs_in(f, COST_LOOP_END, dlio)->fixed;
 	if (workers)
 		of_handing(f, r, bytes, batch_wait_s, wait->rank, out);
 }

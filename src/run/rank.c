@@ -71,6 +71,23 @@ static int64_t spent_in_loader(struct rank *k, struct loader *l)
 	return n ? ws[0].framework_rank.cpu_ns : 0;
 }
 
+/* The training loop's own code in one of its places. Returns when it was over. */
+static int64_t loop_in_framework(struct rank *k, enum cost_row row, struct epoch_split *split)
+{
+	int64_t begin = clock_now_ns(), spent, end, late;
+
+	if (!framework_on(&k->code))
+		return begin;
+	spent = framework_spend(&k->code, row, 0, 0, 0);
+	end = clock_now_ns();
+	late = run_delay_take(end - begin);
+	split->framework_late_ns += late < end - begin - spent ? late : end - begin - spent;
+	split->framework_loop_ns += spent;
+	if (row == COST_STEP || row == COST_STEP_END)
+		split->framework_step_ns += spent;
+	return end;
+}
+
 /* A loop over a loader ends when it asks once more, which is part of the phase. */
 static int ask_past_end(struct rank *k, struct loader *l, struct epoch_split *split, struct err *e)
 {
@@ -89,19 +106,8 @@ static int ask_past_end(struct rank *k, struct loader *l, struct epoch_split *sp
 		split->framework_late_ns += late < rest ? late : rest;
 		split->framework_loop_ns += spent;
 	}
+	loop_in_framework(k, COST_LOOP_END, split);
 	return rc < 0 ? rc : 0;
-}
-
-/* The training loop's own code of a step, between having a batch and computing with it. */
-static void loop_in_framework(struct rank *k, uint64_t samples, struct epoch_split *split)
-{
-	int64_t begin = clock_now_ns();
-	int64_t spent = framework_spend(&k->code, COST_STEP, (double)samples, 0, 0);
-	int64_t rest = clock_now_ns() - begin - spent, late = run_delay_take(rest + spent);
-
-	split->framework_late_ns += late < rest ? late : rest;
-	split->framework_loop_ns += spent;
-	split->framework_step_ns += spent;
 }
 
 /* Runs up to p->capacity steps into `p`; adds to `split`. 0 when all were made, the
@@ -114,7 +120,7 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 	const struct time_dist *dist = p->kind == PHASE_EVAL ? &k->plan->w->evaluation.eval_time
 							     : &k->plan->w->train.computation_time;
 	bool by_time = p->kind == PHASE_BLOCK && k->plan->save_every_ns > 0;
-	int64_t ask = p->begin_ns, wait[WAIT_PARTS], met;
+	int64_t ask = k->began_ns, wait[WAIT_PARTS], met;
 
 	k->checkpoints.due = false;
 	for (uint64_t i = 0; i < p->capacity; i++) {
@@ -150,19 +156,20 @@ static int run_steps(struct rank *k, struct loader *l, struct phase *p,
 		atomic_fetch_add_explicit(&k->live.payload_bytes, bytes, memory_order_relaxed);
 		atomic_fetch_add_explicit(&k->live.samples, samples, memory_order_relaxed);
 		ops->give_back(l, b);
-		if (framework_on(&k->code))
-			loop_in_framework(k, samples, split);
+		loop_in_framework(k, COST_STEP, split);
 		if (!emulate_compute(k, dist, t))
 			return ERR_CANCELED;
-		t->barrier_in_ns = t->compute_end_ns;
-		t->barrier_out_ns = t->compute_end_ns;
+		t->barrier_in_ns = framework_on(&k->code)
+					   ? loop_in_framework(k, COST_STEP_END, split)
+					   : t->compute_end_ns;
+		t->barrier_out_ns = t->barrier_in_ns;
 		p->steps = i + 1;
 		epoch_split_add(split, wait, p->step, i, &span);
 		if (p->kind == PHASE_BLOCK)
 			service_times_add(&k->out->service,
 					  span.done_ns - span.begun_ns + span.costs.pack_ns);
 		if (p->kind == PHASE_BLOCK) {
-			rank_publish(&k->live, RANK_BARRIER, t->compute_end_ns);
+			rank_publish(&k->live, RANK_BARRIER, t->barrier_in_ns);
 			rc = by_time ? comm_barrier_until(&k->comm, k->checkpoints.due_ns,
 							  &k->checkpoints.due)
 				     : comm_barrier(&k->comm);
@@ -323,6 +330,15 @@ static int blocks_prepare(struct rank_epoch *ep, const struct run_plan *p, uint6
 	return rc;
 }
 
+/* The first step of a phase asks for its batch behind what the loop does before. */
+static void phase_begin(struct rank *k, struct phase *p, struct epoch_split *split)
+{
+	p->begin_wall_ns = clock_wall_ns();
+	p->begin_ns = k->began_ns = clock_now_ns();
+	if (framework_on(&k->code))
+		k->began_ns = loop_in_framework(k, COST_BLOCK, split);
+}
+
 static void block_begin(struct rank *k, struct rank_epoch *ep)
 {
 	struct phase *p;
@@ -331,8 +347,7 @@ static void block_begin(struct rank *k, struct rank_epoch *ep)
 	p = &ep->block[ep->blocks++];
 	if (k->comm.rank == 0)
 		dlio_log_block_start(p->number);
-	p->begin_wall_ns = clock_wall_ns();
-	p->begin_ns = clock_now_ns();
+	phase_begin(k, p, &ep->split);
 }
 
 static void block_end(struct rank_epoch *ep)
@@ -424,8 +439,8 @@ static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, st
 		return rc;
 	if (k->comm.rank == 0)
 		dlio_log_epoch_start(epoch, plan.steps);
-	block_begin(k, ep);
 	looped = k->spent.cpu_ns;
+	block_begin(k, ep);
 	rc = k->plan->loader->start(l, &order, plan.steps, e);
 	begun = rc == 0;
 	if (begun)
@@ -479,11 +494,10 @@ static int evaluate_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch,
 	atomic_store_explicit(&k->live.evaluating, 1, memory_order_relaxed);
 	if (k->comm.rank == 0)
 		dlio_log_eval_start(k->plan->steps[DATASET_EVAL]);
-	p->begin_wall_ns = clock_wall_ns();
-	p->begin_ns = clock_now_ns();
+	looped = k->spent.cpu_ns;
+	phase_begin(k, p, &ep->eval_split);
 	k->live.eval_zero_ns =
 		p->begin_ns - atomic_load_explicit(&k->live.eval_ns, memory_order_relaxed);
-	looped = k->spent.cpu_ns;
 	/* DLIO enters a loop without a step, too: it takes no time, and needs no loader */
 	rc = l ? k->plan->loader->start(l, &order, k->plan->steps[DATASET_EVAL], e) : 0;
 	begun = l && rc == 0;

@@ -25,6 +25,7 @@ struct rank {
 	struct rng_np rng;          /* of the emulated compute times */
 	struct framework_code code; /* of the training loop */
 	struct framework_spent spent;
+	int64_t began_ns; /* when the phase's first step could ask for its batch */
 	int64_t spent_before[DATASET_KINDS]; /* processor time, until the last look */
 	bool hung;              /* a worker never came back: of an epoch it says nothing */
 	_Atomic bool collected; /* the counters of training's workers are in the result */

@@ -22,6 +22,7 @@
 
 enum { TEXT_MAX = 512, PROFILE_MAX_BYTES = 256 << 10 };
 
+#define OF_STEP "In proportion to `step`, as seen of DLIO itself."
 #define BATCHES "Batches of 1 to 128 samples of 4 KiB to 1 MiB."
 
 const struct cost_row_facts cost_rows[COST_ROWS] = {
@@ -89,6 +90,29 @@ const struct cost_row_facts cost_rows[COST_ROWS] = {
 		       .parameters = COST_HAS_FIXED | COST_HAS_AFTER_WAIT,
 		       .fixed_is = "step",
 		       .measured = "Statements like those of DLIO's loop."},
+	[COST_STEP_END] = {.name = "step_end",
+			   .what = "the same behind the computation: DLIO's log, and its lists of "
+				   "times",
+			   .spent_by = "rank",
+			   .where = COST_IN_DLIO,
+			   .parameters = COST_HAS_FIXED | COST_HAS_AFTER_WAIT,
+			   .fixed_is = "step",
+			   .measured = OF_STEP},
+	[COST_BLOCK] = {.name = "block",
+			.what = "the beginning of a block or an evaluation: DLIO's records",
+			.spent_by = "rank",
+			.where = COST_IN_DLIO,
+			.parameters = COST_HAS_FIXED,
+			.fixed_is = "block",
+			.measured = OF_STEP},
+	[COST_LOOP_END] = {.name = "loop_end",
+			   .what = "after the last batch of an epoch or an evaluation: DLIO's "
+				   "iterators end",
+			   .spent_by = "rank",
+			   .where = COST_IN_DLIO,
+			   .parameters = COST_HAS_FIXED,
+			   .fixed_is = "loop",
+			   .measured = OF_STEP},
 	[COST_PIN] = {.name = "pin",
 		      .what = "a batch copied into locked memory",
 		      .spent_by = "pin thread",

@@ -38,6 +38,9 @@ enum cost_row {
 	COST_PACK,          /* worker: a batch handed to the rank */
 	COST_HAND_OVER,     /* rank: a batch taken that lies ready */
 	COST_STEP,          /* rank: the training loop's own code */
+	COST_STEP_END,      /* rank: the same, behind the computation */
+	COST_BLOCK,         /* rank: at the beginning of a block or an evaluation */
+	COST_LOOP_END,      /* rank: after the last batch of an epoch or an evaluation */
 	COST_PIN,           /* pin thread: a batch */
 	COST_START_WORKER,  /* rank: a worker started; one after another */
 	COST_BEGIN_WORKER,  /* worker: before it takes its first task */

@@ -356,6 +356,9 @@ static bool spends(const struct workload *w, enum cost_row row)
 	case COST_SAMPLE:
 	case COST_INDEX:
 	case COST_STEP:
+	case COST_STEP_END:
+	case COST_BLOCK:
+	case COST_LOOP_END:
 		return true;
 	case COST_INLINE:
 		return !workers;

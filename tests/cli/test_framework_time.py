@@ -122,6 +122,24 @@ def workers(tmp, costs):
     return attempts("workers", once)
 
 
+def loop(tmp):
+    """Behind a step's computation, at the beginning of a block and behind the last batch: in no wait for a batch, and all
+    of it in the time that DLIO's AU is of, but for the first step."""
+    costs = profile(tmp, "loop", step_end="fixed: 0.004", block="fixed: 0.03", loop_end="fixed: 0.05")
+    result, out = run(tmp, "loop", costs, "npy", reader__read_threads=1, train__epochs=2, workflow__evaluation="true",
+                      dataset__num_files_eval=4)
+    phases = (FILES // BATCH, 4)
+    near(spent(result), 2 * sum(0.08 + 0.004 * n for n in phases), "loop")
+    sums(result, "loop")
+    for n, e in zip(("1", "2"), result["training"]["epochs"]):
+        near(e["decomposition"]["framework_loop_s"], 0.08 + 0.004 * STEPS, "loop")
+        detail = load(out, "0_output.json")[n]
+        assert detail["load"]["block1"][0] < 0.03, detail["load"]
+        compute, proc = detail["compute"]["block1"], detail["proc"]["block1"]
+        window = 100 * sum(compute[1:]) / detail["au"]["block1"]
+        assert window >= sum(proc[1:]) + 0.08 + 0.004 * STEPS - 1e-3, (window, proc)
+
+
 def evaluation(tmp):
     """An evaluation has workers of its own, and without persistent workers each epoch starts them."""
     costs = profile(tmp, "starts", start_worker="fixed: 0.03", end_worker="fixed: 0.02")
@@ -234,6 +252,7 @@ def main():
         assert right, result["training"]["epochs"]
         right, (result, two) = workers(tmp, costs)
         assert right, (result["training"]["epochs"], result["limit"])
+        loop(tmp)
         evaluation(tmp)
         own_work(tmp)
         waits(tmp)
