@@ -323,7 +323,7 @@ struct derive_rank derive_rank_epoch(const struct run_record *r, uint32_t rank, 
 	const struct record_epoch *ep = &r->rank[rank].epoch[epoch];
 	uint64_t total = derive_total_steps(r, rank, epoch, false), before = 0;
 	struct derive_rank out = {NAN, NAN, 0, 0, 0};
-	double weights = 0, au = 0, rate = 0;
+	double weights = 0, au = 0, rate = 0, alone = 0;
 
 	assert(epoch < r->rank[rank].epochs);
 	for (size_t b = 0; b < ep->blocks; b++) {
@@ -340,14 +340,17 @@ struct derive_rank derive_rank_epoch(const struct run_record *r, uint32_t rank, 
 		out.steps += p->computes;
 		if (!derive_as_dlio(r))
 			weight = (double)(hi - lo);
-		if (!isfinite(p->au) || !isfinite(p->throughput) || !(weight > 0))
+		if (!isfinite(p->au) || !isfinite(p->throughput) || !(weight > 0)) {
+			/* AU of a single step is 0 in DLIO, and counts */
+			alone += derive_as_dlio(r) && p->computes == 1 && !isfinite(p->au);
 			continue;
+		}
 		weights += weight;
 		au += weight * p->au;
 		rate += weight * p->throughput;
 	}
 	if (weights > 0) {
-		out.au = au / weights;
+		out.au = au / (weights + alone);
 		out.throughput = rate / weights;
 	}
 	return out;

@@ -167,7 +167,7 @@ static void add_step_times(struct rank_epoch_metrics *out, const struct phase *p
 static void rank_training(const struct result *r, const struct rank_epoch *ep,
 			  struct rank_epoch_metrics *out)
 {
-	double weights = 0, au_sum = 0, rate_sum = 0;
+	double weights = 0, au_sum = 0, rate_sum = 0, alone = 0;
 	uint64_t total = 0;
 
 	for (uint32_t b = 0; b < ep->blocks; b++)
@@ -182,6 +182,8 @@ static void rank_training(const struct result *r, const struct rank_epoch *ep,
 		if (!measure_phase(r, p, total, &au, &rate, &measured, why, sizeof(why))) {
 			if (p->steps && !out->why[0])
 				memcpy(out->why, why, sizeof(why));
+			/* AU of a single step is 0 in DLIO, and counts */
+			alone += r->workload->compat.dlio && p->steps == 1;
 			continue;
 		}
 		weight = (double)(r->workload->compat.dlio ? p->steps : measured);
@@ -192,7 +194,7 @@ static void rank_training(const struct result *r, const struct rank_epoch *ep,
 	}
 	out->train_valid = weights > 0;
 	if (out->train_valid) {
-		out->train_au = au_sum / weights;
+		out->train_au = au_sum / (weights + alone);
 		out->train_throughput = rate_sum / weights;
 		out->why[0] = '\0';
 	} else if (!out->why[0]) {

@@ -138,6 +138,7 @@ def loop(tmp):
         compute, proc = detail["compute"]["block1"], detail["proc"]["block1"]
         window = 100 * sum(compute[1:]) / detail["au"]["block1"]
         assert window >= sum(proc[1:]) + 0.08 + 0.004 * STEPS - 1e-3, (window, proc)
+    assert "FAIL    figures" not in (said := stoker("audit", out).stdout), said
 
 
 def evaluation(tmp):

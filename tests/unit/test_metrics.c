@@ -169,6 +169,17 @@ static void impossible(void **state)
 	synth_metrics(&s);
 	assert_near(s.m.epoch[0].train_throughput, 0, 0);
 	synth_end(&s);
+	/* a block of one step behind a checkpoint: AU 0 in DLIO, which counts */
+	for (int mode = 0; mode < 2; mode++) {
+		synth_begin(&s, 1, 1, mode ? dlio : none);
+		synth_block(&s, 0, 0, 2, waits, work, NULL, 0);
+		synth_block(&s, 0, 0, 1, waits, work, NULL, 0);
+		synth_metrics(&s);
+		assert_true(s.m.epoch[0].train_valid);
+		if (mode)
+			assert_near(s.m.epoch[0].train_au, 2 / 3.0 * 100 * 0.2 / 0.3, 1e-9);
+		synth_end(&s);
+	}
 }
 
 static void ranks(void **state)
