@@ -171,6 +171,17 @@ static int no_step(const struct run_plan *p, struct err *e)
 		       (unsigned long long)samples, batch, p->at->ranks);
 }
 
+static int no_evaluation(const struct run_plan *p, struct err *e)
+{
+	return err_set(e, ERR_USAGE,
+		       "no evaluation step is possible, and nothing else is to be done: %llu "
+		       "samples do not fill one batch of %lld on each of %u ranks (raise "
+		       "dataset.num_files_eval, or lower reader.batch_size_eval or the number of "
+		       "ranks)",
+		       (unsigned long long)dataset_samples(p->d, DATASET_EVAL),
+		       (long long)p->w->reader.batch_size_eval, p->at->ranks);
+}
+
 static int plan_steps(struct run_plan *p, struct err *e)
 {
 	const struct workload *w = p->w;
@@ -187,6 +198,10 @@ static int plan_steps(struct run_plan *p, struct err *e)
 	}
 	if (workload_only_evaluates(w)) {
 		p->steps[DATASET_TRAIN] = p->dropped_samples = 0;
+		/* DLIO evaluates 0 steps of files that it leaves out */
+		if (p->steps[DATASET_EVAL] == 0 &&
+		    (!w->compat.dlio || w->dataset.num_files_eval == 0))
+			return no_evaluation(p, e);
 		return 0;
 	}
 	if (p->steps[DATASET_TRAIN] == 0)

@@ -7,7 +7,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -690,35 +689,32 @@ static int check_train_steps(struct workload *w, int64_t ranks, struct err *e)
 	return 0;
 }
 
-/* Without a step nothing is evaluated, which a run that only evaluates refuses; DLIO makes an
- * evaluation of 0 steps where there are files at all. */
-static int check_evaluation(struct workload *w, int64_t ranks, struct err *e)
+/* Without a step nothing is evaluated. DLIO makes an evaluation of 0 steps where there are files at
+ * all, and a run that only evaluates has nothing to do, which its plan refuses. */
+static void check_evaluation(struct workload *w, int64_t ranks)
 {
 	int64_t samples = w->dataset.num_files_eval * w->dataset.num_samples_per_file;
 	int64_t per_step;
-	char why[200];
 
-	if (!w->workflow.evaluation)
-		return 0;
-	if (w->dataset.num_files_eval == 0)
-		snprintf(why, sizeof(why), "dataset.num_files_eval is 0");
-	else if (!w->compat.dlio &&
-		 (__builtin_mul_overflow(w->reader.batch_size_eval, ranks, &per_step) ||
-		  samples < per_step))
-		snprintf(why, sizeof(why),
-			 "%" PRId64 " evaluation samples do not make one step of "
-			 "reader.batch_size_eval %" PRId64 " on %" PRId64 " %s",
-			 samples, w->reader.batch_size_eval, ranks, ranks == 1 ? "rank" : "ranks");
-	else
-		return 0;
-	if (workload_only_evaluates(w))
-		return workload_key_error(w, ERR_USAGE, e, "workflow.evaluation",
-					  "%s, and nothing else is to be done: use more files "
-					  "(dataset.num_files_eval) or a smaller batch",
-					  why);
-	workload_warn(w, "workflow.evaluation is on but %s: nothing is evaluated", why);
+	if (!w->workflow.evaluation || workload_only_evaluates(w))
+		return;
+	if (w->dataset.num_files_eval == 0) {
+		workload_warn(w,
+			      "workflow.evaluation is on but dataset.num_files_eval is 0: nothing "
+			      "is evaluated");
+	} else if (!w->compat.dlio &&
+		   (__builtin_mul_overflow(w->reader.batch_size_eval, ranks, &per_step) ||
+		    samples < per_step)) {
+		workload_warn(w,
+			      "workflow.evaluation is on but %" PRId64 " evaluation samples do not "
+			      "make one step of reader.batch_size_eval %" PRId64 " on %" PRId64
+			      " %s: nothing is evaluated",
+			      samples, w->reader.batch_size_eval, ranks,
+			      ranks == 1 ? "rank" : "ranks");
+	} else {
+		return;
+	}
 	w->workflow.evaluation = false;
-	return 0;
 }
 
 static int check_checkpoint(const struct workload *w, struct err *e)
@@ -909,7 +905,6 @@ static int check_store_options(const struct workload *w, struct err *e)
 int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 {
 	struct err why = {0};
-	int rc;
 #define KEEP(check)                                                                                \
 	if ((check) < 0)                                                                           \
 	workload_keep_error(w, &why)
@@ -941,9 +936,7 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 	if (w->errors.n)
 		return workload_first_error(w, e);
 	warn_of_sections(w);
-	rc = check_evaluation(w, ranks, e);
-	if (rc < 0)
-		return rc;
+	check_evaluation(w, ranks);
 	warn_subfolders(w, "train", w->dataset.num_subfolders_train, w->dataset.num_files_train);
 	warn_subfolders(w, "eval", w->dataset.num_subfolders_eval, w->dataset.num_files_eval);
 	warn_unused_stores(w);

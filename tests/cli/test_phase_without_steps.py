@@ -71,6 +71,10 @@ with tempfile.TemporaryDirectory(prefix="stoker-steps-") as tmp:
     for key, value in (("compat__dlio", "false"), ("dataset__num_files_eval", 0)):
         done = stoker("run", "-n", 3, *tiny(f"{tmp}/few", f"{tmp}/none", **{**ONE_FILE, **few, key: value}), status=2)
         assert "nothing else is to be done" in done.stderr, done.stderr
+    for command in ("generate", "verify"):
+        stoker(command, *tiny(f"{tmp}/made", None, **{**ONE_FILE, **few, "dataset__num_files_eval": 0}))
+    shown = stoker("show", "config", "default", *tiny(f"{tmp}/made", None, **{**ONE_FILE, **few, "dataset__num_files_eval": 0})[2:])
+    assert "nan" not in shown.stdout.lower(), shown.stdout
 
     # one and two steps of what an audit must know: a loader that ends a step early, ranks that all read the first shard, and
     # checkpoints of two files
