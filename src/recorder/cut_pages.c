@@ -61,7 +61,9 @@ void faults_watch(void)
 {
 	struct sigaction now;
 
-	if (process_is_filtered() || real_action()(SIGBUS, NULL, &now) < 0 ||
+	/* a child of vfork has the memory of its parent, and actions of its own */
+	if (process_is_filtered() || process_is_vforked() ||
+	    real_action()(SIGBUS, NULL, &now) < 0 ||
 	    (now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_fault))
 		return;
 	program = now;

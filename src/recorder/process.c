@@ -433,7 +433,7 @@ bool process_filtered(bool all)
 {
 	bool was = self.filtered;
 
-	if (recording() && !was) {
+	if (ring_head() && !was) {
 		/* for programs that are executed behind it */
 		(void)exec_room(32768);
 		(void)guarded_add(&ring_head()->filtered, 1);

@@ -122,7 +122,7 @@ struct variables {
 	size_t n;
 	const char *preload; /* its value; NULL: none */
 	size_t preload_bytes;
-	bool own; /* those of the recorder are there */
+	bool own; /* the recorder's folder is there */
 };
 
 /* False: the kernel will refuse them, or they are too many. */
@@ -139,7 +139,7 @@ static bool look_at_variables(char *const *env, struct variables *out)
 			break;
 		if (!memory_readable(&text, env[out->n], 1))
 			return false;
-		if (text_begins(&text, env[out->n], OWN)) {
+		if (text_begins(&text, env[out->n], RING_ENV_DIR "=")) {
 			out->own = true;
 		} else if (!out->preload && text_begins(&text, env[out->n], PRELOAD)) {
 			out->preload = env[out->n] + sizeof(PRELOAD) - 1;

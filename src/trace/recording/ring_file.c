@@ -144,7 +144,7 @@ static bool check_head(struct ring_files *f, const char *name, struct ring_head 
 static bool read_head(struct ring_files *f, int fd, const char *name, struct ring_info *r)
 {
 	struct ring_head *h = &r->head;
-	const char *why = "it is cut, or not a ring";
+	const char *why = "it is cut, had no room, or is no ring";
 	ssize_t n = pread(fd, h, sizeof(*h), 0);
 
 	if (n < 0)
