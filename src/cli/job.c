@@ -225,9 +225,9 @@ int job_settle(struct job *j, struct workload *w, bool folder, struct err *e)
 		rc = comm_broadcast(&j->comm, 0, dir, sizeof(dir));
 	if (rc == 0)
 		rc = check_workload(j, w, e);
-	if (rc == 0)
-		rc = settle_silence(j, w);
 	rc = comm_agree(&j->comm, rc, e);
+	if (rc == 0)
+		rc = comm_agree(&j->comm, settle_silence(j, w), e);
 	if (rc == 0 && w->run_dir) {
 		free(w->run_dir);
 		w->run_dir = xstrdup(dir);

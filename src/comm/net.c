@@ -505,21 +505,30 @@ static void watch_some(struct net *n, struct net_peer *peer, uint32_t count, int
 	}
 }
 
+/* That this process lives, and how long it may be silent. */
+static void tell_parent(struct net *n)
+{
+	unsigned char limit;
+
+	n->told_ns = net_silence_ns(n);
+	limit = (unsigned char)(n->told_ns / NS_PER_S);
+	if (n->control >= 0)
+		send(n->control, &limit, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 static void watch_peers(struct net *n, int64_t now)
 {
-	bool paused = now - n->round_ns > OWN_PAUSE_NS;
+	bool paused = now - n->round_ns > OWN_PAUSE_NS, due = now - n->beat_ns >= BEAT_NS;
 
 	n->round_ns = now;
 	watch_some(n, n->peer, n->peers, now, paused);
 	watch_some(n, n->tree, n->trees, now, paused);
-	if (now - n->beat_ns < BEAT_NS)
+	/* a new limit at once: this process may be stopped before the next beat */
+	if (due || n->told_ns != net_silence_ns(n))
+		tell_parent(n);
+	if (!due)
 		return;
 	n->beat_ns = now;
-	if (n->control >= 0) {
-		unsigned char limit = (unsigned char)(net_silence_ns(n) / NS_PER_S);
-
-		send(n->control, &limit, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-	}
 	send_to_all(n, NET_BEAT, 0, NULL, 0);
 	for (uint32_t i = 0; i < n->trees; i++)
 		send_message(n, &n->tree[i], NET_BEAT, 0, NULL, 0);

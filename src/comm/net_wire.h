@@ -124,6 +124,7 @@ struct net {
 	int end_code;
 	_Atomic int has_end;
 	int64_t beat_ns, round_ns;
+	int64_t told_ns; /* the limit of silence that the parent knows */
 	_Atomic int64_t silence_ns;
 };
 

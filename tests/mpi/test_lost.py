@@ -99,7 +99,7 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
     out = f"{tmp}/silent"
     arguments = tiny(f"{tmp}/data", out, files=12, train__epochs=120, train__computation_time=0.03, reader__batch_size=1)
     with started([*mpirun(LIBRARIES[-1], 3), *arguments, "comm.silence=20"]) as launcher:
-        wait_epoch(out, 2)
+        wait_epoch(out, 20)
         pid = worker_pid(2, out)[0]
         os.kill(pid, signal.SIGSTOP)
         time.sleep(9)
