@@ -280,8 +280,9 @@ class Plan(Copied):
 
     def prepare(self, shared):
         self.design = shared / f"{self.name}.csv"
-        self.design.write_text("model,epochs,processes,overrides,run\nunet3d_h100,1,1,,N\n"
-                               "unet3d_h100,2,2,reader.batch_size=4 reader.read_threads=8,N\n")
+        # datasets far from what memory has room for: near it, what is said changes with what is free
+        self.design.write_text("model,epochs,processes,overrides,run\nunet3d_h100,1,1,dataset.num_files_train=42,N\n"
+                               "unet3d_h100,2,2,dataset.num_files_train=42 reader.batch_size=4 reader.read_threads=8,N\n")
 
     def argv(self, shared, folder):
         return ["study", "run", self.design, "--results", shared / "none", "--scratch", shared, "--dry-run", *self.options]

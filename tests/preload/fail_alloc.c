@@ -513,7 +513,8 @@ static void judge_copy(const char *kind, size_t bytes, int status, off_t printed
 		snprintf(which, sizeof(which), "status %d", WEXITSTATUS(status));
 		finding(kind, bytes, "%s", which);
 	}
-	if (!strcasestr(err, "memory") && !strcasestr(err, "allocate"))
+	if (!strcasestr(err, "memory") && !strcasestr(err, "allocate") &&
+	    !strcasestr(err, "cannot start thread"))
 		finding(kind, bytes, "no sentence that names memory: '%s'", err);
 	count_said(err);
 }
