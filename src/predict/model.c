@@ -664,7 +664,7 @@ static void simulate(struct sim *s, struct modeled *out)
 		;
 	for (uint32_t k = 0; k < s->m->ranks; k++)
 		computed += s->side[k].computed / s->m->ranks;
-	out->wall_s = s->now + stalls_left(s);
+	out->wall_s = s->now + stalls_left(s) + s->m->after_s;
 	out->au = out->wall_s > 0 ? 100 * computed / out->wall_s : NAN;
 	later = out->wall_s - s->first / s->m->ranks;
 	out->later_au = later > 0 ? 100 * s->later / s->m->ranks / later : NAN;

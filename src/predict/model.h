@@ -63,6 +63,7 @@ struct model {
 	double ready_s; /* and what it then waits before that, for the store */
 	double take_s;  /* of a rank for a batch, ready or not, before its place is free */
 	double end_s;   /* of a rank in a step, after computing */
+	double after_s; /* behind the last step, before the epoch ends */
 	/* After each `stall_every` steps all ranks stand still, while reading goes on; 0: never. */
 	uint64_t stall_every;
 	double stall_s;

@@ -218,7 +218,7 @@ void own_work_add(const struct own_work *o, double by, struct model *m)
 	m->take_s += by * o->take_s;
 	m->end_s += by * o->step_s;
 	m->hand_s += by * o->pin_s;
-	m->start_s += by * o->end_s;
+	m->after_s += by * o->end_s;
 	if (m->workers)
 		m->ready_s += by * o->ready_s;
 	else
