@@ -28,6 +28,7 @@ int main(int argc, char **argv)
 	job_init(&job);
 	if (job_read(&job, (const char *const *)argv + 1, (size_t)argc - 1, &e) < 0) {
 		say(stderr, "%s\n", e.text);
+		job_release(&job);
 		return 1;
 	}
 	for (size_t i = 0; i < job.events; i++) {
