@@ -41,7 +41,7 @@ extern char **environ;
 
 struct remote {
 	struct host_entry *host;
-	pid_t pid; /* of ssh; 0: ended */
+	_Atomic pid_t pid; /* of ssh; 0: ended; the thread of signals reads it */
 	int to, from, err;
 	bool here;          /* the agent has answered */
 	size_t copied;      /* bytes of the program that were sent; then comes */
