@@ -122,8 +122,8 @@ static _Noreturn void end_now(const struct signal_work *w, int sig, bool bare)
 			  "kept\n";
 	if (w->last)
 		w->last();
-	if (thread_run(&t, part, NULL, 0, "end", NULL) == 0)
-		thread_join_within(&t, LAST_NS);
+	if (thread_run(&t, part, NULL, 0, "end", NULL) == 0 && !thread_join_within(&t, LAST_NS))
+		thread_leave(&t);
 	if (bare && sig != SIGQUIT) {
 		signal(sig, SIG_DFL);
 		sigemptyset(&set);
