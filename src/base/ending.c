@@ -1,12 +1,10 @@
 #include "base/ending.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/transfer.h"
 
@@ -16,17 +14,9 @@
 static bool read_text(pid_t pid, const char *name, char *text, size_t size)
 {
 	char path[64];
-	ssize_t n;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = read_fully(fd, text, size - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	return n > 0;
+	return read_kernel_text(path, text, size) > 0;
 }
 
 /* Its first thread has not yet seen that it is to end, as it hangs or waits for a processor. */

@@ -36,13 +36,10 @@
  * means a process only where both are the same. */
 static void put_place(char *out, size_t size)
 {
-	char boot[64] = "", pids[64] = "";
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read_fully(fd, boot, sizeof(boot) - 1) : -1;
+	char boot[64], pids[64] = "";
 
-	if (fd >= 0)
-		close(fd);
-	boot[n > 0 ? strcspn(boot, "\n") : 0] = '\0';
+	read_kernel_text("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+	boot[strcspn(boot, "\n")] = '\0';
 	if (readlink("/proc/self/ns/pid", pids, sizeof(pids) - 1) < 0)
 		pids[0] = '\0';
 	snprintf(out, size, "%s %s", boot, pids);
@@ -51,23 +48,21 @@ static void put_place(char *out, size_t size)
 /* The command line, cut. */
 static void put_command(char *out, size_t size)
 {
-	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read_fully(fd, out, size - 4) : -1;
+	ssize_t n = read_kernel_text("/proc/self/cmdline", out, size - 3);
+	bool more = n == (ssize_t)size - 4;
 
-	if (fd >= 0)
-		close(fd);
 	for (ssize_t i = 0; i < n; i++)
 		if (!out[i] || out[i] == '\n')
 			out[i] = ' ';
 	while (n > 0 && out[n - 1] == ' ')
 		n--;
 	out[n > 0 ? n : 0] = '\0';
-	if (n == (ssize_t)size - 4)
+	if (more)
 		str_append(out, size, "...");
 }
 
 /* Whoever reads it while the lock is held learns who holds it: in the first line for people, in the
- * second for take_stale. */
+ * second for is_stale. */
 static void write_holder(int fd)
 {
 	char host[256] = "?", text[TEXT_MAX], command[COMMAND_MAX], since[32] = "?", place[160];

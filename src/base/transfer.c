@@ -40,6 +40,17 @@ ssize_t pread_fully(int fd, void *p, size_t n, off_t offset)
 	return read_all(fd, p, n, &offset);
 }
 
+ssize_t read_kernel_text(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -errno : read_fully(fd, text, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return n;
+}
+
 /* To where the descriptor stands, or to a place. */
 static int write_all(int fd, const char *p, size_t n, const off_t *at)
 {

@@ -14,6 +14,10 @@ int pwrite_fully(int fd, const void *p, size_t n, off_t offset);
 /* 0, or -errno. */
 int sync_fully(int fd);
 
+/* The beginning of a small file of the kernel (/proc): at most size - 1 bytes and a zero, always.
+ * How many bytes, or -errno. */
+ssize_t read_kernel_text(const char *path, char *text, size_t size);
+
 /* openat(2), opendir(3): again after a signal. Not for what may wait for another process, as a FIFO
  * does: the signal is to end that. */
 int open_fully(int folder, const char *name, int flags, mode_t mode);

@@ -337,6 +337,26 @@ static void say_kernel(const struct recording_facts *f, struct buf *out)
 
 static void say_blind(const struct recording_facts *f, const struct recorded *j, struct buf *out)
 {
+	const struct {
+		uint64_t n;
+		const char *what, *one, *more, *before, *after;
+	} gaps[] = {
+		{f->cut_off, "cut off", "request", "requests", "",
+		 ": a signal handler jumped away while they were recorded"},
+		{f->killed, "killed", "process", "processes", "",
+		 " without a recorded end; what was done before it is recorded"},
+		{f->filtered, "filtered calls", "process", "processes", "",
+		 " with seccomp(2): from there on, only what needs no call of the recorder is "
+		 "recorded"},
+		{f->filtered_children, "not recorded", "process", "processes", "",
+		 " forked behind such a filter"},
+		{f->cut, "cut", "process", "processes", "the files of ",
+		 ", while they were written: by another program, or their file system had no "
+		 "room"},
+		{f->missing, "removed", "process", "processes", "the files of ",
+		 ", by another program: what they had is missing"},
+		{f->damaged, "damaged", "part", "parts", "", " of the recording"},
+	};
 	char a[32], b[32], n[64];
 
 	if (j->launches && !f->ranked)
@@ -370,39 +390,10 @@ static void say_blind(const struct recording_facts *f, const struct recorded *j,
 			number_of(f->lost, "request", "requests", n),
 			f->full ? "the limit was reached (--limit)"
 				: "no room, memory or descriptor for them");
-	if (f->cut_off)
-		buf_say(out,
-			"  cut off                %s: a signal handler jumped away while they were "
-			"recorded\n",
-			number_of(f->cut_off, "request", "requests", n));
-	if (f->killed)
-		buf_say(out,
-			"  killed                 %s without a recorded end; what was done before "
-			"it is "
-			"recorded\n",
-			number_of(f->killed, "process", "processes", n));
-	if (f->filtered)
-		buf_say(out,
-			"  filtered calls         %s with seccomp(2): since then only what needs "
-			"no "
-			"call of the recorder is recorded\n",
-			number_of(f->filtered, "process", "processes", n));
-	if (f->filtered_children)
-		buf_say(out, "  not recorded           %s forked behind such a filter\n",
-			number_of(f->filtered_children, "process", "processes", n));
-	if (f->cut)
-		buf_say(out,
-			"  cut                    the files of %s, while they were written: by "
-			"another program, or their file system had no room\n",
-			number_of(f->cut, "process", "processes", n));
-	if (f->missing)
-		buf_say(out,
-			"  removed                the files of %s, by another program: what they "
-			"had is missing\n",
-			number_of(f->missing, "process", "processes", n));
-	if (f->damaged)
-		buf_say(out, "  damaged                %s of the recording\n",
-			number_of(f->damaged, "part", "parts", n));
+	for (size_t i = 0; i < sizeof(gaps) / sizeof(gaps[0]); i++)
+		if (gaps[i].n)
+			buf_say(out, "  %-23s%s%s%s\n", gaps[i].what, gaps[i].before,
+				number_of(gaps[i].n, gaps[i].one, gaps[i].more, n), gaps[i].after);
 	for (size_t i = 0; i < f->harmed.n; i++)
 		buf_say(out, "    %s\n", f->harmed.v[i]);
 	if (j->left)

@@ -58,6 +58,7 @@
 #define LOCK_PATIENCE_NS (5 * NS_PER_S)
 #define LOCK_LOOK_NS (NS_PER_S / 20)
 #define MARK_LOOKS 10
+#define RESULT_BYTES_MAX ((size_t)256 << 20)
 
 /* ---- the folder of results ---- */
 
@@ -299,11 +300,15 @@ struct taking {
 /* Whether process 0 wrote the results: its ranks are there. Else one of those that lost it did. */
 static bool is_of_process_0(const char *path)
 {
-	json_t *root = json_load_file(path, 0, NULL);
+	struct buf text = {0};
+	json_t *root = file_read(path, RESULT_BYTES_MAX, &text, NULL) == 0
+			       ? json_loadb(text.data ? text.data : "", text.len, 0, NULL)
+			       : NULL;
 	bool its =
 		root && !figure_flag(part_at(part(part_whole(root), F_RUN_RANKS), 0), F_RANK_LOST);
 
 	json_decref(root);
+	buf_release(&text);
 	return its;
 }
 
