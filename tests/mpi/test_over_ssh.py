@@ -119,12 +119,12 @@ def ends(tmp, data, name, how, reason, lost, names):
     wait_for(lambda: os.path.exists(f"{out}/result.json"), 12, f"{name}: no result\n{stderr}")
     took = time.monotonic() - at
     r = load(out)
-    audited(out)
     assert reason in r["reason"] and took < 12, (name, r["reason"], took)
     assert [k["rank"] for k in r["ranks"] if k.get("lost")] == lost, (name, r["ranks"])
     said = sentences(stderr)
     assert begun.returncode < 0 or (begun.returncode and said == [f"stoker: {r['reason']}"]), (name, begun.returncode, said)
     wait_for(lambda: not processes(out), 12, f"{name}: processes are left: {processes(out)}")
+    audited(out)  # the other files come behind result.json
     print(f"{name}: {took:.1f} s, {r['reason']}")
 
 
