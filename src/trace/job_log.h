@@ -164,6 +164,7 @@ struct job {
 	struct job_heat *heat;
 	size_t heats;
 	struct texts notes;     /* sentences: what is missing or was left out, each once */
+	bool lacks;             /* requests that it made are known to be missing */
 	struct texts file_keys; /* the kind as one character and the name, by index of the file */
 	size_t file_room, process_room, thread_room, event_room, heat_room;
 	uint64_t look_at;   /* bytes of the job at which the memory that is left is looked at */

@@ -31,11 +31,13 @@ class Recording:
 
     def read_back(self):
         done = subprocess.run([EVENTS, self.folder], capture_output=True, timeout=60)
-        assert done.returncode == 0 or b"no process can be read" in done.stderr, done
+        assert done.returncode == 0 or b"no request of the recording can be read" in done.stderr, done
         lines = done.stdout.decode().splitlines()
         self.events = [line.split(" ", 6)[1:] for line in lines if line.startswith("event ")]
         self.processes = [line.split(" ", 9)[1:] for line in lines if line.startswith("process ")]
         self.notes = [line[5:] for line in lines if line.startswith("note ")]
+        if done.returncode:  # of a recording of which nothing is left, the reason says what a note would
+            self.notes = ["damaged: " + done.stderr.decode().split("can be read: ", 1)[1]]
         self.deleted = [line[8:] for line in lines if line.startswith("deleted ")]
 
     def of(self, kind, name=""):
@@ -365,7 +367,7 @@ def unreadable(tmp, file):
     for path in reach:
         path.chmod(path.stat().st_mode | 0o055)
     for name, lock, said in (("folder", ".", "this folder cannot be read: Permission denied"),
-                             ("job", "stoker-recording", "Permission denied"), ("rings", "*.ring", "no process can be read: ")):
+                             ("job", "stoker-recording", "Permission denied"), ("rings", "*.ring", "no request of the recording can be read: ")):
         copy = shutil.copytree(r.folder, tmp / name)
         for path in (copy, *copy.iterdir()):
             path.chmod(0o755)
@@ -380,6 +382,22 @@ def unreadable(tmp, file):
     assert done.returncode != 0 and "no log of a job that is known here" in done.stderr, done
 
 
+def headline(tmp, file):
+    """A job is not said to have done nothing, or only so much, where its recording lacks something."""
+    r = Recording(tmp, "few", ["sh", "-c", f"cat {file}; cat {file} >{tmp}/copied"])
+    whole = subprocess.run([STOKER, "explain", r.folder], capture_output=True, text=True).stdout
+    assert whole.startswith("The job read ") and "at least" not in whole.splitlines()[0], whole
+    for ring in sorted(r.folder.glob("*.ring")):
+        copy = shutil.copytree(r.folder, tmp / f"less {ring.name}")
+        (copy / ring.name).unlink()
+        told = " ".join(subprocess.run([STOKER, "explain", copy], capture_output=True, text=True).stdout.split())
+        assert re.match("The job read (at least|no data that the log has)", told), told
+    for ring in r.folder.glob("*.ring"):
+        ring.unlink()
+    done = subprocess.run([STOKER, "explain", r.folder], capture_output=True, text=True)
+    assert done.returncode == 1 and not done.stdout and "were removed" in done.stderr, done
+
+
 def cut_by_others(tmp, file):
     """Files of the recording that others cut or remove while the job runs: it goes on, and what is missing is told."""
     for mode, parts in (("cut", 2), ("own_bus", 4)):
@@ -389,14 +407,15 @@ def cut_by_others(tmp, file):
         if mode == "cut":  # its last child came later
             assert done.returncode == 0 and f"{parts} parts of the recording are cut or damaged" in done.stdout + done.stderr, done
         else:
-            assert done.returncode == 1 and "the recording of no process can be read: " in done.stderr, done
+            assert done.returncode == 1 and "no request of the recording can be read: " in done.stderr, done
     for name, command, told in (("shell", "truncate -s 0", "cut +the files of 1 process, "), ("removed", "rm", "removed +the files of 1 process, ")):
         r = Recording(tmp, name, ["sh", "-c", f"{command} '{tmp / name}'/*.ring; cat '{file}' >/dev/null; cat '{file}' | wc -c"])
         assert r.out == b"65536\n" and re.search(told, r.report) and any("file" in n and told.split()[0] in n for n in r.notes), (r.report, r.notes)
 
 
 def main():
-    cases = [variants, processes, children, ends, unseen, names, folders, without_names, damaged, odd, unreadable, cut_by_others]
+    cases = [variants, processes, children, ends, unseen, names, folders, without_names, damaged, odd, unreadable, headline,
+             cut_by_others]
     with tempfile.TemporaryDirectory() as tmp, concurrent.futures.ThreadPoolExecutor(4) as pool:
         waiting = []
         for case in cases:

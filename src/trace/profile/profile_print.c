@@ -228,12 +228,13 @@ static void put_activity(const struct profile *a, bool writes, struct buf *out)
 
 	count_activity(a, writes, &x);
 	if (x.requests <= 0) {
-		buf_puts(out, writes ? " and wrote nothing" : "The job read no data");
+		buf_printf(out, "%s%s", writes ? " and wrote nothing" : "The job read no data",
+			   a->job->lacks ? " that the log has" : "");
 		return;
 	}
-	buf_printf(out, "%s %s %s %llu file%s in ", writes ? " and wrote" : "The job read",
-		   str_bytes(x.bytes, text, sizeof(text)), writes ? "to" : "from",
-		   (unsigned long long)x.files, x.files > 1 ? "s" : "");
+	buf_printf(out, "%s %s%s %s %llu file%s in ", writes ? " and wrote" : "The job read",
+		   a->job->lacks ? "at least " : "", str_bytes(x.bytes, text, sizeof(text)),
+		   writes ? "to" : "from", (unsigned long long)x.files, x.files > 1 ? "s" : "");
 	put_requests(&x, out);
 	if (x.of > 0)
 		buf_printf(out, ", %.0f %% behind the one before", 100 * x.in_sequence / x.of);

@@ -823,9 +823,13 @@ static int read_folders(struct job *job, const char *const *paths, size_t n, str
 	if (recording_read(job, paths[0], true, &facts, e) < 0)
 		return e->code;
 	/* not a job that did nothing */
-	if (job->processes == 0 && facts.damaged)
-		rc = err_set(e, ERR_DATA, "%s: the recording of no process can be read: %s",
-			     paths[0], facts.harmed.n ? facts.harmed.v[0] : "all are damaged");
+	if (job->events == 0 && (facts.damaged || facts.missing || facts.cut))
+		rc = err_set(e, ERR_DATA, "%s: no request of the recording can be read: %s",
+			     paths[0],
+			     facts.harmed.n  ? facts.harmed.v[0]
+			     : facts.damaged ? "all of it is damaged"
+			     : facts.missing ? "the files of its processes were removed"
+					     : "its files were cut while they were written");
 	recording_facts_release(&facts);
 	return rc;
 }

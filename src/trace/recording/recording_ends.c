@@ -184,6 +184,7 @@ static void notes(struct job *job, const struct recording_facts *f)
 {
 	char bytes[32], other[32];
 
+	job->lacks = f->damaged || f->cut || f->missing || f->filtered || f->lost || f->cut_off;
 	if (f->damaged)
 		job_note(job,
 			 "%llu part%s of the recording %s cut or damaged: the requests there are "
