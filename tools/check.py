@@ -68,6 +68,7 @@ class Test:
         self.long = "long" in labels
         self.waits = "waits" in labels
         self.serial = bool(p.get("RUN_SERIAL"))
+        self.pairs = "pairs" in labels  # alone, or beside one more such
         self.timeout = float(p.get("TIMEOUT", 600))
         self.skip_status = int(p.get("SKIP_RETURN_CODE", -1))
         self.folder = p.get("WORKING_DIRECTORY", ".")
@@ -204,13 +205,14 @@ class Screen:
 
 
 def run(tests, jobs, logs):
-    """Runs the tests: the longest first, those that must be alone at the end."""
+    """Runs the tests: the longest first, those that must be alone, or beside one that hardly computes, at the end."""
     screen = Screen(len(tests))
     waiting, running, done, failed = list(tests), [], 0, 0
     try:
         while waiting or running:
             for test in list(waiting):
-                if test.serial and running or running and running[0].serial:
+                if running and (test.serial or running[0].serial) and \
+                        not (test.pairs and len(running) == 1 and running[0].pairs):
                     break
                 alike = sum(t.waits == test.waits for t in running)
                 if alike >= (WAITING if test.waits and jobs > 1 else jobs):
@@ -393,7 +395,7 @@ def main():
         os.environ.pop("STOKER_TRUTH", None)
     times_file = build / "check-times.json"
     times = json.loads(times_file.read_text()) if times_file.exists() else {}
-    tests.sort(key=lambda t: (t.serial, -times.get(t.name, 0), tuple(-x for x in t.size())))
+    tests.sort(key=lambda t: (t.serial, not t.pairs, -times.get(t.name, 0), tuple(-x for x in t.size())))
     began = time.monotonic()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:

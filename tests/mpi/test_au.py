@@ -2,6 +2,7 @@
 store of known speed. The store's bandwidth is shared within a process, so each of n processes gets an n-th
 of it, as the ranks of one process do. What differs is measured again with times doubled and then doubled again, so that
 the lateness of a busy machine weighs less, and must agree in 3 of 4 attempts."""
+# beside one
 import os
 import tempfile
 

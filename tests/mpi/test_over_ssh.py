@@ -1,5 +1,6 @@
 """stoker run --hosts: the program starts itself over ssh, without MPI, on hosts that are network namespaces, and over a
 real sshd where one is installed. A host that refuses, hangs or is lost is named in one sentence; nothing is left behind."""
+# beside one
 import contextlib
 import os
 import pathlib

@@ -83,6 +83,20 @@ def failures(tmp):
     assert status == 1 and text.splitlines()[-1] == "1 passed, 3 failed, 0 skipped", text
 
 
+def pairs(tmp):
+    """Of those that run alone, two that hardly compute run at once, with nothing else."""
+    def meets(me, other):
+        return f"touch {tmp}/{me}; until test -e {tmp}/{other}; do sleep 0.05; done; touch {tmp}/{me}.done"
+
+    alone = f"test -e {tmp}/one.done && test -e {tmp}/two.done"
+    both = 'RUN_SERIAL TRUE TIMEOUT 30 LABELS "truth;pairs"'
+    folder = build(tmp / "pairs", {"truth.alone": (alone, "RUN_SERIAL TRUE"), "truth.one": (meets("one", "two"), both),
+                                   "truth.two": (meets("two", "one"), both),
+                                   "cli.beside": (f"sleep 0.3; test ! -e {tmp}/one && test ! -e {tmp}/two", "")})
+    status, text = check(folder, "--leave", "nothing")
+    assert status == 0 and text.splitlines()[-1] == "4 passed, 0 failed, 0 skipped", text
+
+
 def second_chances(tmp):
     """Failures that the machine may have caused are tried once more; those that only the program can cause never."""
     marks = iter(range(100))
@@ -213,6 +227,7 @@ with tempfile.TemporaryDirectory() as tmp:
     truth(tmp)
     counts(tmp)
     failures(tmp)
+    pairs(tmp)
     second_chances(tmp)
     sanitized(tmp)
     floor(tmp)

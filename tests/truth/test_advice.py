@@ -2,6 +2,7 @@
 background. Each run says what its changes would give; they are made, and the whole-run AU of the second run must lie in
 the stated interval. Where there can be no promise, none is made, with a reason. The stores sleep, so that other programs
 hardly matter; a case that misses is repeated and must be right in 3 of 4 attempts."""
+# beside one
 # tier: long
 import concurrent.futures
 import os

@@ -1,5 +1,6 @@
 """stoker capacity: the number that the arithmetic says; a search that was killed goes on; what cannot be searched is
 refused with the reason."""
+# beside one
 import concurrent.futures
 import json
 import math

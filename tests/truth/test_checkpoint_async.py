@@ -3,6 +3,7 @@ the stage rate; the write then shares the store's bandwidth with the reads, whic
 needs for its bytes. Stall and loss of AU must agree within 5 %. A case that misses is repeated with times half as long
 again, so that the lateness of a busy machine weighs less, and must be right in 3 of 4 attempts.
 """
+# beside one
 import json
 import os
 import subprocess

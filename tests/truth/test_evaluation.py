@@ -1,5 +1,6 @@
 """Evaluations are judged as training is: their files in the page cache, their bytes, too few steps, changes and single
 waits; and runs of evaluations alone have a result, sentences and an exit status by the target."""
+# beside one
 import concurrent.futures
 import os
 import pathlib

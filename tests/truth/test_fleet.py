@@ -1,6 +1,7 @@
 """AU of 48 ranks is foretold from a run of 6 and compared with a real run of 48, on throttled stores in memory: latencies
 that are fixed, exponential and Pareto, a queue, a bandwidth, and a tail that reading ahead hides in part. The figure
 must be near, and the interval must hold the truth. (tests/bench/fleet.py goes to 1,024.)"""
+# beside one
 # tier: long
 import concurrent.futures
 import json

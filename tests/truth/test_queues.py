@@ -1,6 +1,7 @@
 """Stores that serve one request after another, or so many a second, or open files one at a time: more workers are not
 promised in vain, and a probe tells them from stores that serve each reader at its own rate. Applied, every promise must
 come out within its interval; what cannot be told must be said to be unknown."""
+# beside one
 import os
 import sys
 import tempfile

@@ -1,5 +1,6 @@
 """Epochs so short that most of them is read ahead: AU by DLIO's definition is near 100 % whatever the storage gives. The
 whole run leads, and what is promised of a remedy is whole-run AU, which the remedy, applied, must reach."""
+# beside one
 import os
 import sys
 import tempfile

@@ -1,6 +1,7 @@
 """Stores that change while they are measured: burst credit, decay, single waits and phases are planted, seen by the
 ranks or hidden by prefetching, and the verdict `steady` must tell what changed, when, and what lasts. Honest runs beside
 them must stay clean. Most waits are sleeps of the throttle store, so the cases run side by side."""
+# beside one
 import concurrent.futures
 import os
 import pathlib

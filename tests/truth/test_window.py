@@ -1,5 +1,6 @@
 """Windows chosen by output.metric.exclude_start_steps and exclude_end_steps: what leaves out too much, or moves AU, fails
 with the end that did it, and with exit status 3 where a target is asked for; what is small and harmless passes."""
+# beside one
 import concurrent.futures
 import os
 import pathlib
