@@ -211,11 +211,12 @@ def results(tmp, base):
             n += 1
             # what ends a command hides the others
             if name == "summary.json":
-                say("audit", "-v", folder)
+                say("audit", "-v", folder, "--quick")
+    # making limit and predictions of hundreds of results again takes most of the time: once
     for group in sorted(made.iterdir()):
         say("audit", "-v", group)
-        say("audit", group)
-        out, _, status = say("audit", "--json", group)
+        say("audit", group, "--quick")
+        out, _, status = say("audit", "--json", group, "--quick")
         assert status != 0 or json.loads(out)
         say("compare", group, base)
         page = tmp / "fields.html"
