@@ -254,6 +254,22 @@ static void close_queues(struct crew *c)
 		c->close_queues(c);
 }
 
+struct framework_code crew_code_of_rank(struct crew *c)
+{
+	const struct loader_config *own = &c->config;
+
+	return (struct framework_code){
+		.costs = own->costs,
+		.stop = own->stop,
+		.halt = &c->halt,
+		.halts = HALT_STOP,
+		.spent = &c->stat[0].framework_rank,
+		.dlio = own->workload->compat.dlio,
+		.key = rng_key((uint64_t)own->workload->train.seed, ~(uint64_t)own->kind,
+			       own->rank),
+	};
+}
+
 void crew_wake(struct loader *l)
 {
 	struct crew *c = (struct crew *)l;

@@ -87,6 +87,9 @@ int crew_init(struct crew *c, const struct loader_ops *ops, const struct loader_
 /* Frees everything but the struct; no thread runs. */
 void crew_release(struct crew *c);
 
+/* The framework's code that the rank spends in this loader, with the profile's costs. */
+struct framework_code crew_code_of_rank(struct crew *c);
+
 /* Opens every reader, and closes all: the first error is the one reported. */
 int crew_open_readers(struct crew *c, struct err *e);
 int crew_close_readers(struct crew *c, struct err *e);

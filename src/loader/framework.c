@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "base/run_delay.h"
 
 #define LOOK_NS 50000 /* between checks of the processor time and of reasons to stop */
 
@@ -123,6 +124,18 @@ int64_t framework_spend(struct framework_code *f, enum cost_row row, double samp
 	return law->present ? spend(f, law, row, cost_law_s(law, samples, bytes), bytes, NULL,
 				    drawn(f, law), own_ns)
 			    : 0;
+}
+
+int64_t framework_spend_once(struct framework_code *f, enum cost_row row, int64_t *late_ns)
+{
+	int64_t begin, spent;
+
+	if (!framework_on(f))
+		return 0;
+	begin = clock_now_ns();
+	spent = framework_spend(f, row, 0, 0, 0);
+	*late_ns += run_delay_take(clock_now_ns() - begin);
+	return spent;
 }
 
 int64_t framework_spend_load(struct framework_code *f, const struct format_facts *format,

@@ -60,6 +60,9 @@ int64_t framework_thread_ns(void);
  * early, within a fraction of a millisecond. Nothing and 0 without costs. */
 int64_t framework_spend(struct framework_code *f, enum cost_row row, double samples, double bytes,
 			int64_t own_ns);
+/* The same for what has no samples; adds to *late_ns the time that the thread was without a
+ * processor meanwhile. */
+int64_t framework_spend_once(struct framework_code *f, enum cost_row row, int64_t *late_ns);
 /* Begins loading a sample of so many bytes: until framework_spend_load, framework_load_between may
  * be called before each of its requests for `asked` bytes. It spends what of the law the framework
  * would have spent by then, less `own_ns` of this sample so far. Returns the time that it took, ns.

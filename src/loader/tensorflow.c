@@ -15,6 +15,10 @@
  * Other formats: one Python generator for each of read_threads, which yields whole batches of
  * consecutive samples; interleave takes a batch of each in turn and keeps three of each read;
  * prefetch. There the interpreter's lock would serialise what is not a request: here it does not.
+ *
+ * With a profile of tf.data (framework.costs) its own code takes its time: making an iterator and
+ * ending it, and taking a batch, the rank's; parsing, that of map's calls; reading a record and
+ * making a file's dataset, that of who reads.
  */
 #include "loader/tensorflow.h"
 
@@ -38,6 +42,18 @@ static bool halted(const struct tensorflow *l)
 	return atomic_load_explicit(&l->crew.halt, memory_order_acquire) != 0;
 }
 
+/* The framework's code for a batch or a file, of the reader's thread. */
+static void in_framework(struct sample_reader *r, enum cost_row row, double samples, double bytes,
+			 int64_t *now)
+{
+	int64_t begin = *now;
+
+	framework_spend(&r->code, row, samples, bytes, 0);
+	*now = clock_now_ns();
+	r->stat->framework_ns += *now - begin;
+	span_add(r->ring, SPAN_FRAMEWORK, 0, begin, *now, (uint64_t)bytes);
+}
+
 static void read_record(struct tf_reader *r, uint64_t sample, struct record_slot *slot)
 {
 	struct record *rec = &slot->record;
@@ -47,6 +63,8 @@ static void read_record(struct tf_reader *r, uint64_t sample, struct record_slot
 	*rec = (struct record){.sample = sample, .begun_ns = now, .worker = r->number};
 	slot->err.code = 0;
 	worker_work_begin(r->reader->stat, &rec->work);
+	if (r->loader->woven && sample % r->loader->crew.config.dataset->samples_per_file == 0)
+		in_framework(r->reader, COST_INTERLEAVE, 0, 0, &now);
 	rc = sample_reader_read(r->reader, sample, &now, &rec->payload_bytes, &slot->err);
 	if (rc < 0)
 		slot->err.code = rc;
@@ -323,6 +341,7 @@ static void plan_pipeline(struct tensorflow *l, const struct workload *w)
 	bool one = w->reader.interleave == INTERLEAVE_ONE;
 
 	l->records = order_tf_records(w);
+	l->woven = l->records && w->reader.interleave != INTERLEAVE_READS;
 	l->endless = l->records && w->compat.dlio;
 	l->cycle = threads;
 	l->ahead = w->reader.interleave == INTERLEAVE_READS ? READS_AHEAD
@@ -340,15 +359,15 @@ static void plan_pipeline(struct tensorflow *l, const struct workload *w)
 		l->calls = calls < 0 ? autotune_calls() : (uint32_t)calls;
 		/* in DLIO nothing waits for a record */
 		l->wait = time_dist_waits(&w->reader.preprocess_time) && !w->compat.dlio;
-		l->mappers = l->wait ? l->calls : 0;
+		/* there map does something else */
+		l->parse = l->calls && !w->compat.dlio && costs_of(w->costs, COST_PARSE)->present;
+		l->mappers = l->wait || l->parse ? l->calls : 0;
 		l->batches += l->calls;
 	}
 	l->crew.size = (struct crew_size){
 		.threads = l->threads + (l->calls > 0) + l->mappers + (l->prefetch > 0),
 		.readers = readers,
-		.waiters = !l->wait     ? 0
-			   : l->mappers ? l->mappers
-					: 1,
+		.waiters = l->mappers ? l->mappers : l->wait,
 		.inline_reads = l->threads == 0,
 	};
 }
@@ -602,6 +621,8 @@ static int tensorflow_create(struct loader **out, const struct loader_config *c,
 	set_settings(&l->crew.settings, c);
 	size = l->crew.size;
 	rc = crew_init(&l->crew, &loader_tensorflow, c, &size, tensorflow_close_queues, e);
+	if (rc == 0 && costs_of(c->costs, COST_ITERATOR)->present)
+		l->code = crew_code_of_rank(&l->crew);
 	if (rc == 0)
 		rc = allocate_pipeline(l, e);
 	if (rc == 0)
@@ -620,9 +641,17 @@ static void map_batch(struct tensorflow *l, struct tf_mapper *m, struct tf_batch
 {
 	int64_t now = clock_now_ns(), begin = now;
 
-	if (l->wait && t->batch.err.code == 0) {
-		for (uint32_t i = 0; i < t->batch.samples; i++)
-			sample_reader_preprocess(m->reader, t->sample, &now);
+	if (t->batch.err.code < 0)
+		return;
+	if (l->parse) {
+		in_framework(m->reader, COST_PARSE, t->batch.samples,
+			     (double)t->batch.payload_bytes, &now);
+		t->batch.work.ns[WORK_FRAMEWORK] += now - begin;
+		begin = now;
+	}
+	for (uint32_t i = 0; i < t->batch.samples && l->wait; i++)
+		sample_reader_preprocess(m->reader, t->sample, &now);
+	if (l->parse || l->wait) {
 		sample_reader_idle(m->reader);
 		t->batch.done_ns = now;
 		t->batch.work.ns[WORK_PREPROCESS] += now - begin;
@@ -824,6 +853,19 @@ static int check_order(const struct tensorflow *l, const struct order *order, st
 	return err_set(e, -EINVAL, "rank %u: the order belongs to another loader", rank);
 }
 
+/* What the framework spends on it before its first element is asked for. */
+static void make_iterator(struct tensorflow *l)
+{
+	const enum cost_row row[] = {COST_ITERATOR, COST_ITERATOR_MAP, COST_ITERATOR_INTERLEAVE};
+	const bool has[] = {true, l->calls > 0, l->woven};
+
+	l->started_ns = l->started_late_ns = 0;
+	for (int i = 0; i < 3; i++)
+		if (has[i])
+			l->started_ns +=
+				framework_spend_once(&l->code, row[i], &l->started_late_ns);
+}
+
 static int tensorflow_start(struct loader *base, const struct order *order, uint64_t steps,
 			    struct err *e)
 {
@@ -839,13 +881,22 @@ static int tensorflow_start(struct loader *base, const struct order *order, uint
 		return rc;
 	l->all_steps = order_steps(order);
 	l->read_steps = l->endless ? UINT64_MAX : c->steps;
-	l->asked_on = false;
+	l->over = false;
+	make_iterator(l);
 	reset_queues(l);
 	rc = start_threads(l, e);
 	if (rc < 0)
 		crew_end(c, NULL);
 	c->open = rc == 0;
 	return rc;
+}
+
+/* The rank asked past the last batch. */
+static void end_iterator(struct tensorflow *l)
+{
+	if (!l->over)
+		framework_spend(&l->code, COST_ITERATOR_END, 0, 0, 0);
+	l->over = true;
 }
 
 static int tensorflow_next(struct loader *base, struct batch **out, struct err *e)
@@ -856,7 +907,9 @@ static int tensorflow_next(struct loader *base, struct batch **out, struct err *
 	int rc = crew_ask(c, e);
 
 	*out = NULL;
-	if (rc < 0 || (rc == 0 && (!l->endless || l->asked_on)))
+	if (rc == 0 && (!l->endless || l->over))
+		end_iterator(l);
+	if (rc < 0 || (rc == 0 && l->over))
 		return rc;
 	crew_waits(c, c->handed + 1);
 	rc = next_batch(l, &t);
@@ -865,10 +918,18 @@ static int tensorflow_next(struct loader *base, struct batch **out, struct err *
 		return crew_canceled(c, e);
 	if (c->handed == c->steps) {
 		/* DLIO's loop checks its count after it has taken the batch */
-		l->asked_on = true;
+		end_iterator(l);
 		(void)queue_put(&l->spare, t);
 		return 0;
 	}
+	t->batch.costs = (struct batch_costs){0};
+	if (c->handed == 0) {
+		t->batch.costs.start_ns = l->started_ns;
+		t->batch.costs.start_late_ns = l->started_late_ns;
+	}
+	if (t->batch.err.code == 0)
+		t->batch.costs.hand_ns = framework_spend(&l->code, COST_HAND_OVER, t->batch.samples,
+							 (double)t->batch.payload_bytes, 0);
 	rc = crew_hand_out(c, &t->batch, clock_now_ns(), e);
 	if (rc < 0)
 		(void)queue_put(&l->spare, t);

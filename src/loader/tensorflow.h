@@ -54,14 +54,16 @@ struct tf_mapper {
 struct tensorflow {
 	struct crew crew;    /* first */
 	bool records;        /* TFRecordDataset; else generators */
+	bool woven;          /* of interleave: not of num_parallel_reads */
 	uint32_t cycle;      /* read_threads */
 	uint32_t ahead;      /* records of a file beside the one that its thread is at */
 	uint32_t slots;      /* of a reader: those, one being read, one being taken */
 	uint32_t threads;    /* that read; 0: whoever pulls */
 	uint32_t calls;      /* of map; 0: whoever pulls */
-	uint32_t mappers;    /* threads that wait for map: as many as calls, or none */
+	uint32_t mappers;    /* threads that are in map: as many as calls, or none */
 	uint32_t prefetch;   /* batches at most; 0: no thread */
 	bool autotune, wait; /* of prefetch; a workload's preprocess_time in map */
+	bool parse;          /* the framework's code in map, at its cost */
 	bool endless;        /* DLIO repeats the records and drops the iterator in the middle */
 
 	struct tf_reader *reader; /* one for each of the crew's */
@@ -86,9 +88,14 @@ struct tensorflow {
 	struct err *error; /* ERRORS_KEPT */
 	uint32_t errors_used;
 
+	/* framework.costs: the rank's code of tf.data; without costs where the profile has none. Of
+	 * the iterator of this epoch: processor time; without one. */
+	struct framework_code code;
+	int64_t started_ns, started_late_ns;
+
 	uint64_t all_steps;  /* of the whole epoch */
 	uint64_t read_steps; /* batches that are read: the crew's steps, unless endless */
-	bool asked_on;       /* for the batch after the last */
+	bool over;           /* the rank asked past the last one; endless: and has taken one more */
 };
 
 static inline struct tensorflow *tensorflow_of(struct loader *l)

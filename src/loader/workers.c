@@ -14,7 +14,6 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/run_delay.h"
 #include "base/str.h"
 
 /* Batches through shared memory. */
@@ -245,17 +244,7 @@ int workers_init(struct workers *w, const struct loader_ops *ops,
 
 void workers_cost(struct workers *w, uint64_t collated_bytes)
 {
-	const struct loader_config *c = &w->crew.config;
-
-	w->code = (struct framework_code){
-		.costs = c->costs,
-		.stop = c->stop,
-		.halt = &w->crew.halt,
-		.halts = HALT_STOP,
-		.spent = &w->crew.stat[0].framework_rank,
-		.dlio = c->workload->compat.dlio,
-		.key = rng_key((uint64_t)c->workload->train.seed, ~(uint64_t)c->kind, c->rank),
-	};
+	w->code = crew_code_of_rank(&w->crew);
 	w->collated_bytes = collated_bytes;
 }
 
@@ -403,13 +392,7 @@ static void send_control(struct workers *w, uint32_t i, enum task_kind kind)
 /* The rank is at one worker after another. */
 static void spend_on_worker(struct workers *w, enum cost_row row)
 {
-	int64_t begin;
-
-	if (!framework_on(&w->code))
-		return;
-	begin = clock_now_ns();
-	w->started_ns += framework_spend(&w->code, row, 0, 0, 0);
-	w->started_late_ns += run_delay_take(clock_now_ns() - begin);
+	w->started_ns += framework_spend_once(&w->code, row, &w->started_late_ns);
 }
 
 /* Workers that live on acknowledge that they are ready for the epoch, as PyTorch's do. */

@@ -15,6 +15,7 @@
 #include "codec/digest.h"
 #include "conf/opt.h"
 #include "workload/builtin.h"
+#include "workload/workload.h"
 
 #define LOAD "load_"
 #define POINTS "points"
@@ -23,12 +24,15 @@
 enum { TEXT_MAX = 512, PROFILE_MAX_BYTES = 256 << 10 };
 
 #define OF_STEP "In proportion to `step`, as seen of DLIO itself."
+#define OF_TORCH (1u << FRAMEWORK_PYTORCH)
+#define OF_TENSORFLOW (1u << FRAMEWORK_TENSORFLOW)
 #define BATCHES "Batches of 1 to 128 samples of 4 KiB to 1 MiB."
 
 const struct cost_row_facts cost_rows[COST_ROWS] = {
 	[COST_SAMPLE] = {.name = "sample",
 			 .what = "a sample, beside loading it: code of DLIO",
 			 .spent_by = "worker",
+			 .of = OF_TORCH,
 			 .where = COST_IN_DLIO,
 			 .parameters = COST_HAS_PER_SAMPLE,
 			 .measured = "Statements like those of DLIO's reader."},
@@ -37,6 +41,7 @@ const struct cost_row_facts cost_rows[COST_ROWS] = {
 		 .what = "a sample, for each sample of the rank: DLIO writes its whole index "
 			 "into a message",
 		 .spent_by = "worker",
+		 .of = OF_TORCH,
 		 .where = COST_IN_DLIO,
 		 .parameters = COST_HAS_PER_SAMPLE,
 		 .measured = "Dictionaries of 16 to 4096 entries written as DLIO does."},
@@ -44,6 +49,7 @@ const struct cost_row_facts cost_rows[COST_ROWS] = {
 		       .what = "fresh memory for a sample that is kept until its batch is made; "
 			       "DLIO throws samples away, and without workers it is not fresh",
 		       .spent_by = "worker",
+		       .of = OF_TORCH,
 		       .where = COST_IN_OWN_LOOPS,
 		       .parameters = COST_HAS_PER_BYTE,
 		       .bytes_are = "the sample",
@@ -51,6 +57,7 @@ const struct cost_row_facts cost_rows[COST_ROWS] = {
 	[COST_INLINE] = {.name = "inline",
 			 .what = "a batch made of its samples without workers",
 			 .spent_by = "rank",
+			 .of = OF_TORCH,
 			 .parameters = COST_HAS_FIXED | COST_HAS_PER_SAMPLE | COST_HAS_PER_BYTE |
 				       COST_HAS_AFTER_WAIT,
 			 .fixed_is = "batch",
@@ -59,6 +66,7 @@ const struct cost_row_facts cost_rows[COST_ROWS] = {
 	[COST_COLLATE] = {.name = "collate",
 			  .what = "samples copied into the memory of a batch",
 			  .spent_by = "worker",
+			  .of = OF_TORCH,
 			  .parameters = COST_HAS_FIXED | COST_HAS_PER_SAMPLE | COST_HAS_PER_BYTE |
 					COST_HAS_AFTER_WAIT | COST_HAS_FIRST,
 			  .fixed_is = "batch",
@@ -67,6 +75,7 @@ const struct cost_row_facts cost_rows[COST_ROWS] = {
 	[COST_PACK] = {.name = "pack",
 		       .what = "a batch handed to the rank: shared memory, pickling",
 		       .spent_by = "worker",
+		       .of = OF_TORCH,
 		       .parameters = COST_HAS_FIXED | COST_HAS_PER_BYTE | COST_HAS_AFTER_WAIT |
 				     COST_HAS_FIRST,
 		       .fixed_is = "batch",
@@ -116,6 +125,7 @@ const struct cost_row_facts cost_rows[COST_ROWS] = {
 	[COST_PIN] = {.name = "pin",
 		      .what = "a batch copied into locked memory",
 		      .spent_by = "pin thread",
+		      .of = OF_TORCH,
 		      .parameters = COST_HAS_FIXED | COST_HAS_PER_BYTE | COST_HAS_AFTER_WAIT,
 		      .fixed_is = "batch",
 		      .bytes_are = "the batch",
@@ -123,18 +133,21 @@ const struct cost_row_facts cost_rows[COST_ROWS] = {
 	[COST_START_WORKER] = {.name = "start_worker",
 			       .what = "a worker started, one after another",
 			       .spent_by = "rank",
+			       .of = OF_TORCH,
 			       .parameters = COST_HAS_FIXED,
 			       .fixed_is = "worker",
 			       .measured = "Elapsed time of iter() with 1, 2 and 4 workers."},
 	[COST_BEGIN_WORKER] = {.name = "begin_worker",
 			       .what = "before a new worker takes its first task",
 			       .spent_by = "worker",
+			       .of = OF_TORCH,
 			       .parameters = COST_HAS_FIXED,
 			       .fixed_is = "worker",
 			       .measured = "Processor time of a worker up to its first sample."},
 	[COST_BEGIN_DLIO] = {.name = "begin_dlio",
 			     .what = "DLIO's reader imported by a new worker",
 			     .spent_by = "worker",
+			     .of = OF_TORCH,
 			     .where = COST_IN_DLIO,
 			     .parameters = COST_HAS_FIXED,
 			     .fixed_is = "worker",
@@ -144,15 +157,67 @@ const struct cost_row_facts cost_rows[COST_ROWS] = {
 		{.name = "resume_worker",
 		 .what = "a persistent worker told of the next epoch",
 		 .spent_by = "rank",
+		 .of = OF_TORCH,
 		 .parameters = COST_HAS_FIXED,
 		 .fixed_is = "worker",
 		 .measured = "Elapsed time of iter() of a loader whose workers are there."},
 	[COST_END_WORKER] = {.name = "end_worker",
 			     .what = "a worker ended",
 			     .spent_by = "rank",
+			     .of = OF_TORCH,
 			     .parameters = COST_HAS_FIXED,
 			     .fixed_is = "worker",
 			     .measured = "Elapsed time of the end of an iterator."},
+	[COST_ITERATOR] = {.name = "iterator",
+			   .what = "tf.data's iterator made for an epoch, up to its first element",
+			   .spent_by = "rank",
+			   .of = OF_TENSORFLOW,
+			   .parameters = COST_HAS_FIXED | COST_HAS_FIRST,
+			   .fixed_is = "epoch",
+			   .measured = "Elapsed time of iter() and the first next(), less that of "
+				       "the files that are opened."},
+	[COST_ITERATOR_MAP] = {.name = "iterator_map",
+			       .what = "the same: what a map of tf.data adds",
+			       .spent_by = "rank",
+			       .of = OF_TENSORFLOW,
+			       .parameters = COST_HAS_FIXED,
+			       .fixed_is = "epoch",
+			       .measured = "The same of a pipeline with a map, less that without."},
+	[COST_ITERATOR_INTERLEAVE] = {.name = "iterator_interleave",
+				      .what = "the same: what interleave adds",
+				      .spent_by = "rank",
+				      .of = OF_TENSORFLOW,
+				      .parameters = COST_HAS_FIXED,
+				      .fixed_is = "epoch",
+				      .measured =
+					      "The same of a pipeline with interleave, less that "
+					      "without."},
+	[COST_ITERATOR_END] = {.name = "iterator_end",
+			       .what = "tf.data's iterator at its end, and released",
+			       .spent_by = "rank",
+			       .of = OF_TENSORFLOW,
+			       .parameters = COST_HAS_FIXED,
+			       .fixed_is = "epoch",
+			       .measured = "Elapsed time of the last next() and of releasing."},
+	[COST_INTERLEAVE] = {.name = "interleave",
+			     .what = "a file's dataset made by the function of tf.data's "
+				     "interleave",
+			     .spent_by = "worker",
+			     .of = OF_TENSORFLOW,
+			     .parameters = COST_HAS_FIXED,
+			     .fixed_is = "file",
+			     .measured = "Many files of a record through interleave, less the "
+					 "same files in a list."},
+	[COST_PARSE] = {.name = "parse",
+			.what = "records of a batch parsed and decoded by tf.data's map",
+			.spent_by = "call of map",
+			.of = OF_TENSORFLOW,
+			.parameters = COST_HAS_FIXED | COST_HAS_PER_SAMPLE | COST_HAS_PER_BYTE,
+			.fixed_is = "batch",
+			.bytes_are = "the batch",
+			.measured =
+				"All threads for batches with parse_example and decode_raw, less "
+				"those without."},
 };
 
 const struct cost_row_facts cost_load_row = {
@@ -865,6 +930,8 @@ static void put_row(struct buf *out, const char *name, const struct cost_row_fac
 		buf_puts(out, ", after each further wait");
 	if (r->parameters & COST_HAS_FIRST)
 		buf_puts(out, ", the first time");
+	if (r->of)
+		buf_printf(out, "; only of %s", r->of == OF_TENSORFLOW ? "TensorFlow" : "PyTorch");
 	if (r->where != COST_ANYWHERE)
 		buf_printf(out, "; only %s `compat.dlio`",
 			   r->where == COST_IN_DLIO ? "with" : "without");

@@ -30,23 +30,29 @@
 
 /* Rows that do not depend on the format. */
 enum cost_row {
-	COST_SAMPLE,        /* worker: a sample, beside loading it */
-	COST_INDEX,         /* worker: a sample, for each sample of the rank */
-	COST_KEEP,          /* worker: memory of a sample, kept until its batch is made */
-	COST_INLINE,        /* rank: a batch made without workers */
-	COST_COLLATE,       /* worker: a batch made of its samples */
-	COST_PACK,          /* worker: a batch handed to the rank */
-	COST_HAND_OVER,     /* rank: a batch taken that lies ready */
-	COST_STEP,          /* rank: the training loop's own code */
-	COST_STEP_END,      /* rank: the same, behind the computation */
-	COST_BLOCK,         /* rank: at the beginning of a block or an evaluation */
-	COST_LOOP_END,      /* rank: after the last batch of an epoch or an evaluation */
-	COST_PIN,           /* pin thread: a batch */
-	COST_START_WORKER,  /* rank: a worker started; one after another */
-	COST_BEGIN_WORKER,  /* worker: before it takes its first task */
-	COST_BEGIN_DLIO,    /* worker: the same, DLIO's own code */
-	COST_RESUME_WORKER, /* rank: a persistent worker told of an epoch */
-	COST_END_WORKER,    /* rank: a worker ended */
+	COST_SAMPLE,              /* worker: a sample, beside loading it */
+	COST_INDEX,               /* worker: a sample, for each sample of the rank */
+	COST_KEEP,                /* worker: memory of a sample, kept until its batch is made */
+	COST_INLINE,              /* rank: a batch made without workers */
+	COST_COLLATE,             /* worker: a batch made of its samples */
+	COST_PACK,                /* worker: a batch handed to the rank */
+	COST_HAND_OVER,           /* rank: a batch taken that lies ready */
+	COST_STEP,                /* rank: the training loop's own code */
+	COST_STEP_END,            /* rank: the same, behind the computation */
+	COST_BLOCK,               /* rank: at the beginning of a block or an evaluation */
+	COST_LOOP_END,            /* rank: after the last batch of an epoch or an evaluation */
+	COST_PIN,                 /* pin thread: a batch */
+	COST_START_WORKER,        /* rank: a worker started; one after another */
+	COST_BEGIN_WORKER,        /* worker: before it takes its first task */
+	COST_BEGIN_DLIO,          /* worker: the same, DLIO's own code */
+	COST_RESUME_WORKER,       /* rank: a persistent worker told of an epoch */
+	COST_END_WORKER,          /* rank: a worker ended */
+	COST_ITERATOR,            /* rank: an iterator of tf.data made */
+	COST_ITERATOR_MAP,        /* rank: the same, of a pipeline with a map */
+	COST_ITERATOR_INTERLEAVE, /* and with interleave */
+	COST_ITERATOR_END,        /* rank: an iterator at its end */
+	COST_INTERLEAVE,          /* worker: a file's dataset made */
+	COST_PARSE,               /* call of map: a batch */
 	COST_ROWS,
 };
 
@@ -129,6 +135,7 @@ struct cost_row_facts {
 	const char *what; /* for the documentation; no full stop */
 	const char *spent_by; /* "worker", "rank", "pin thread" */
 	unsigned parameters;
+	unsigned of; /* whose loader's alone, 1u << enum framework; 0: anyone's */
 	const char *fixed_is, *bytes_are; /* "each batch"; "the batch"; NULL: no such parameter */
 	enum { COST_ANYWHERE, COST_IN_DLIO, COST_IN_OWN_LOOPS } where; /* compat.dlio, or not */
 	const char *measured; /* how `stoker calibrate` measures it; a sentence */

@@ -344,14 +344,28 @@ static void warn_of_ignored_keys(struct workload *w)
 				      loader->name, loader->ignores_why);
 }
 
-/* Whether a run of PyTorch's loader spends this row's time. */
+/* Whether a run spends this row's time. */
 static bool spends(const struct workload *w, enum cost_row row)
 {
-	const bool workers = w->reader.read_threads > 0;
+	const bool workers = w->reader.read_threads > 0, calls = w->reader.computation_threads != 0;
+	const unsigned loader_of = workload_loader(w)->default_of;
 
 	if (cost_rows[row].where == (w->compat.dlio ? COST_IN_OWN_LOOPS : COST_IN_DLIO))
 		return false;
+	if (cost_rows[row].of && !(cost_rows[row].of & loader_of))
+		return false;
 	switch (row) {
+	case COST_ITERATOR_MAP:
+		return calls;
+	case COST_PARSE: /* DLIO's map does something else */
+		return calls && !w->compat.dlio;
+	case COST_INTERLEAVE:
+	case COST_ITERATOR_INTERLEAVE:
+		return w->reader.interleave != INTERLEAVE_READS;
+	case COST_HAND_OVER:
+		return workers || loader_of & 1u << FRAMEWORK_TENSORFLOW;
+	case COST_ITERATOR:
+	case COST_ITERATOR_END:
 	case COST_SAMPLE:
 	case COST_INDEX:
 	case COST_STEP:
@@ -369,6 +383,16 @@ static bool spends(const struct workload *w, enum cost_row row)
 	}
 }
 
+/* Whether the loader has code of its own in profiles like this one: those of tf.data have a law for
+ * its iterators. */
+static bool has_costs(const struct workload *w)
+{
+	const struct loader_facts *loader = workload_loader(w);
+
+	return loader->rule == RULE_PYTORCH || (loader->default_of & 1u << FRAMEWORK_TENSORFLOW &&
+						costs_of(w->costs, COST_ITERATOR)->present);
+}
+
 /* 'stoker calibrate' leaves out what only a library that is missing could show. */
 static void warn_of_missing_laws(struct workload *w)
 {
@@ -383,15 +407,17 @@ static void warn_of_missing_laws(struct workload *w)
 			w,
 			"framework.costs: the profile %s has no law for %s, so the run spends "
 			"no time on it and AU is too high: measure it with 'stoker calibrate' "
-			"where PyTorch is installed",
-			w->costs->name, missing.data);
+			"where %s is installed",
+			w->costs->name, missing.data,
+			workload_loader(w)->default_of & 1u << FRAMEWORK_TENSORFLOW ? "TensorFlow"
+										    : "PyTorch");
 	buf_release(&missing);
 }
 
 bool workload_costs_in_part(const struct workload *w)
 {
 	const struct format_facts *format = workload_format(w);
-	bool own = w->costs && workload_loader(w)->rule == RULE_PYTORCH;
+	bool own = w->costs && has_costs(w);
 
 	for (int row = 0; own && row < COST_ROWS; row++)
 		if (spends(w, (enum cost_row)row) &&
@@ -419,14 +445,14 @@ static void warn_of_costs(struct workload *w)
 			      "framework.costs: the profile %s is of %.60s, but framework is %s: "
 			      "its laws are used as they are",
 			      w->costs->name, of, workload_framework_names[w->framework]);
-	if (w->costs && loader->rule != RULE_PYTORCH && workload_is_set(w, "framework.costs"))
+	if (w->costs && !has_costs(w) && workload_is_set(w, "framework.costs"))
 		workload_warn(
 			w,
 			"framework.costs: with reader.data_loader %s only the laws of loading "
 			"samples (load_*, sample, index, keep) and of the loop (step) are "
-			"used: it has no workers of PyTorch",
+			"used: the profile has none of this loader",
 			loader->name);
-	if (w->costs && loader->rule == RULE_PYTORCH)
+	if (w->costs && has_costs(w))
 		warn_of_missing_laws(w);
 }
 

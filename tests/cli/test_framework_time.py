@@ -19,10 +19,10 @@ FILES, BATCH = 32, 2
 STEPS = FILES // BATCH
 
 
-def profile(tmp, name, **laws):
+def profile(tmp, name, of="pytorch", **laws):
     path = os.path.join(tmp, name + ".yaml")
     with open(path, "w") as f:
-        f.write(f"name: {name}\nframework: pytorch\nlaws:\n")
+        f.write(f"name: {name}\nframework: {of}\nlaws:\n")
         f.writelines(f"  {row}: {{{law}}}\n" for row, law in laws.items())
     return path
 
@@ -219,6 +219,41 @@ def between(tmp):
         assert took(last[0], behind) >= 0.96 * after, (i, data, code)
 
 
+def tf_data(tmp):
+    """Of tf.data: an iterator for each epoch, what a map and interleave add to it, files, records, parsing, taking. What the
+    pipeline does not have is not spent, nor PyTorch's laws."""
+    laws = dict(load_tfrecord="per_sample: 0.003", iterator="fixed: 0.04, first: 0.02", iterator_map="fixed: 0.01",
+                iterator_interleave="fixed: 0.03", iterator_end="fixed: 0.02", interleave="fixed: 0.005",
+                parse="fixed: 0.006", hand_over="fixed: 0.008")
+    costs = profile(tmp, "tf", "tensorflow", **laws)
+    keys = {"fmt": "tfrecord", "framework": "tensorflow", "reader__data_loader": "tensorflow", "compat__dlio": "false", "dataset__num_files_train": 8,
+            "dataset__num_samples_per_file": 4, "reader__batch_size": 4, "reader__read_threads": 2, "train__epochs": 2}
+    calls = dict(keys, reader__interleave="calls", reader__computation_threads=2, reader__prefetch_size=2)
+    one = dict(keys, reader__interleave="one", reader__computation_threads=0, reader__prefetch_size=0)
+    reads = dict(keys, reader__computation_threads=1, reader__prefetch_size=1)
+    epoch = 32 * 0.003 + 8 * 0.008 + 0.06
+    for name, pipeline, more in (("calls", calls, 0.04 + 8 * (0.005 + 0.006)), ("one", one, 0.03 + 8 * 0.005),
+                                 ("reads", reads, 0.01 + 8 * 0.006)):
+        result, out = run(tmp, name, costs, **pipeline)
+        near(spent(result), 2 * (epoch + more) + 0.02, name)
+        sums(result, name)
+        assert not any("framework.costs" in w for w in result["warnings"]), result["warnings"]
+        first, second = (load(out, "0_output.json")[e]["load"]["block1"] for e in ("1", "2"))
+        begins = 0.04 + (0.04 if name == "calls" else 0.03 if name == "one" else 0.01)
+        assert first[0] >= begins + 0.02 and second[0] >= begins and min(first + second) >= 0.008 * 0.9, (name, first, second)
+        # the end is in no wait
+        assert all(e["decomposition"]["framework_loop_s"] >= 0.0199 for e in result["training"]["epochs"]), result["training"]
+    assert "FAIL    figures" not in (said := stoker("audit", out).stdout), said
+    torch = profile(tmp, "torch", load_tfrecord="per_sample: 0.003", hand_over="fixed: 0.008", start_worker="fixed: 0.04")
+    result, _ = run(tmp, "torch's", torch, **reads)
+    near(spent(result), 2 * 32 * 0.003, "PyTorch's")
+    assert any("only the laws of loading" in w for w in result["warnings"]), result["warnings"]
+    # DLIO's map is another one, and one batch more is taken than an epoch has
+    result, _ = run(tmp, "dlio's", costs, **dict(reads, compat__dlio="true", dataset__num_files_train=32, dataset__num_samples_per_file=1))
+    assert 0 <= spent(result) - 2 * (epoch + 0.01) - 0.02 < 2 * 40 * 0.003 + 0.05, spent(result)
+    assert any("has no law for" in w and "step" in w and "parse" not in w for w in result["warnings"]), result["warnings"]
+
+
 def ends(tmp):
     """INT ends a run in a law that lasts for a minute, of a worker and of the rank."""
     began = []
@@ -258,6 +293,7 @@ def main():
         own_work(tmp)
         waits(tmp)
         between(tmp)
+        tf_data(tmp)
         ends(tmp)
         no_law(tmp)
         stoker("audit", one, two)
