@@ -1,7 +1,7 @@
 """What this Python's own code costs, beside the requests to the storage: `stoker calibrate` runs it in a child.
 
 Reports are lines of JSON in the file argv[1]. argv[2] is a folder for files to load, argv[3] the rows to measure, with
-commas between them. Times are of the processor, unless a comment says otherwise.
+commas between them, argv[4] the framework. Times are of the processor, unless a comment says otherwise.
 """
 import builtins
 import gc
@@ -19,6 +19,8 @@ import zlib
 OUT = open(sys.argv[1], "a", encoding="utf-8")
 FOLDER = sys.argv[2]
 ROWS = sys.argv[3].split(",")
+FRAMEWORK = sys.argv[4]
+os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="-1")
 KIB, MIB = 1 << 10, 1 << 20
 cpu = time.thread_time
 
@@ -39,10 +41,12 @@ def version(module):
     return getattr(module, "__version__", "?")
 
 
-LIBRARIES = {"torch": "torch", "numpy": "numpy", "h5py": "h5py", "pillow": "PIL.Image", "pandas": "pandas"}
+LIBRARIES = {"numpy": "numpy", "h5py": "h5py", "pillow": "PIL.Image", "pandas": "pandas",
+             **({"tensorflow": "tensorflow"} if FRAMEWORK == "tensorflow" else {"torch": "torch"})}
 found = {name: library(module) for name, module in LIBRARIES.items()}
 missing = {name: why for name, why in found.items() if isinstance(why, str)}
-np, torch, h5py, pd = (found[k] for k in ("numpy", "torch", "h5py", "pandas"))
+np, h5py, pd = (found[k] for k in ("numpy", "h5py", "pandas"))
+torch, tf = found.get("torch"), found.get("tensorflow")
 Image = found["pillow"]
 
 
@@ -52,6 +56,8 @@ def needs(row):
         return []
     if row in ("index", "keep"):
         return ["numpy"]
+    if FRAMEWORK == "tensorflow" and (not row.startswith("load_") or row == "load_tfrecord"):
+        return ["tensorflow"]
     if not row.startswith("load_"):
         return ["numpy", "torch"]
     return ["numpy"] + {"load_hdf5": ["h5py"], "load_png": ["pillow"], "load_jpeg": ["pillow"],
@@ -497,7 +503,7 @@ def measure_load(name, make, load, ending, sizes, with_calls):
         points.append((1, 1, values, warm))
         waited.append((1, 1, values, cold))
         first.append(extra)
-        if "torch" not in missing:
+        if torch and "torch" not in missing:
             alone.append((1, 1, values, in_child(lambda: time_alone(load, paths, size, with_calls))))
         if name == "hdf5":
             inside.append((1, 1, values, in_child(lambda: time_open_samples(paths[0]))))
@@ -816,6 +822,195 @@ def measure_pin():
     report("pin", points, ["fixed", "per_byte"], waited)
 
 
+# ---- tf.data ----
+
+AGREE = 0.15  # between the two least of several measurements
+
+
+def least(row, work, rounds=3):
+    """Of several measurements (lists of times) the one of the least median: other programs only make them longer. Says
+    so where no second one is near it."""
+    made = sorted((work() for _ in range(rounds)), key=lambda t: quantile(t, 0.5))
+    two = [quantile(t, 0.5) for t in made[:2]]
+    if row in ROWS and two[1] - two[0] > max(AGREE * two[0], 20e-6):
+        unsteady.setdefault(row, two)
+    return made[0]
+
+
+unsteady = {}
+
+
+def plain(data):
+    """Without what tf.data does in the background."""
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    options.experimental_optimization.inject_prefetch = False
+    return data.with_options(options)
+
+
+def time_nexts(data, steps, pause=0.0, clock=time.process_time, skip=3):
+    """Of taking an element in place of the one before it."""
+    times, held, it = [], [None], iter(plain(data))
+    for i in range(steps):
+        time.sleep(pause)
+        a = clock()
+        held[0] = next(it)
+        times.append(clock() - a)
+    return times[skip:]
+
+
+def serialized(size):
+    return tf.train.Example(features=tf.train.Features(feature={"image": tf.train.Feature(
+        bytes_list=tf.train.BytesList(value=[os.urandom(size)]))})).SerializeToString()
+
+
+def parse(x):
+    shape = {"image": tf.io.FixedLenFeature([], tf.string)}
+    return tf.io.decode_raw(tf.io.parse_example(x, shape)["image"], tf.uint8)
+
+
+def record_files(count, records, size):
+    paths = [os.path.join(FOLDER, f"{records}_{size}_{i}.tfrecord") for i in range(count)]
+    for path in paths:
+        with tf.io.TFRecordWriter(path) as f:
+            for _ in range(records):
+                f.write(serialized(size))
+        reads(path, memoryview(bytearray(os.path.getsize(path))))
+    return paths
+
+
+def woven(files):
+    return files.interleave(tf.data.TFRecordDataset, cycle_length=4, num_parallel_calls=4)
+
+
+def time_whole(data):
+    a = time.process_time()
+    for _ in plain(data.batch(4)):
+        pass
+    return time.process_time() - a
+
+
+def time_iterators(data, repeats=10):
+    """Elapsed times until the first element, and of the end."""
+    begin, end = [], []
+    for _ in range(repeats):
+        a = time.perf_counter()
+        it = iter(data)
+        x = next(it)
+        begin.append(time.perf_counter() - a)
+        time.sleep(0.005)
+        a = time.perf_counter()
+        for x in it:
+            pass
+        del it, x
+        end.append(time.perf_counter() - a)
+    return begin, end
+
+
+def measure_iterators():
+    file = tf.data.Dataset.from_tensor_slices(record_files(1, 1, 4 * KIB))
+    data = tf.data.TFRecordDataset(file, num_parallel_reads=2).batch(1)
+    more = {"iterator_map": data.map(parse, num_parallel_calls=2), "iterator_interleave": woven(file).batch(1)}
+    begin, end = time_iterators(data.prefetch(2), 12)
+    first = max(begin[0] - quantile(begin, ELAPSED), 0.0)
+    begin = least("iterator", lambda: time_iterators(data.prefetch(2))[0])
+    bare = quantile(begin, ELAPSED)
+    report("iterator", [(1, 1, 0, begin)], ["fixed"], middle=ELAPSED, more={"first": first})
+    for row, piped in more.items():
+        times = least(row, lambda piped=piped: time_iterators(piped.prefetch(2))[0])
+        report(row, [(1, 1, 0, [max(t - bare, 0.0) for t in times])], ["fixed"], middle=ELAPSED)
+    report("iterator_end", [(1, 1, 0, end)], ["fixed"], middle=ELAPSED)
+
+
+def measure_takes():
+    """What the rank spends on a batch that lies ready: seconds by bytes, for the other rows, too."""
+    points, waited = [], []
+    for size in SIZES:
+        data = tf.data.Dataset.from_tensors([serialized(size)] * 4).repeat().map(parse).prefetch(16)
+
+        def ready(pause):
+            times, held, it = [], [None], iter(plain(data))
+            for repeat in range(3):
+                held[0] = next(it)
+                time.sleep(0.03 + 64 * size * 1e-9)
+                for i in range(8):
+                    time.sleep(pause)
+                    a = cpu()
+                    held[0] = next(it)
+                    times.append(cpu() - a)
+            return times[4:]
+
+        points.append((1, 4, 4 * size, least("hand_over", lambda: ready(0))))
+        waited.append((1, 4, 4 * size, least("hand_over", lambda: ready(PAUSE))))
+    report("hand_over", points, ["fixed", "per_byte"], waited, ELAPSED)
+    return {p[2] / 4: [quantile(x[3], 0.5) for x in (p, w)] for p, w in zip(points, waited)}
+
+
+def measure_records(takes):
+    """Reading by one thread, whoever it is. Returns what a file costs beside its records."""
+    records, points, waited = 8, [], []
+    many, few = (tf.data.Dataset.from_tensor_slices(record_files(n, 48 // n, 4 * KIB)) for n in (48, 8))
+
+    def each_file(row, data):
+        """Of the same records in more files."""
+        times = [least(row, lambda: [time_whole(data(files)) for _ in range(3)]) for files in (many, few)]
+        return max(quantile(times[0], 0.5) - quantile(times[1], 0.5), 0.0) / 40
+
+    file_s = each_file("load_tfrecord", tf.data.TFRecordDataset)
+    woven_s = each_file("interleave", woven)
+    for size in SIZES:
+        paths = record_files(max(2, min(12, 96 * MIB // (records * size))), records, size)
+        buffer = memoryview(bytearray(os.path.getsize(paths[0])))
+        moved = quantile([timed(lambda: reads(paths[i % len(paths)], buffer)) for i in range(24)], 0.5) / records
+        data = tf.data.TFRecordDataset(paths).repeat()
+        warm, cold = takes[size]
+        each = [max(t - warm, 0.0) / 4 for t in least("load_tfrecord", lambda: time_nexts(data.batch(4), 30))]
+        after = [max(t - cold, 0.0) for t in least("load_tfrecord", lambda: time_nexts(data.batch(1), 20, PAUSE))]
+        before = quantile([max(t - warm, 0.0) for t in time_nexts(data.batch(1), 30)], 0.5)
+        own = [max(t - file_s / records - moved, 0.0) for t in each]
+        more = max(quantile(after, 0.5) - before, 0.0)
+        points.append((1, 1, size, [t + file_s for t in own]))
+        waited.append((1, 1, size, [t + file_s + more for t in own]))
+        for path in paths:
+            os.unlink(path)
+    inside = quantile(points[0][3], 0.5) - file_s
+    report("load_tfrecord", points, ["fixed", "per_byte"], waited, inside=inside,
+           more={"fixed": file_s, "per_sample": inside})
+    report("interleave", [(1, 1, 0, [max(woven_s - file_s, 0.0)])], ["fixed"])
+
+
+def timed(work):
+    a = cpu()
+    work()
+    return cpu() - a
+
+
+def measure_parse():
+    points = []
+    for batch, size in GRID:
+        data = tf.data.Dataset.from_tensors([serialized(size)] * batch).repeat()
+        whole = least("parse", lambda: time_nexts(data.map(parse, num_parallel_calls=1), 24))
+        bare = quantile(time_nexts(data, 24), 0.5)
+        points.append((1, batch, batch * size, [max(t - bare, 0.0) for t in whole]))
+    report("parse", points, ["fixed", "per_sample", "per_byte"], weight=0.5)
+
+
+def measure_tensorflow():
+    iterators = {"iterator", "iterator_map", "iterator_interleave", "iterator_end"}
+    records = {"interleave", "load_tfrecord", "hand_over"}
+    if FRAMEWORK != "tensorflow" or "tensorflow" in missing or not (iterators | records | {"parse"}) & set(ROWS):
+        return
+    tell(doing="tf.data: records, batches, parsing, iterators")
+    if iterators & set(ROWS):
+        measure_iterators()
+    if records & set(ROWS):
+        measure_records(measure_takes())
+    if "parse" in ROWS:
+        measure_parse()
+    for row, two in unsteady.items():
+        tell(unsteady=row, why=f"{two[0] * 1e6:.0f} and {two[1] * 1e6:.0f} us")
+
+
 # ---- DLIO's own code ----
 
 def measure_dlio():
@@ -910,7 +1105,7 @@ def processor():
 
 def main():
     tell(about={"python": ".".join(map(str, sys.version_info[:3])), "processor": processor(),
-                "version": version(torch).split("+")[0] if "torch" not in missing else "",
+                "version": "" if {"torch", "tensorflow"} & missing.keys() else version(torch or tf).split("+")[0],
                 "libraries": ", ".join(f"{n} {version(found[n] if n != 'pillow' else importlib.import_module('PIL'))}"
                                        for n in ("numpy", "h5py", "pillow", "pandas") if n not in missing)})
     for name, why in missing.items():
@@ -919,7 +1114,11 @@ def main():
             tell(missing=name, why=why, rows=rows)
     gc.collect()
     # first what depends on how memory was used before: large arrays change what the allocator does
-    for part in (measure_inline, measure_keep, measure_loads, measure_batches, measure_workers, measure_dlio, measure_pin):
+    if FRAMEWORK == "tensorflow":
+        parts = (measure_tensorflow, measure_loads, measure_dlio)
+    else:
+        parts = (measure_inline, measure_keep, measure_loads, measure_batches, measure_workers, measure_dlio, measure_pin)
+    for part in parts:
         try:
             part()
         except Exception as why:

@@ -29,6 +29,7 @@ struct calibrate_args {
 	const char *output, *python;
 	const char *only, *name; /* NULL: not given */
 	double time_limit;       /* s */
+	int framework;           /* enum framework */
 	bool quiet, json;
 };
 
@@ -137,13 +138,16 @@ static void put_number(struct node *map, const char *key, const json_t *v)
 static void take_about(struct calibration *c, json_t *about)
 {
 	static const char *const keys[] = {"version", "python", "libraries", "processor"};
-	const char *torch = json_string_value(json_object_get(about, "version"));
-	AUTO_FREE char *name =
-		torch && torch[0] ? xasprintf("torch-%s-local", torch) : xstrdup("python-local");
+	const char *version = json_string_value(json_object_get(about, "version"));
+	const char *framework = workload_framework_names[c->args->framework];
+	AUTO_FREE char *name = !version || !version[0] ? xstrdup("python-local")
+			       : c->args->framework == FRAMEWORK_PYTORCH
+				       ? xasprintf("torch-%s-local", version)
+				       : xasprintf("%s-%s-local", framework, version);
 
 	c->begun = true;
 	put_text(c->doc, "name", c->args->name ? c->args->name : name);
-	put_text(c->doc, "framework", workload_framework_names[FRAMEWORK_PYTORCH]);
+	put_text(c->doc, "framework", framework);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		put_text(c->doc, keys[i], json_string_value(json_object_get(about, keys[i])));
 }
@@ -217,6 +221,9 @@ static void take_line(struct calibration *c, const char *line, size_t n)
 		say_missing(o);
 	else if (json_object_get(o, "absent"))
 		say(stderr, "%s is not measured: %s\n", text_of(o, "absent"), text_of(o, "why"));
+	else if (json_object_get(o, "unsteady"))
+		say(stderr, "%s did not repeat (%s): measure again while nothing else runs\n",
+		    text_of(o, "unsteady"), text_of(o, "why"));
 	else if (json_object_get(o, "failed"))
 		say(stderr, "a measurement failed (%s): %s\n", text_of(o, "failed"),
 		    text_of(o, "why"));
@@ -279,8 +286,13 @@ static int watch(struct calibration *c, struct child *child, struct err *e)
 
 static int measure(struct calibration *c, struct err *e)
 {
-	const char *const argv[] = {c->args->python, c->script,    c->report,
-				    c->folder,       c->rows.data, NULL};
+	const char *const argv[] = {c->args->python,
+				    c->script,
+				    c->report,
+				    c->folder,
+				    c->rows.data,
+				    workload_framework_names[c->args->framework],
+				    NULL};
 	struct child child = {0};
 	char outcome[ERR_TEXT_MAX], *see;
 	int rc = file_write(c->script, calibrate_script, strlen(calibrate_script), e);
@@ -409,7 +421,10 @@ static int calibrate(void *args, struct err *e)
 
 static int calibrate_main(const struct command *c, int argc, char **argv)
 {
-	struct calibrate_args a = {.output = "costs.yaml", .python = "python3", .time_limit = 600};
+	struct calibrate_args a = {.output = "costs.yaml",
+				   .python = "python3",
+				   .time_limit = 600,
+				   .framework = FRAMEWORK_PYTORCH};
 
 	return flags_carry_out(c, &a, argc, argv, flags_no_operand, calibrate);
 }
@@ -422,6 +437,8 @@ static const struct flag *const flags[] = {
 	  "where the profile is written (costs.yaml)", .letter = "-o"),
 	F(TEXT, "--python", "PROGRAM", python,
 	  "the Python of your training, such as venv/bin/python (python3)"),
+	F(CHOICE, "--framework", "NAME", framework, workload_framework_names,
+	  "whose code is measured: pytorch (default) or tensorflow"),
 	F(TEXT, "--only", "ROWS", only,
 	  "measure these rows, with commas between them, such as load_npz,collate"),
 	F(TEXT, "--name", "NAME", name, "the name of the profile (torch-VERSION-local)"),
@@ -436,7 +453,8 @@ const struct command command_calibrate = {
 	.name = "calibrate",
 	.help = "Measure what a framework's own code costs on this machine.",
 	.about = "Runs short measurements, about a minute, in your own Python (numpy, h5py, "
-		 "Pillow, pandas and torch, where they are installed), and writes a profile for "
+		 "Pillow, pandas and torch or TensorFlow, where they are installed), and writes a "
+		 "profile for "
 		 "the key framework.costs. The machine should have nothing else to do.",
 	.flags = flags,
 	.alone = true,

@@ -108,6 +108,20 @@ def profile(tmp):
         assert ("were measured only in part" in done.stdout) == told, done.stdout
 
 
+def tensorflow(tmp):
+    """The framework is named, and what did not repeat is said."""
+    row = '{"row": "iterator", "law": {"fixed": 0.5, "first": 0.25}, "spread": 0}\n'
+    said = '{"unsteady": "iterator", "why": "7 and 9 us"}\n{"done": true}\n'
+    python = reports(tmp, "tf", GOOD.replace('{"done": true}\n', row + said))
+    out = tmp / "tf.yaml"
+    done = stoker("calibrate", "--framework", "tensorflow", "--python", python, "-o", out)
+    assert "iterator did not repeat (7 and 9 us): measure again" in done.stderr, done.stderr
+    text = out.read_text()
+    assert "name: tensorflow-9.9-local\nframework: tensorflow\n" in text and "first: 0.25" in text, text
+    assert "tensorflow-9.9-local@" in stoker("show", "config", "default", f"framework.costs={out}").stdout
+    stoker("calibrate", "--framework", "jax", "--python", python, "-o", out, status=2)
+
+
 def real(tmp):
     """Of a few rows, by each Python that is here."""
     for python in ("/usr/bin/python3", "python3"):
@@ -131,6 +145,7 @@ def main():
         bad_pythons(tmp)
         bad_outputs(tmp)
         profile(tmp)
+        tensorflow(tmp)
         real(tmp)
 
 
