@@ -725,10 +725,17 @@ const char *const *costs_builtin_names(void)
 
 const char *costs_builtin_text(const char *name)
 {
-	for (size_t i = 0; builtin_costs_names[i]; i++)
+	const char *text = NULL;
+	size_t n = strlen(name);
+
+	for (size_t i = 0; builtin_costs_names[i]; i++) {
 		if (strcmp(builtin_costs_names[i], name) == 0)
 			return builtin_costs_texts[i];
-	return NULL;
+		/* sorted: the newest one is the last */
+		if (str_starts(builtin_costs_names[i], name) && builtin_costs_names[i][n] == '-')
+			text = builtin_costs_texts[i];
+	}
+	return text;
 }
 
 static struct framework_costs *from_text(const char *text, size_t n, const char *label,

@@ -161,7 +161,8 @@ const struct cost_law *costs_of_load(const struct framework_costs *c, const stru
 
 /* ---- profiles ---- */
 
-/* The names of the profiles built in, sorted, NULL-terminated, and their text. */
+/* The names of the profiles built in, sorted, NULL-terminated, and their text; a name without its
+ * version is that of the newest: "torch". */
 const char *const *costs_builtin_names(void);
 const char *costs_builtin_text(const char *name);
 

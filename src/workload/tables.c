@@ -70,9 +70,11 @@ const struct opt workload_rows[] = {
 	      "Framework whose input pipeline is emulated; it determines the default data loader.")
 	ROW(OPT_STR, char *, "framework.costs", framework_costs, "none",
 	    "What the framework's own code costs, spent as processor time where the framework "
-	    "would spend it. none: nothing, so that only the storage limits. torch-2.15 and "
-	    "torch-1.13: built in. Else the path of a profile, which 'stoker calibrate' writes. "
-	    "compat.dlio makes the profile of DLIO's framework the default.", OURS)
+	    "would spend it. none: nothing, so that only the storage limits. torch and tensorflow: "
+	    "the newest built in, which are torch-2.15 and tensorflow-2.21; torch-1.13: that of an "
+	    "older one. Else the path of a profile, which 'stoker calibrate' writes. compat.dlio "
+	    "makes torch-1.13 the default with PyTorch: DLIO's published results are of its "
+	    "time.", OURS)
 
 	ENUM(storage.storage_type, "local_fs", storage_types,
 	      "Kind of storage. parallel_fs is treated as local_fs: both are mounted file "

@@ -256,6 +256,8 @@ static const struct {
 	 FRAMEWORK_PYTORCH},
 	{GOOD, {"framework.costs=torch-1.13"}, "torch-1.13", FRAMEWORK_PYTORCH},
 	{GOOD, {"++workload.framework.costs=torch-1.13"}, "torch-1.13", FRAMEWORK_PYTORCH},
+	{GOOD, {"framework.costs=torch"}, "torch-2.15", FRAMEWORK_PYTORCH},
+	{GOOD, {"framework.costs=tensorflow"}, "tensorflow-2.21", FRAMEWORK_PYTORCH},
 	{GOOD, {"+workload.framework.costs=torch-1.13"}, "torch-1.13", FRAMEWORK_PYTORCH},
 	{GOOD "framework.costs: torch-1.13\n", {"~framework.costs"}, "none", FRAMEWORK_PYTORCH},
 	{GOOD "framework.costs: torch-1.13\n", {"framework.costs=none"}, "none", FRAMEWORK_PYTORCH},
