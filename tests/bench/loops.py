@@ -68,15 +68,15 @@ def check(argv, **more):
 
 
 def theirs(tasks, store, data):
-    """Of all tasks, each in a process of its own; {name: [seconds of each epoch]}, and what the transforms take."""
-    walls, transform = {}, None
+    """Of all tasks, each in a process of its own: {name: [seconds of each epoch]}, and what their transforms take."""
+    walls, transform = {}, {}
     for name, task in tasks:
         store.evict()
         task = dict(task, data=str(data[name]), step=STEP, epochs=EPOCHS, ask=True)
         for line in check([PYTHON, LOOP, json.dumps([task]), "apart"], **store.surround()).splitlines():
             told = json.loads(line)
             if "transform_s" in told:
-                transform = told["transform_s"]
+                transform[name] = told["transform_s"]
             else:
                 walls[name] = [e["wall"] for e in told["epochs"]]
     return walls, transform
@@ -86,8 +86,8 @@ def ours(a, rows, store, data, transform, tmp):
     walls = {}
     for name, task, keys in rows:
         store.evict()
-        if task.get("transform"):
-            keys = dict(keys, reader__preprocess_time=transform)
+        if name in transform:
+            keys = dict(keys, reader__preprocess_time=transform[name])
         keys = dict(keys, workflow__generate_data="false")
         costs = a.torch if task["framework"] == "pytorch" else a.tensorflow
         check([a.stoker, "run", *arguments(task, keys, costs, data[name], tmp / "out")], **store.surround())
