@@ -28,7 +28,6 @@ for purpose in "$@"; do
         want libbz2-dev test -e /usr/include/bzlib.h
         want libdeflate-dev have_pc libdeflate
         want libjpeg-dev have_pc libjpeg
-        want libisal-dev have_pc libisal
         want liburing-dev have_pc liburing
         ;;
     check)

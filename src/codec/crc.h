@@ -1,6 +1,6 @@
 #pragma once
-/* CRC-32 (IEEE 802.3: zip, gzip, PNG) and CRC-32C (Castagnoli: iSCSI, TFRecord), by the fastest
- * libraries in the build. All pure. */
+/* CRC-32 (IEEE 802.3: zip, gzip, PNG) and CRC-32C (Castagnoli: iSCSI, TFRecord), by the
+ * widest instructions of the processor. All pure. */
 #include <stddef.h>
 #include <stdint.h>
 
