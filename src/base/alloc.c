@@ -10,9 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* of Linux 5.14 */
-#endif
+#include "base/abi.h"
 
 /* ---- what is set aside ---- */
 

@@ -84,7 +84,7 @@ static int write_text(yaml_emitter_t *em, const char *text, bool quote)
 	AUTO_FREE char *valid = utf8_valid(text, UTF8_AS_REPLACEMENT);
 	yaml_event_t event;
 
-	if (!yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)valid,
+	if (!yaml_scalar_event_initialize(&event, NULL, NULL, (yaml_char_t *)valid,
 					  (int)strlen(valid), !quote, 1, style))
 		return 0;
 	return yaml_emitter_emit(em, &event);

@@ -14,6 +14,7 @@
 #include <sys/utsname.h>
 #include <sys/vfs.h>
 
+#include "base/abi.h"
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
@@ -85,20 +86,13 @@ static bool mount_find(const char *root, uint64_t st_dev, struct mount *out)
 /* The number of the mount is the machine's own: no folder of a test has it. */
 static bool mount_number(const char *root, const char *path, uint64_t *id)
 {
-#ifdef STATX_MNT_ID
 	struct statx sx;
 
 	if (*root || statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_MNT_ID, &sx) != 0 ||
 	    !(sx.stx_mask & STATX_MNT_ID))
 		return false;
-	*id = sx.stx_mnt_id;
+	*id = statx_mount_id(&sx);
 	return true;
-#else
-	(void)root;
-	(void)path;
-	(void)id;
-	return false;
-#endif
 }
 
 bool mount_of_path(const char *root, const char *path, struct mount *out)

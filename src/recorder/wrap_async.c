@@ -11,6 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/abi.h"
+
+/* wrap_process.c has it, C libraries before 2.34 have not */
+int execveat(int, const char *, char *const[], char *const[], int);
+
 /* ---- POSIX AIO ---- */
 
 /* libc's own threads make the requests, with calls that pass no function of this
@@ -332,10 +337,8 @@ static void before_call(long nr, const long *a, int64_t begin)
 {
 	if (nr == SYS_close)
 		wrap_closing((int)a[0], begin);
-#ifdef SYS_close_range
 	else if (nr == SYS_close_range)
 		wrap_closing_range((unsigned)a[0], (unsigned)a[1], (int)a[2]);
-#endif
 	else if (nr == SYS_exit_group)
 		wrap_leaving((int)a[0]);
 	else if (nr == SYS_io_submit)
@@ -394,11 +397,9 @@ static void after_call(long nr, const long *a, int64_t begin, long r)
 	case SYS_openat:
 		wrap_opened((int)a[0], (const char *)a[1], (int)a[2], begin, r);
 		break;
-#ifdef SYS_openat2
 	case SYS_openat2:
 		wrap_opened((int)a[0], (const char *)a[1], how_of((const void *)a[2]), begin, r);
 		break;
-#endif
 	case SYS_memfd_create:
 		wrap_opened(AT_FDCWD, (const char *)a[0], O_RDWR | RECORD_MEMORY, begin, r);
 		break;

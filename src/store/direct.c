@@ -22,6 +22,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/abi.h"
 #include "base/alloc.h"
 #include "os/file_system.h"
 #include "store/posix.h"
@@ -134,14 +135,10 @@ static int check_alignment(struct direct_blob *db, const struct statx *sx, const
 
 	db->offset_align = page;
 	db->memory_align = page < MEMORY_ALIGN_MAX ? page : MEMORY_ALIGN_MAX;
-#ifdef STATX_DIOALIGN
 	if (sx->stx_mask & STATX_DIOALIGN) {
-		db->offset_align = sx->stx_dio_offset_align;
-		db->memory_align = sx->stx_dio_mem_align;
+		db->offset_align = statx_direct_offset_align(sx);
+		db->memory_align = statx_direct_memory_align(sx);
 	}
-#else
-	(void)sx;
-#endif
 	if (db->offset_align == 0 || db->memory_align == 0) {
 		file_system_of_fd(db->posix.fd, &fs);
 		return refuse_file_system(path, &fs, e);
@@ -158,13 +155,10 @@ static int check_alignment(struct direct_blob *db, const struct statx *sx, const
 static int check_file(struct direct_store *d, struct direct_blob *db, const char *path,
 		      struct err *e)
 {
-	unsigned wanted = STATX_TYPE;
+	const unsigned wanted = STATX_TYPE | STATX_DIOALIGN;
 	struct statx sx;
 	int rc;
 
-#ifdef STATX_DIOALIGN
-	wanted |= STATX_DIOALIGN;
-#endif
 	if (statx(db->posix.fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, wanted, &sx) != 0)
 		return err_sys(e, errno, "cannot query the O_DIRECT support of '%s'", path);
 	rc = posix_settle(db->posix.fd, O_DIRECT, sx.stx_mode, path, e);

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/abi.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "store/async.h"
@@ -171,7 +172,8 @@ static void uring_put(struct uring *u, struct store_request *r)
 	/* the polling thread may not have taken earlier ones yet */
 	while (!sqe) {
 		io_uring_submit(&u->ring);
-		io_uring_sqring_wait(&u->ring);
+		/* the library has a function for it since 2.0 */
+		syscall(SYS_io_uring_enter, u->ring.ring_fd, 0, 0, IORING_ENTER_SQ_WAIT, NULL, 0);
 		sqe = io_uring_get_sqe(&u->ring);
 	}
 	if (is_registered(u, p, n)) {
@@ -401,12 +403,9 @@ static int no_direct(const char *path, struct err *e)
 static int check_direct(struct posix_blob *pb, const char *path, struct err *e)
 {
 	struct statx sx = {0};
-	unsigned mask = STATX_TYPE | STATX_SIZE;
+	unsigned mask = STATX_TYPE | STATX_SIZE | STATX_DIOALIGN;
 	int rc;
 
-#ifdef STATX_DIOALIGN
-	mask |= STATX_DIOALIGN;
-#endif
 	if (statx(pb->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, mask, &sx) != 0)
 		return err_sys(e, errno, "cannot open '%s'", path);
 	rc = posix_settle(pb->fd, O_DIRECT, sx.stx_mode, path, e);
@@ -414,17 +413,16 @@ static int check_direct(struct posix_blob *pb, const char *path, struct err *e)
 		return rc;
 	if (sx.stx_mask & STATX_SIZE)
 		pb->bytes = sx.stx_size;
-#ifdef STATX_DIOALIGN
 	if (!(sx.stx_mask & STATX_DIOALIGN))
 		return 0;
-	if (sx.stx_dio_offset_align == 0)
+	if (statx_direct_offset_align(&sx) == 0)
 		return no_direct(path, e);
-	if (sx.stx_dio_offset_align > URING_ALIGN || sx.stx_dio_mem_align > URING_ALIGN)
+	if (statx_direct_offset_align(&sx) > URING_ALIGN ||
+	    statx_direct_memory_align(&sx) > URING_ALIGN)
 		return err_set(e, -EINVAL,
 			       "O_DIRECT on '%s' needs requests at multiples of %u bytes; at most "
 			       "%u is supported",
-			       path, (unsigned)sx.stx_dio_offset_align, URING_ALIGN);
-#endif
+			       path, statx_direct_offset_align(&sx), URING_ALIGN);
 	return 0;
 }
 

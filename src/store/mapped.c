@@ -16,6 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/abi.h"
 #include "base/file.h"
 
 /* Pages touched in one system call. */

@@ -14,13 +14,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/abi.h"
 #include "os/file_system.h"
 #include "store/posix.h"
 
-/* The same number on every architecture since 5.1 but alpha; C libraries do not know it yet. */
-#ifndef SYS_cachestat
-#define SYS_cachestat 451
-#endif
 /* Pages that one mincore call tells of. */
 #define MINCORE_PAGES 16384
 #define EVICT_TRIES 3

@@ -549,7 +549,8 @@ static void mark_groups(struct profile *a)
 	if (any)
 		profile_sort_groups(a);
 	for (size_t i = 0; i < a->samples; i++)
-		of_file[a->sample[i].file] |= a->sample[i].evaluation ? 2 : 1;
+		of_file[a->sample[i].file] =
+			(uint8_t)(of_file[a->sample[i].file] | (a->sample[i].evaluation ? 2 : 1));
 	for (size_t i = 0; i < a->job->files; i++)
 		if (of_file[i] == 2)
 			a->role[i] = FILE_EVALUATION;

@@ -4,8 +4,9 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <string.h>
+
+#include "trace/strace/strace_names.h"
 
 #define S_NS INT64_C(1000000000)
 
@@ -124,14 +125,7 @@ static int64_t signal_number(const char *name)
 
 	while (is_word(name[n]))
 		n++;
-	for (int i = 1; i < NSIG; i++) {
-		const char *abbreviation = sigabbrev_np(i);
-
-		if (abbreviation && n == strlen(abbreviation) + 3 &&
-		    strncmp(name + 3, abbreviation, n - 3) == 0)
-			return i;
-	}
-	return 0;
+	return n > 3 ? strace_signal(name + 3, n - 3) : 0;
 }
 
 /* Behind `with`, with which the text begins; NULL: it does not. */
@@ -285,13 +279,9 @@ static const char *parse_args(const char *p, const char *end, struct strace_call
 
 static int64_t error_number(const char *name, size_t n)
 {
-	for (int i = 1; i < 134; i++) {
-		const char *known = strerrorname_np(i);
+	int known = strace_error(name, n);
 
-		if (known && strlen(known) == n && memcmp(known, name, n) == 0)
-			return i;
-	}
-	return EIO; /* an error that this system does not have */
+	return known ? known : EIO; /* an error that this system does not have */
 }
 
 static int64_t parse_duration(const char *p, const char **end)
