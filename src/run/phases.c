@@ -446,7 +446,7 @@ static int run_ranks(struct run *run, struct err *e)
 {
 	const char *folder = run->r->folder;
 	struct err first, unwritten;
-	int rc, rc_release;
+	int rc, rc_end, rc_release;
 	bool all_left;
 
 	rc = barrier_choose(&run->at, run->o->fabric, &run->r->barrier, run->plan.w,
@@ -470,9 +470,12 @@ static int run_ranks(struct run *run, struct err *e)
 	run_delay_enable(run->plan.w->run.measure == MEASURE_ALL);
 	rc = start_ranks(run, e);
 	all_left = join_ranks(run);
-	if (apart(run, end_sampling, "the folder of results", folder, run->plan.w->run.watchdog,
-		  &unwritten) < 0 &&
-	    rc == 0) {
+	rc_end = apart(run, end_sampling, "the folder of results", folder,
+		       run->plan.w->run.watchdog, &unwritten);
+	/* its thread was refused: nothing may sample when what it reads is released */
+	if (rc_end < 0 && !run->r->stuck)
+		watch_sampling_end(&run->watch, NULL);
+	if (rc_end < 0 && rc == 0) {
 		*e = unwritten;
 		rc = unwritten.code;
 	}
