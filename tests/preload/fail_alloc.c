@@ -285,7 +285,8 @@ static int copy_out, copy_err, whole_out;
 static const char *whole, *folder, *varies;
 static pid_t original;
 static unsigned long tried, same, ended, strays;
-static bool threaded;
+static unsigned
+	threads; /* but those that are detached: they wait for signals, as long as it lasts */
 static struct place *whole_places; /* of an untouched run */
 static uint64_t left_whole[LEFT];  /* places that an untouched run does not release */
 static unsigned lefts;
@@ -540,7 +541,7 @@ static bool copied(const char *kind, size_t bytes, const struct trace *by)
 	int status;
 	pid_t pid;
 
-	if (numbers < every_first || (numbers - every_first) % every_step || threaded ||
+	if (numbers < every_first || (numbers - every_first) % every_step || threads ||
 	    getpid() != original)
 		return false;
 	inside = true;
@@ -552,7 +553,10 @@ static bool copied(const char *kind, size_t bytes, const struct trace *by)
 	tried++;
 	refused_number = numbers;
 	refused = by;
+	/* no other thread holds it where the copy begins */
+	pthread_mutex_lock(&lock);
 	pid = fork();
+	pthread_mutex_unlock(&lock);
 	if (pid < 0)
 		broken("cannot fork");
 	if (pid == 0) {
@@ -781,13 +785,23 @@ int pthread_create(pthread_t *out, const pthread_attr_t *attr, void *(*start)(vo
 
 	if (fails("thread", 0, __builtin_frame_address(0), &by, &number))
 		return EAGAIN;
-	threaded = true;
+	threads++;
 	inside = true; /* what the C library allocates for it is part of it */
 	if (!real)
 		*(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
 	rc = real(out, attr, start, arg);
 	inside = was;
 	return rc;
+}
+
+int pthread_detach(pthread_t thread)
+{
+	static int (*real)(pthread_t);
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "pthread_detach");
+	threads--;
+	return real(thread);
 }
 
 /* ---- time that stands still ---- */
