@@ -20,18 +20,19 @@ from util import PATIENCE, SANITIZED, SOURCE, STOKER, left_out, load, stoker, ti
 DLIO = SOURCE / "tests/data/dlio-output"
 CUTS, BYTES, WORKERS = 20, 8, 2
 CUTS_TRIED = range(0, CUTS, 3 if SANITIZED else 1)  # a command takes many times as long under a sanitizer
+JUDGED = ("result.json", "measures.bin")  # what a result is judged again from
 PROGRAM = str(pathlib.Path(STOKER).resolve())
 AS_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
 
 
-def commands(at):
-    """Each with what it leaves beside its lines."""
-    return {"audit": (["audit", "--json", "result"], None), "compare": (["compare", "--json", "other", "result"], None),
+def commands(at, quick=False):
+    """Each with what it leaves beside its lines. Nothing is judged again with `quick`."""
+    return {"audit": (["audit", "--json", "result", *["--quick"] * quick], None), "compare": (["compare", "--json", "other", "result"], None),
             "report": (["report", "result", "-o", "out/page.html", "--csv", "out/runs.csv"], at / "out")}
 
 
-def call(at, name, prefix=()):
-    argv, left = commands(at)[name]
+def call(at, name, prefix=(), quick=False):
+    argv, left = commands(at, quick)[name]
     done = subprocess.run([*prefix, PROGRAM, *argv], cwd=at, capture_output=True, text=True, timeout=20 * PATIENCE,
                           stdin=subprocess.DEVNULL)
     text = done.stdout
@@ -126,18 +127,19 @@ class Place:
         shutil.copytree(tmp / "other", self.at / "other")
         (self.at / "out").mkdir()
         (self.at / "out").chmod(0o777)
-        self.whole = {name: call(self.at, name) for name in commands(self.at)}
-        assert all(w[0] == 0 for w in self.whole.values()), self.whole
+        self.whole = {quick: {name: call(self.at, name, quick=quick) for name in commands(self.at)} for quick in (False, True)}
+        assert all(w[0] == 0 for whole in self.whole.values() for w in whole.values()), self.whole
 
     def tried(self, name, damage):
         path = self.at / "result" / name
         data = path.read_bytes()
         DAMAGES[damage](path, data)
         wrong, kinds = [], []
+        quick = name not in JUDGED
         try:
             for command in commands(self.at):
-                got = call(self.at, command, AS_NOBODY if damage == "mode 000" else ())
-                why, kind = judged(command, name, damage, self.whole[command], got)
+                got = call(self.at, command, AS_NOBODY if damage == "mode 000" else (), quick)
+                why, kind = judged(command, name, damage, self.whole[quick][command], got)
                 kinds.append(kind)
                 if why:
                     wrong.append((name, damage, command, why, got[0], got[2][-300:]))

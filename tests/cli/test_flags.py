@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from util import SOURCE, STOKER, stoker, tiny  # noqa: E402
+from util import SANITIZED, SOURCE, STOKER, stoker, tiny  # noqa: E402
 
 VALUES = {"N": "2", "NAME": "local", "MODE": "lines", "job": "job", "SEED": "3", "X": "2.5", "PERCENT": "3", "SECONDS": "9"}
 
@@ -62,10 +62,12 @@ def pairs():
     assert len(own) == 26 and sum(map(len, own.values())) > 90, {c: len(o) for c, o in own.items()}
     every = {form for forms in own.values() for form in forms}
     checked = 0
-    for command, forms in own.items():
-        for form in sorted(every):
+    for i, (command, forms) in enumerate(own.items()):
+        for k, form in enumerate(sorted(every)):
             if form in forms:
                 accepted(command, form, forms[form])
+            elif SANITIZED and (i + k) % 8:
+                continue  # what refuses is the same code for all
             else:
                 refused(command, form, [" ".join(c) for c, o in own.items() if form in o])
             checked += 1
