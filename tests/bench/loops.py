@@ -68,12 +68,12 @@ def check(argv, **more):
 
 
 def theirs(tasks, store, data):
-    """Of all tasks, each in a process of its own: {name: [seconds of each epoch]}, and what their transforms take."""
+    """Of all tasks, each in a Python of its own: {name: [seconds of each epoch]}, and what their transforms take."""
     walls, transform = {}, {}
     for name, task in tasks:
         store.evict()
         task = dict(task, data=str(data[name]), step=STEP, epochs=EPOCHS, ask=True)
-        for line in check([PYTHON, LOOP, json.dumps([task]), "apart"], **store.surround()).splitlines():
+        for line in check([PYTHON, LOOP, json.dumps([task])], **store.surround()).splitlines():
             told = json.loads(line)
             if "transform_s" in told:
                 transform[name] = told["transform_s"]

@@ -1,6 +1,5 @@
 """A training loop of a real framework over a dataset of ours: tf.data's or torch's, as users write it, with a step that
-sleeps. Called with a list of tasks as JSON; prints a line of JSON for each: the version, and what each epoch took. With
-a further argument each runs in a process of its own."""
+sleeps. Called with a list of tasks as JSON; prints a line of JSON for each: the version, and what each epoch took."""
 import json
 import os
 import sys
@@ -169,15 +168,7 @@ def transform_s(task):
 
 
 if __name__ == "__main__":
-    tasks = json.loads(sys.argv[1])
-    if len(sys.argv) > 2:
-        __import__(tasks[0]["framework"].replace("py", ""))
-    for each in tasks:
-        if len(sys.argv) > 2 and os.fork():
-            os.wait()
-            continue
+    for each in json.loads(sys.argv[1]):
         main(each)
         if each.get("transform") and each.get("ask"):
             print(json.dumps(dict(transform_s=transform_s(each))), flush=True)
-        if len(sys.argv) > 2:
-            os._exit(0)
