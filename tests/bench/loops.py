@@ -1,7 +1,8 @@
 """Epochs of loops as users write them today, over torch's DataLoader and over tf.data, beside those of our loaders with the
 same keys and a profile of the same Python, on three stores.
 
-    loops.py [STOKER] [--torch PROFILE] [--tensorflow PROFILE] [--rounds N] [--only WORD] [--store NAME] [--raw FILE] [--told FILE]
+    loops.py [STOKER] [--torch PROFILE] [--tensorflow PROFILE] [--rounds N] [--only WORD] [--framework NAME] [--store NAME]
+             [--raw FILE] [--told FILE]
 
 Sides alternate in each round; figures are medians over the rounds, of the first epoch and of those after it. --raw appends
 what was measured to a file, --told says what such a file holds. STOKER_PYTHON names the Python of the frameworks. Needs
@@ -133,6 +134,7 @@ def main():
     a.add_argument("--rounds", type=int, default=3)
     a.add_argument("--only", default="")
     a.add_argument("--store", default="", choices=["", *STORES])
+    a.add_argument("--framework", default="", choices=["", "torch", "tensorflow"])
     a.add_argument("--raw", default="")
     a.add_argument("--told", default="")
     a = a.parse_args()
@@ -144,7 +146,7 @@ def main():
     measured = []
     for where in [a.store] if a.store else STORES:
         for framework, module in (("pytorch", "torchvision"), ("tensorflow", "tensorflow")):
-            rows = [r for r in ROWS if a.only in r[0] and r[1]["framework"] == framework]
+            rows = [r for r in ROWS if a.only in r[0] and r[1]["framework"] == framework and a.framework in framework]
             if rows and subprocess.run([PYTHON, "-c", f"import {module}"], capture_output=True).returncode:
                 print(f"left out: {PYTHON} has no {module}")
                 continue
