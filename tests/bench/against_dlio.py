@@ -1,8 +1,8 @@
 """AU and times of epochs beside those of the real DLIO: the same files, command line and store.
 
-    against_dlio.py [STOKER] [--costs PROFILE] [--rounds N] [--only WORD[,WORD...]] [--out FILE]
+    against_dlio.py [STOKER] [--costs PROFILE] [--rounds N] [--only WORD[,WORD...]] [--out FILE] [--tensorflow PROFILE]
 
-DLIO_COMMAND is the program to compare with (one that takes DLIO's command line); without it, the bench is skipped.
+With --tensorflow the rows are of DLIO's tf.data loader. DLIO_COMMAND is the program to compare with (one that takes DLIO's command line); without it, the bench is skipped.
 Both sides alternate; each figure is a median over the rounds. Stores of known speed need root."""
 import argparse
 import datetime
@@ -88,6 +88,15 @@ ROWS = [
     row("npz 4 a file 1x1 50 ms", "npz", 16, MIB, 4, 1, 1, 50, WARM, dataset__num_samples_per_file=4),
 ]
 
+TF = dict(framework="tensorflow", reader__data_loader="tensorflow")
+TF_ROWS = [
+    row("tensorflow 1x2 40 ms", "tfrecord", 64, 500000, 4, 2, 1, 40, WARM, reader__prefetch_size=2, **TF),
+    row("tensorflow 1x1 20 ms", "tfrecord", 96, MIB, 4, 1, 1, 20, WARM, reader__prefetch_size=4, **TF),
+    row("tensorflow 1x2 20 ms, calls 60", "tfrecord", 96, MIB, 4, 2, 1, 20, calls(60), reader__prefetch_size=2, **TF),
+    row("tensorflow 1x4 20 ms, disk 60", "tfrecord", 96, MIB, 4, 4, 1, 20, disk(60), reader__prefetch_size=2,
+        reader__sample_shuffle="seed", reader__shuffle_size=16, **TF),
+]
+
 
 def overrides(r, folder, out):
     keys = {
@@ -143,7 +152,8 @@ def ours(stoker, r, store, out, *more):
 def measure(stoker, r, store, tmp, a):
     call([stoker, "generate", "-q", *overrides(r, store.data, tmp / "made")])
     sides = dict(dlio=[], ours=[], plain=[])
-    costs = [f"framework.costs={a.costs}"] if a.costs else []
+    profile = a.tensorflow or a.costs
+    costs = [f"framework.costs={profile}"] if profile else []
     for i in range(a.rounds):
         for side in ("dlio", "ours") if i % 2 == 0 else ("ours", "dlio"):
             out = tmp / f"{side}{i}"
@@ -151,7 +161,7 @@ def measure(stoker, r, store, tmp, a):
                 sides[side].append(quietly(lambda: real(r, store, out)))
             else:
                 sides[side].append(quietly(lambda: ours(stoker, r, store, out, *costs)))
-        if i == 0 and a.costs:
+        if i == 0 and profile:
             sides["plain"].append(ours(stoker, r, store, tmp / "plain", "framework.costs=none"))
     if a.out:
         with open(a.out, "a") as f:
@@ -179,12 +189,13 @@ def main():
     a = argparse.ArgumentParser()
     a.add_argument("stoker", nargs="?", default="build/stoker")
     a.add_argument("--costs", default="")
+    a.add_argument("--tensorflow", default="")
     a.add_argument("--rounds", type=int, default=5)
     a.add_argument("--only", default="")
     a.add_argument("--out", default="")
     a.add_argument("--list", action="store_true")
     a = a.parse_args()
-    rows = [r for r in ROWS if not a.only or any(w in r["name"] for w in a.only.split(";"))]
+    rows = [r for r in (TF_ROWS if a.tensorflow else ROWS) if not a.only or any(w in r["name"] for w in a.only.split(";"))]
     if a.list:
         print("\n".join(r["name"] for r in rows))
         return
