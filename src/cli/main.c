@@ -24,6 +24,7 @@
 #include "launch/launcher.h"
 #include "os/child.h"
 #include "result/json_out.h"
+#include "result/json_room.h"
 
 #define DOCUMENT_BYTES_MAX (1u << 30)
 
@@ -216,7 +217,7 @@ int main(int argc, char **argv)
 	output_begin();
 	log_level_from_environment();
 	/* a document is whole or not written: the library would leave out what has no memory */
-	json_set_alloc_funcs(xmalloc, free);
+	json_set_alloc_funcs(json_room_alloc, json_room_free);
 	/* a write beyond the file size limit fails with an error instead of ending the process */
 	signal(SIGXFSZ, SIG_IGN);
 	/* who ignores the ends of children is not told how they ended, and may hand that on */

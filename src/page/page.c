@@ -99,7 +99,7 @@ static void put_system(json_t *list, const json_t *system)
 
 	json_object_foreach((json_t *)(uintptr_t)system, key, v)
 	{
-		char *dump = json_is_string(v) ? NULL : json_dumps(v, JSON_ENCODE_ANY);
+		char *dump = json_is_string(v) ? NULL : json_dump_text(v, JSON_ENCODE_ANY);
 
 		put_pair(list, key, dump ? dump : json_string_value(v));
 		free(dump);

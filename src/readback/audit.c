@@ -8,6 +8,7 @@
 #include "judge/verdict.h"
 #include "readback/audit_checks.h"
 #include "readback/derivation.h"
+#include "result/json_room.h"
 
 static int by_record(const void *a, const void *b)
 {
@@ -197,7 +198,9 @@ static void look(void *arg, size_t i, struct run_record *r)
 	struct audit *a = &d->one[i];
 
 	*a = (struct audit){.record = r, .records = 1, .quick = d->quick};
+	json_room_use(true);
 	check_record(a, 0);
+	json_room_use(false);
 	if (d->also && d->also->look)
 		d->also->look(d->also->arg, i, r);
 }

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/vector.h"
+#include "result/json_out.h"
 #include "workload/backend.h"
 #include "workload/key.h"
 
@@ -91,7 +92,7 @@ static char *value_text(const json_t *entry)
 		return v ? xstrdup(json_string_value(v)) : NULL;
 	if (json_is_number(v))
 		return xasprintf("%.15g", json_number_value(v));
-	return json_dumps(v, JSON_ENCODE_ANY);
+	return json_dump_text(v, JSON_ENCODE_ANY);
 }
 
 static void add_store(struct configuration *s, const struct run_record *r,

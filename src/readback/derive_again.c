@@ -281,7 +281,7 @@ static void compare_file(void *arg, const char *name, const json_t *made)
 	struct derive_trees at = {
 		.d = &f->d, .same = same, .whole = same, .words = same, .source = MEASURES};
 	struct err e = {0};
-	json_t *stated = result_folder_json(f->r->folder, name, &e);
+	json_t *stated = record_file(f->r, name, &e);
 
 	snprintf(at.path, sizeof(at.path), "%s ", name);
 	if (stated)

@@ -13,6 +13,7 @@
 #include "base/transfer.h"
 #include "conf/override.h"
 #include "readback/derivation.h"
+#include "result/json_out.h"
 #include "result/seal.h"
 #include "workload/backend.h"
 #include "workload/foreign.h"
@@ -545,7 +546,7 @@ static void check_memory(struct derive *d, const struct run_record *r)
 
 	json_object_set(facts, "cpu", json_object_get(r->summary, "host_cpuinfo"));
 	json_object_set(facts, "memory", json_object_get(r->summary, "host_meminfo"));
-	text = json_dumps(facts, JSON_SORT_KEYS | JSON_COMPACT);
+	text = json_dump_text(facts, JSON_SORT_KEYS | JSON_COMPACT);
 	json_decref(facts);
 	if (!text)
 		return;

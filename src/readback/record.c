@@ -14,6 +14,8 @@
 #include "base/str.h"
 #include "readback/record_config.h"
 #include "readback/result_folder.h"
+#include "result/json_out.h"
+#include "result/seal.h"
 
 #define RANKS_MAX 1000000
 #define EPOCHS_MAX 1000000
@@ -400,7 +402,7 @@ static double cached_bytes(const json_t *epoch)
 /* Of a part of the file, in an order that does not depend on the writer. */
 static void digest_tree(const json_t *tree, char hex[SHA256_HEX])
 {
-	AUTO_FREE char *text = tree ? json_dumps(tree, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
+	AUTO_FREE char *text = tree ? json_dump_text(tree, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
 	struct sha256 h;
 
 	hex[0] = '\0';
@@ -585,6 +587,36 @@ static void read_stamps(struct run_record *r)
 	}
 }
 
+/* Files that are kept as they were read are those of a few ranks with a few thousand steps. */
+#define RANKS_KEPT 8
+#define STEPS_KEPT 4096
+
+static bool is_kept(const struct run_record *r, uint32_t k)
+{
+	size_t steps = 0;
+
+	for (size_t i = 0; i < r->rank[k].epochs; i++) {
+		const struct record_epoch *ep = &r->rank[k].epoch[i];
+
+		steps += ep->eval.procs + 1;
+		for (size_t b = 0; b < ep->blocks; b++)
+			steps += ep->block[b].procs + 1;
+	}
+	return k < RANKS_KEPT && steps <= STEPS_KEPT;
+}
+
+json_t *record_file(const struct run_record *r, const char *name, struct err *e)
+{
+	uint32_t k;
+
+	if (r->summary && strcmp(name, "summary.json") == 0)
+		return json_incref(r->summary);
+	if (r->rank && seal_rank_file(name, &k) && k < r->ranks && r->rank[k].output)
+		return json_incref(str_ends(name, "_output.json") ? r->rank[k].output
+								  : r->rank[k].stats);
+	return result_folder_json(r->folder, name, e);
+}
+
 static int read_ranks(struct run_record *r, struct err *e)
 {
 	struct rank_faults faults = {0};
@@ -599,6 +631,10 @@ static int read_ranks(struct run_record *r, struct err *e)
 		if (output && stats) {
 			read_rank(r, k, output, stats);
 			r->ranks_found++;
+		}
+		if (output && stats && is_kept(r, k)) {
+			r->rank[k].output = json_incref(output);
+			r->rank[k].stats = json_incref(stats);
 		}
 		json_decref(output);
 		json_decref(stats);
@@ -726,6 +762,8 @@ static void release_rank(struct record_rank *k)
 		free(ep->checkpoint);
 	}
 	free(k->epoch);
+	json_decref(k->output);
+	json_decref(k->stats);
 }
 
 void record_settle(struct run_record *r)

@@ -176,6 +176,7 @@ struct record_rank {
 	bool found;                   /* both files can be read */
 	double memory_gib;            /* of its host; NaN */
 	char host_digest[SHA256_HEX]; /* of processors and memory of its host; "": unknown */
+	json_t *output, *stats;       /* the files, where they are small (record_file); NULL */
 };
 
 /* A list of summary.json with its statistics. count 0: the key was absent. */
@@ -235,6 +236,9 @@ struct run_record {
 	} alone;
 };
 
+/* A file of its folder, as result_folder_json gives it; one that was read and kept is not read
+ * again. Of a whole record. */
+json_t *record_file(const struct run_record *r, const char *name, struct err *e);
 /* An object or list of its result.json (F_RUN_TRAINING); NULL: there is none. */
 const struct part *record_part(const struct run_record *r, enum field id);
 /* What its result.json says of a key of the workload (F_CONFIGURED_VALUE); NULL: nothing. */

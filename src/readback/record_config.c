@@ -11,6 +11,7 @@
 #include "conf/override.h"
 #include "readback/dlio_version.h"
 #include "result/fields.h"
+#include "result/json_out.h"
 #include "workload/recorded_file.h"
 
 #define YAML_BYTES_MAX (4u << 20)
@@ -138,7 +139,7 @@ static void put_store_options(struct node *sections, const struct run_record *r)
 /* The framework's costs as they were written. */
 static struct node *costs_of(const json_t *profile)
 {
-	char *text = json_dumps(profile, JSON_COMPACT);
+	char *text = json_dump_text(profile, JSON_COMPACT);
 	struct err ignored = {0};
 	struct node *n = text ? yaml_parse(text, strlen(text), "result.json", &ignored) : NULL;
 

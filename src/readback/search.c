@@ -19,6 +19,7 @@
 #include "readback/configuration.h"
 #include "readback/record.h"
 #include "readback/result_folder.h"
+#include "result/json_room.h"
 #include "result/seal.h"
 
 /* What is found below the paths that were given. */
@@ -266,14 +267,18 @@ static void *visit_all(void *arg)
 		struct run_record *r = &v->record[i];
 		struct configuration *configuration = NULL;
 
+		json_room_use(true);
 		record_load(r, v->folders->v[i]);
+		json_room_use(false);
 		if (of->texts)
 			configuration = configuration_find(r);
 		if (of->look)
 			of->look(of->arg, i, r);
 		record_settle(r);
+		json_room_clear();
 		take_in_turn(v, i, configuration);
 	}
+	json_room_release();
 	return NULL;
 }
 

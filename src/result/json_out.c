@@ -125,10 +125,26 @@ int json_write(json_t *object, const char *folder, const char *name, struct err 
 	return file_write_ours(path, text, strlen(text), e);
 }
 
+static int add_piece(const char *piece, size_t n, void *text)
+{
+	buf_append(text, piece, n);
+	return 0;
+}
+
+char *json_dump_text(const json_t *value, size_t flags)
+{
+	struct buf text = {0};
+
+	if (json_dump_callback(value, add_piece, &text, flags) == 0)
+		return buf_take(&text);
+	buf_release(&text);
+	return NULL;
+}
+
 char *json_file_text(const json_t *object)
 {
 	/* 15 digits: every time in ns and every percentage, without the noise of the binary form */
-	return json_dumps(object, JSON_INDENT(4) | JSON_REAL_PRECISION(15));
+	return json_dump_text(object, JSON_INDENT(4) | JSON_REAL_PRECISION(15));
 }
 
 #define LINE_MOST 160
@@ -144,8 +160,8 @@ struct lines {
 
 static char *dump(const struct lines *l, const json_t *v)
 {
-	return json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT |
-				     JSON_REAL_PRECISION(l->in_full ? DIGITS_EXACT : DIGITS));
+	return json_dump_text(v, JSON_ENCODE_ANY | JSON_COMPACT |
+					 JSON_REAL_PRECISION(l->in_full ? DIGITS_EXACT : DIGITS));
 }
 
 static bool put_lines(struct lines *l, const json_t *v, unsigned depth);
@@ -263,7 +279,7 @@ static size_t escape_json(const char *s, size_t n, enum json_shape shape, struct
 
 void json_put_dump(struct buf *out, const json_t *value, size_t flags, enum json_shape shape)
 {
-	char *dump = json_dumps(value, flags);
+	char *dump = json_dump_text(value, flags);
 	size_t n = dump ? strlen(dump) : 0, from = 0, at = 0;
 
 	buf_puts(out, "");

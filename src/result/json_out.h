@@ -33,6 +33,9 @@ json_t *json_texts(const struct str_list *list);
 /* {"values", "mean", "stdev", "min", "max"}; of no values only their number. */
 json_t *json_stat(const struct sample_stat *s);
 
+/* json_dumps, in a text of its own wherever values lie (result/json_room.h); heap (free). */
+char *json_dump_text(const json_t *value, size_t flags);
+
 /* The text of a file, as json_write writes it; heap (free), NULL without memory. */
 char *json_file_text(const json_t *object);
 /* The same document for result.json: lines of at most 160 bytes where that can be, numbers with 12

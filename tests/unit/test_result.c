@@ -13,6 +13,8 @@
 #include "base/str.h"
 #include "judge/verdict.h"
 #include "result/dlio_log.h"
+#include "result/json_out.h"
+#include "result/json_room.h"
 #include "result/sink.h"
 #include "result/answer.h"
 #include "result/text.h"
@@ -831,6 +833,43 @@ static int make_folder(void **state)
 	return mkdtemp(folder) ? chdir(folder) : -1;
 }
 
+/* Values in a room and outside of it are parts of one tree, of any size, and its text is neither.
+ */
+static void room_of_values(void **state)
+{
+	json_t *tree, *first;
+	char *text;
+
+	(void)state;
+	json_set_alloc_funcs(json_room_alloc, json_room_free);
+	json_room_use(true);
+	first = tree = json_array();
+	json_array_append_new(tree, json_integer(1));
+	json_room_use(false);
+	for (int i = 2; i < 30; i++)
+		json_array_append_new(tree, json_integer(i));
+	json_room_use(true);
+	json_array_append_new(tree, json_string("end"));
+	text = json_dump_text(tree, JSON_COMPACT);
+	assert_int_equal(strncmp(text, "[1,2,3,", 7), 0);
+	assert_non_null(strstr(text, "29,\"end\"]"));
+	free(text);
+	json_decref(tree);
+	json_room_clear();
+
+	/* the next one lies where the first one did; what has no place there lies elsewhere */
+	tree = json_array();
+#ifndef __SANITIZE_ADDRESS__
+	assert_ptr_equal(tree, first);
+#endif
+	for (int i = 0; i < 200000; i++)
+		json_array_append_new(tree, json_integer(i));
+	assert_int_equal(json_integer_value(json_array_get(tree, 199999)), 199999);
+	json_decref(tree);
+	json_room_release();
+	json_set_alloc_funcs(malloc, free);
+}
+
 static int drop_folder(void **state)
 {
 	(void)state;
@@ -855,6 +894,7 @@ int main(void)
 		cmocka_unit_test(answers_are_not_cut),
 		cmocka_unit_test(full_verdict),
 		cmocka_unit_test(text_of_many_epochs),
+		cmocka_unit_test(room_of_values),
 		cmocka_unit_test(nothing_is_left),
 	};
 
