@@ -80,7 +80,7 @@ char *path_of_program(struct err *e)
 
 	if (n > 0)
 		return xstrndup(path, (size_t)n);
-	err_set(e, -ENOENT, "cannot find the path of this program (/proc/self/exe)");
+	err_sys(e, n < 0 ? errno : ENOENT, "cannot find the path of this program (/proc/self/exe)");
 	return NULL;
 }
 

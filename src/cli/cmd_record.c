@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/say.h"
 #include "base/str.h"
+#include "base/transfer.h"
 #include "base/vector.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
@@ -64,6 +65,7 @@ static char *find_library(struct err *e)
 	static const char *const places[] = {"", "../lib/", "../lib/stoker/"};
 	AUTO_FREE char *self = path_of_program(e);
 	AUTO_FREE char *dir = self ? path_dirname(self) : NULL;
+	int why = ENOENT;
 
 	if (!self)
 		return NULL;
@@ -71,8 +73,10 @@ static char *find_library(struct err *e)
 		AUTO_FREE char *path = xasprintf("%s/%s%s", dir, places[i], LIBRARY);
 		char *real = access(path, R_OK) == 0 ? realpath(path, NULL) : NULL;
 
-		if (!real)
+		if (!real) {
+			why = why == ENOENT ? errno : why;
 			continue;
+		}
 		if (!strpbrk(real, " :\t\n"))
 			return real;
 		err_set(e, ERR_USAGE,
@@ -82,7 +86,8 @@ static char *find_library(struct err *e)
 		free(real);
 		return NULL;
 	}
-	err_set(e, ERR_USAGE, "%s: not found beside the program (%s) or in ../lib", LIBRARY, dir);
+	err_set(e, ERR_USAGE, "%s: not found beside the program (%s) or in ../lib: %s", LIBRARY,
+		dir, strerror(why));
 	return NULL;
 }
 
@@ -463,7 +468,7 @@ static enum ring_image image_of(const char *file)
 	for (int i = 0; found && i < IMAGE_INTERPRETERS; i++) {
 		struct stat st;
 		int fd = file_open(found, &st, NULL);
-		ssize_t n = fd < 0 ? -1 : pread(fd, head, sizeof(head), 0);
+		ssize_t n = fd < 0 ? -1 : pread_fully(fd, head, sizeof(head), 0);
 
 		if (fd >= 0)
 			close(fd);

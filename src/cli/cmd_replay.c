@@ -57,6 +57,13 @@ static void say_left_out(const struct replay_plan *p)
 	buf_release(&list);
 }
 
+/* What the log is known to lack, the replay lacks, too. */
+static void say_notes(const struct job *job, FILE *to)
+{
+	for (size_t i = 0; i < job->notes.n; i++)
+		say(to, "Of the log: %s.\n", job->notes.v[i]);
+}
+
 static void say_plan(const struct replay_plan *p, const struct replay_image *m)
 {
 	uint64_t requests = 0, threads = 0;
@@ -150,6 +157,7 @@ static int perform(const struct replay_args *x, const struct job *job, struct re
 		rc = replay_image_make(m, x->sparse, x->cold, &stop, e);
 	if (rc < 0)
 		return rc;
+	say_notes(job, x->json ? stderr : stdout);
 	if (!x->json)
 		say_plan(p, m);
 	if (x->only_files)

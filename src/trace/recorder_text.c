@@ -19,6 +19,7 @@
 #include "base/compare.h"
 #include "base/file.h"
 #include "base/map.h"
+#include "base/transfer.h"
 #include "base/vector.h"
 #include "trace/call_log.h"
 #include "trace/trace_reader.h"
@@ -405,12 +406,12 @@ static int by_rank(const void *a, const void *b)
 /* The text files of a folder, sorted by rank; if it has none, those of its subfolder `_text`. */
 static char **texts_of(const char *folder, size_t *n)
 {
-	DIR *d = opendir(folder);
+	DIR *d = folder_open(folder);
 	char **found = NULL;
 	size_t room = 0;
 
 	*n = 0;
-	for (struct dirent *f; d && (f = readdir(d)) && *n < RANKS_MAX;) {
+	for (struct dirent *f; d && *n < RANKS_MAX && folder_next(d, &f) > 0;) {
 		if (rank_of(f->d_name) >= 0)
 			VECTOR_PUSH(found, *n, room, path_join(folder, f->d_name));
 	}
@@ -491,7 +492,7 @@ static bool recorder_recognize(const char *path, bool folder, const unsigned cha
 		size_t found = 0;
 		char **texts = texts_of(path, &found), first[TRACE_HEAD];
 		int fd = found ? file_open(texts[0], NULL, NULL) : -1;
-		ssize_t got = fd < 0 ? 0 : pread(fd, first, sizeof(first), 0);
+		ssize_t got = fd < 0 ? 0 : pread_fully(fd, first, sizeof(first), 0);
 
 		if (fd >= 0)
 			close(fd);

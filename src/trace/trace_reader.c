@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/transfer.h"
 
 /* ---- lines of plain and gzip files, in pieces ---- */
 
@@ -44,11 +45,9 @@ static ssize_t read_piece(struct trace_lines *l, struct err *e)
 
 	if (fd < 0)
 		return fd;
-	do
-		got = pread(fd, l->in, l->piece, l->at);
-	while (got < 0 && errno == EINTR);
+	got = pread_fully(fd, l->in, l->piece, l->at);
 	if (got < 0)
-		got = err_sys(e, errno, "%s: cannot be read", l->path);
+		got = err_sys(e, (int)-got, "%s: cannot be read", l->path);
 	close(fd);
 	if (got > 0)
 		l->at += got;
@@ -296,7 +295,7 @@ void trace_readers_put(struct buf *out)
 /* What a folder holds cannot be told without these. */
 static int folder_readable(const char *path, struct err *e)
 {
-	DIR *d = access(path, X_OK) == 0 ? opendir(path) : NULL;
+	DIR *d = access(path, X_OK) == 0 ? folder_open(path) : NULL;
 
 	if (!d)
 		return err_sys(e, errno, "%s: this folder cannot be read", path);
@@ -308,11 +307,15 @@ static const struct trace_reader *reader_of(const char *path, struct err *e)
 {
 	struct trace_lines head;
 	struct stat st;
-	bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+	bool seen = stat(path, &st) == 0, folder = seen && S_ISDIR(st.st_mode);
 	const struct trace_reader *known = NULL;
 	struct buf all = {0};
 	int rc;
 
+	if (!seen && errno != ENOENT) {
+		err_sys(e, errno, "cannot read '%s'", path);
+		return NULL;
+	}
 	trace_lines_open(&head, path, TRACE_HEAD);
 	rc = folder ? folder_readable(path, e) : more(&head, e);
 	for (size_t i = 0; rc >= 0 && !known && trace_reader_table[i]; i++)

@@ -208,7 +208,8 @@ static char *recorded_path(const struct workload *w)
 
 		near = path_join(folder, name);
 	}
-	return path_absolute(near && file_there(near, NULL) > 0 ? near : name);
+	/* one that cannot be looked at is to be named, too */
+	return path_absolute(near && file_there(near, NULL) != 0 ? near : name);
 }
 
 static double mean_of(const uint64_t *v, uint64_t n)

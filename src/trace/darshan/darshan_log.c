@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/transfer.h"
 
 #define MAGIC UINT64_C(6567223)
 #define HEADER_BYTES 1328    /* version 3.41 and later */
@@ -166,13 +167,13 @@ static bool darshan_is_partial(const struct darshan_log *log, unsigned module)
 static int read_header(struct darshan_log *log, struct err *e)
 {
 	unsigned char h[HEADER_BYTES] = {0};
-	ssize_t got = pread(log->fd, h, sizeof(h), 0);
+	ssize_t got = pread_fully(log->fd, h, sizeof(h), 0);
 	int minor = 0, major;
 	size_t need, maps, versions, modules;
 	uint64_t magic, flags;
 
 	if (got < 0)
-		return err_sys(e, errno, "%s: cannot be read", log->path);
+		return err_sys(e, (int)-got, "%s: cannot be read", log->path);
 	if (got >= 2 && h[0] == 0x1f && h[1] == 0x8b)
 		return err_set(e, ERR_DATA,
 			       "%s: the file is packed by gzip as a whole, which logs of Darshan 3 "

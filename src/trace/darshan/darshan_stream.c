@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/transfer.h"
+
 void darshan_stream_open(struct darshan_stream *s, int fd, enum darshan_compression kind,
 			 uint64_t at, uint64_t len, uint64_t ceiling)
 {
@@ -43,7 +45,7 @@ static bool fill(struct darshan_stream *s)
 		return true;
 	if (want == 0)
 		return false;
-	got = pread(s->fd, s->in, want, (off_t)s->at);
+	got = pread_fully(s->fd, s->in, want, (off_t)s->at);
 	if (got <= 0) {
 		s->broken = "the file cannot be read there";
 		return false;

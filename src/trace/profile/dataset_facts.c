@@ -8,6 +8,7 @@
 #include "base/compare.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "base/transfer.h"
 #include "base/vector.h"
 #include "trace/profile/profile_parts.h"
 #include "workload/backend.h"
@@ -313,7 +314,7 @@ static ssize_t first_bytes(const char *name, char *out, size_t size)
 
 	if (fd < 0)
 		return -1;
-	n = pread(fd, out, size, 0);
+	n = pread_fully(fd, out, size, 0);
 	close(fd);
 	return n;
 }

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/heap.h"
 #include "base/str.h"
+#include "base/transfer.h"
 #include "base/vector.h"
 
 #define STEP 4096 /* chunks begin at multiples of it */
@@ -50,7 +51,8 @@ bool ring_folder(const char *path)
 	AUTO_FREE char *name = path_join(path, RING_JOB_NAME);
 	struct stat st;
 
-	return lstat(name, &st) == 0;
+	/* one that cannot be looked at: opening it says why */
+	return lstat(name, &st) == 0 || errno == EACCES || errno == EIO || errno == EINTR;
 }
 
 int ring_folder_check(const char *path, double *processors, struct err *e)
@@ -64,8 +66,10 @@ int ring_folder_check(const char *path, double *processors, struct err *e)
 
 	if (fd < 0)
 		return e ? e->code : -EIO;
-	n = pread(fd, text, sizeof(text) - 1, 0);
+	n = pread_fully(fd, text, sizeof(text) - 1, 0);
 	close(fd);
+	if (n < 0)
+		return err_sys(e, (int)-n, "%s: cannot be read", name);
 	if (n > 0 &&
 	    (str_starts(text, RING_JOB_MAGIC) || str_starts(text, RING_JOB_MAGIC_UNCHECKED))) {
 		said = strstr(text, key);
@@ -103,6 +107,12 @@ static void harm(struct ring_files *f, const char *name, uint64_t at, const char
 	snprintf(text, sizeof(text), "%.40s at byte %" PRIu64 ": %s", name, at, why);
 	if (f->harmed.n < RING_HARMED)
 		texts_add(&f->harmed, text);
+}
+
+/* The same of a file that could not be opened or read: `rc` as file_open gives it. */
+static void harm_unread(struct ring_files *f, const char *name, uint64_t at, int rc)
+{
+	harm(f, name, at, rc == ERR_KIND ? "it is no regular file" : strerror(-rc));
 }
 
 /* Takes the guards off so many words; one that does not match is 0. */
@@ -145,10 +155,10 @@ static bool read_head(struct ring_files *f, int fd, const char *name, struct rin
 {
 	struct ring_head *h = &r->head;
 	const char *why = "it is cut, had no room, or is no ring";
-	ssize_t n = pread(fd, h, sizeof(*h), 0);
+	ssize_t n = pread_fully(fd, h, sizeof(*h), 0);
 
 	if (n < 0)
-		why = strerror(errno);
+		why = strerror((int)-n);
 	if (n == (ssize_t)sizeof(*h)) {
 		r->checked = memcmp(h->magic, RING_MAGIC, sizeof(h->magic)) == 0;
 		if (r->checked && !check_head(f, name, h)) {
@@ -242,8 +252,13 @@ static void find_chunks(struct ring_files *f, uint32_t ring, int fd, uint64_t si
 	while (at && at + sizeof(struct ring_chunk) <= size) {
 		struct ring_chunk c;
 
-		if (pread(fd, &c, sizeof(c), (off_t)at) != (ssize_t)sizeof(c))
+		ssize_t n = pread_fully(fd, &c, sizeof(c), (off_t)at);
+
+		if (n != (ssize_t)sizeof(c)) {
+			f->damaged++;
+			harm(f, r->name, at, n < 0 ? strerror((int)-n) : "it is cut");
 			return;
+		}
 		if (!is_chunk(r, &c)) {
 			/* one that was made and not begun, or damage: the next is looked for; of
 			 * what lies between nothing is known */
@@ -271,7 +286,7 @@ static void read_control(const char *folder, const char *name, struct ring_files
 	struct ring_control c = {0};
 	struct stat st;
 	int fd = open_ring(folder, name, &st);
-	ssize_t n = fd < 0 ? -1 : pread(fd, &c, sizeof(c), 0);
+	ssize_t n = fd < 0 ? fd : pread_fully(fd, &c, sizeof(c), 0);
 
 	if (fd >= 0)
 		close(fd);
@@ -281,7 +296,10 @@ static void read_control(const char *folder, const char *name, struct ring_files
 		f->cut += c.cut;
 	} else if (n != offsetof(struct ring_control, rings)) {
 		f->unread++;
-		harm(f, name, 0, n < 0 ? "it cannot be read" : "it is cut or damaged");
+		if (n < 0)
+			harm_unread(f, name, 0, (int)n);
+		else
+			harm(f, name, 0, "it is cut or damaged");
 	}
 }
 
@@ -292,11 +310,13 @@ static bool read_end(const char *folder, const char *name, struct ring_files *f)
 	struct ring_end e;
 	size_t room = f->ends, each = 0;
 
-	if (fd < 0)
+	if (fd < 0) {
+		harm_unread(f, name, 0, fd);
 		return false;
+	}
 	f->bytes += (uint64_t)st.st_blocks * 512;
 	for (off_t at = 0; f->ends < RINGS_MAX; at += (off_t)each) {
-		ssize_t n = pread(fd, &e, sizeof(e), at);
+		ssize_t n = pread_fully(fd, &e, sizeof(e), at);
 		bool checked = n == (ssize_t)sizeof(e) &&
 			       memcmp(e.magic, RING_END_MAGIC, sizeof(e.magic)) == 0;
 
@@ -307,7 +327,9 @@ static bool read_end(const char *folder, const char *name, struct ring_files *f)
 			    : n < (ssize_t)each || memcmp(e.magic, RING_END_MAGIC_UNCHECKED,
 							  sizeof(e.magic)) != 0) {
 			f->damaged++;
-			harm(f, name, (uint64_t)at, "it is cut, or does not match its checksum");
+			harm(f, name, (uint64_t)at,
+			     n < 0 ? strerror((int)-n)
+				   : "it is cut, or does not match its checksum");
 			break;
 		}
 		VECTOR_PUSH(f->end, f->ends, room, e);
@@ -351,13 +373,14 @@ static void tie_clocks(struct ring_files *f)
 
 static int list_folder(struct ring_files *f, const char *path, struct err *e)
 {
-	DIR *d = opendir(path);
+	DIR *d = folder_open(path);
 	struct dirent *entry;
 	size_t room = 0;
+	int rc;
 
 	if (!d)
 		return err_sys(e, errno, "%s: cannot be read", path);
-	while ((entry = readdir(d))) {
+	while ((rc = folder_next(d, &entry)) > 0) {
 		struct ring_info r = {0};
 		struct stat st;
 		int fd;
@@ -376,7 +399,7 @@ static int list_folder(struct ring_files *f, const char *path, struct err *e)
 		fd = open_ring(path, entry->d_name, &st);
 		if (fd < 0 || !read_head(f, fd, entry->d_name, &r) || f->rings == RINGS_MAX) {
 			if (fd < 0)
-				harm(f, entry->d_name, 0, strerror(errno));
+				harm_unread(f, entry->d_name, 0, fd);
 			f->unread++;
 			if (fd >= 0)
 				close(fd);
@@ -388,7 +411,7 @@ static int list_folder(struct ring_files *f, const char *path, struct err *e)
 		VECTOR_PUSH(f->ring, f->rings, room, r);
 	}
 	closedir(d);
-	return 0;
+	return rc < 0 ? err_sys(e, -rc, "%s: cannot be read", path) : 0;
 }
 
 /* ---- events ---- */
@@ -550,13 +573,18 @@ static bool load(struct ring_files *f, struct cursor *c)
 	ssize_t n = -1;
 
 	c->begun = true;
-	if (fd < 0)
+	if (fd < 0) {
+		f->damaged++;
+		harm_unread(f, f->ring[c->ring].name, c->at - sizeof(struct ring_chunk), fd);
 		return false;
+	}
 	c->data = xmalloc(c->used);
-	n = pread(fd, c->data, c->used, (off_t)c->at);
+	n = pread_fully(fd, c->data, c->used, (off_t)c->at);
 	close(fd);
-	if (n < 0)
+	if (n < 0) {
+		harm_unread(f, f->ring[c->ring].name, c->at - sizeof(struct ring_chunk), (int)n);
 		n = 0;
+	}
 	if ((uint32_t)n == c->used && c->checked &&
 	    ring_sum(RING_SUM, c->data, c->used) != c->sum) {
 		f->damaged++;
@@ -648,8 +676,11 @@ int ring_files_open(struct ring_files *f, const char *path, struct err *e)
 		struct stat st;
 		int fd = open_ring(path, f->ring[i].name, &st);
 
-		if (fd < 0)
+		if (fd < 0) {
+			f->damaged++;
+			harm_unread(f, f->ring[i].name, 0, fd);
 			continue;
+		}
 		find_chunks(f, (uint32_t)i, fd, (uint64_t)st.st_size);
 		close(fd);
 	}

@@ -619,7 +619,8 @@ static int make_file(struct replay_image *m, size_t i, uint64_t bytes, bool spar
 	rc = fd < 0 ? err_sys(e, errno, "%s: cannot be made", path)
 		    : fill_file(m, path, fd, bytes, sparse, piece, stop, e);
 	close(at);
-	if (fd >= 0 && close(fd) < 0 && rc == 0)
+	/* after EINTR Linux has closed it all the same */
+	if (fd >= 0 && close(fd) < 0 && rc == 0 && errno != EINTR)
 		rc = err_sys(e, errno, "%s: cannot be written", path);
 	if (rc == 0) {
 		m->written++;
@@ -686,13 +687,16 @@ static int take_folder(struct replay_image *m, struct err *e)
 	if (!d)
 		return err_sys(e, errno, "the folder '%s' for the files of the job cannot be read",
 			       m->folder);
-	while ((entry = readdir(d)))
+	while ((rc = folder_next(d, &entry)) > 0)
 		empty = empty &&
 			(strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
 			 strcmp(entry->d_name, "." LOCK_NAME) == 0 ||
 			 strcmp(entry->d_name, "lost+found") == 0 ||
 			 file_temporary_of(entry->d_name) == strlen(MARKER));
 	closedir(d);
+	if (rc < 0)
+		return err_sys(e, -rc, "the folder '%s' for the files of the job cannot be read",
+			       m->folder);
 	if (empty || is_file(marker))
 		return 0;
 	return err_set(e, ERR_USAGE,
