@@ -514,6 +514,7 @@ int file_out_open(struct file_out *f, const char *path, enum file_whose whose, s
 		return err_set(e, ERR_USAGE,
 			       "the name of a file to write is needed, but it is empty");
 	f->path = xstrdup(path);
+	f->whose = whose;
 	rc = whose == FILE_OURS ? open_ours(f, path, e) : open_named(f, path, e);
 	if (rc < 0)
 		file_out_release(f);
@@ -523,6 +524,24 @@ int file_out_open(struct file_out *f, const char *path, enum file_whose whose, s
 int file_out_write(const struct file_out *f, const void *bytes, size_t n)
 {
 	return write_fully(f->fd, bytes, n);
+}
+
+/* Names outlast a loss of power; not on a file system that has no such thing. */
+static int sync_names(int at, const char *folder)
+{
+	int fd = open_fully(at, folder, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC, 0);
+	int rc = fd < 0 ? -errno : sync_fully(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return rc == -EINVAL || rc == -EROFS || rc == -EACCES ? 0 : rc;
+}
+
+int file_sync_folder(const char *path, struct err *e)
+{
+	int rc = sync_names(AT_FDCWD, path);
+
+	return rc < 0 ? err_sys(e, -rc, "cannot sync the folder '%s'", path) : 0;
 }
 
 int file_out_close(struct file_out *f, int failed, struct err *e)
@@ -541,6 +560,8 @@ int file_out_close(struct file_out *f, int failed, struct err *e)
 		rc = -errno;
 	if (rc == 0 && f->tmp && renameat(f->folder, f->tmp, f->folder, f->name) != 0)
 		rc = -errno;
+	if (rc == 0 && f->tmp && f->whose == FILE_NAMED)
+		rc = sync_names(f->folder, ".");
 	if (rc != 0) {
 		if (f->tmp)
 			unlinkat(f->folder, f->tmp, 0);
@@ -548,18 +569,6 @@ int file_out_close(struct file_out *f, int failed, struct err *e)
 	}
 	file_out_release(f);
 	return rc;
-}
-
-int file_sync_folder(const char *path, struct err *e)
-{
-	int fd = open_fully(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC, 0);
-	int rc = fd < 0 ? -errno : sync_fully(fd);
-
-	if (fd >= 0)
-		close(fd);
-	if (rc == 0 || rc == -EINVAL || rc == -EROFS || rc == -EACCES)
-		return 0;
-	return err_sys(e, -rc, "cannot sync the folder '%s'", path);
 }
 
 static int write_as(const char *path, enum file_whose whose, const void *bytes, size_t n,

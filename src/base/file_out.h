@@ -34,7 +34,8 @@ enum file_whose {
 
 struct file_out {
 	int fd;
-	int held;         /* keeps the lock of the temporary file until it has its name, or -1 */
+	int held; /* keeps the lock of the temporary file until it has its name, or -1 */
+	enum file_whose whose;
 	int folder;       /* -1: written through */
 	char *path;       /* as named */
 	char *name, *tmp; /* in the folder; NULL: written through */
@@ -43,8 +44,10 @@ struct file_out {
 int file_out_open(struct file_out *f, const char *path, enum file_whose whose, struct err *e);
 /* 0, or -errno, which the caller hands to file_out_close. */
 int file_out_write(const struct file_out *f, const void *bytes, size_t n);
-/* Syncs, closes and renames. After a failure, of these or an earlier one (`failed`, -errno), the
- * temporary file is removed and the file is as it was. */
+/* Syncs, closes and renames, and of FILE_NAMED syncs the folder, so that what a command said it
+ * wrote outlasts a loss of power; of FILE_OURS, which may be many, that is left to
+ * file_sync_folder. After a failure, of these or an earlier one (`failed`, -errno), the temporary
+ * file is removed and the file is as it was, unless only its folder could not be synced. */
 int file_out_close(struct file_out *f, int failed, struct err *e);
 /* The three at once, FILE_NAMED and FILE_OURS. */
 int file_write(const char *path, const void *bytes, size_t n, struct err *e);
