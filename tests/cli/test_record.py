@@ -376,6 +376,15 @@ def unreadable(tmp, file):
         done = subprocess.run([STOKER, "explain", copy], capture_output=True, text=True, cwd="/", **nobody)
         assert done.returncode != 0 and said in done.stderr and "Permission denied" in done.stderr, done
         copy.chmod(0o755)
+    r = Recording(tmp, "two", ["sh", "-c", f"cat {file}; cat {file} >/dev/null"])
+    for part in ("*.ring", "*.end", "control-*"):
+        path = next(r.folder.glob(part))
+        path.chmod(0)
+        r.folder.chmod(0o755)
+        for other in r.folder.iterdir():
+            other.chmod(0o755 if other != path else 0)
+        done = subprocess.run([STOKER, "explain", r.folder], capture_output=True, text=True, cwd="/", **nobody)
+        assert done.returncode == 0 and f"{path.name} at byte 0: Permission denied" in " ".join(done.stdout.split()), done
     done = subprocess.run([STOKER, "explain", "/proc/self/mem"], capture_output=True, text=True)
     assert done.returncode != 0 and "cannot be read: Input/output error" in done.stderr, done
     done = subprocess.run([STOKER, "explain", tmp], capture_output=True, text=True)
@@ -392,6 +401,13 @@ def headline(tmp, file):
         (copy / ring.name).unlink()
         told = " ".join(subprocess.run([STOKER, "explain", copy], capture_output=True, text=True).stdout.split())
         assert re.match("The job read (at least|no data that the log has)", told), told
+    without = shutil.copytree(r.folder, tmp / "no_end")
+    for end in without.glob("*.end"):
+        end.unlink()
+    for command in (["explain"], ["replay", "--only-files", "--data", tmp / "image"]):
+        for folder, said in (r.folder, False), (without, True):
+            told = " ".join(subprocess.run([STOKER, *command, folder], capture_output=True, text=True, check=True).stdout.split())
+            assert ("the recording has no end" in told) == said, told
     for ring in r.folder.glob("*.ring"):
         ring.unlink()
     done = subprocess.run([STOKER, "explain", r.folder], capture_output=True, text=True)

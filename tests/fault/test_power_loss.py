@@ -11,9 +11,11 @@ none and some of the writes since the flush before it.
 # takes 60 s
 import argparse
 import errno
+import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -24,7 +26,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 import test_kill as kill  # noqa: E402
 from loop_device import Unavailable  # noqa: E402
 from power_loss import Disk, mounted, unmount  # noqa: E402
-from util import SANITIZED, left_out, skip  # noqa: E402
+from util import SANITIZED, SOURCE, left_out, skip, tiny  # noqa: E402
 
 KEEPS = {"all": lambda rng: lambda: True, "none": lambda rng: lambda: False, "some": lambda rng: lambda: rng.random() < 0.5}
 
@@ -53,6 +55,136 @@ class Unsynced(kill.Checkpoint):
         shutil.rmtree(folder / "look", ignore_errors=True)
 
 
+# It writes back what it wrote so far, and with it what was recorded, in between.
+RECORDED = """
+import os, sys
+for i in range(8): open(f'{sys.argv[1]}/part{i}', 'wb').write(bytes(20000))
+for epoch in range(6):
+    if epoch % 2 == 1: os.sync()
+    if os.fork() == 0:
+        for i in range(8):
+            with open(f'{sys.argv[1]}/part{i}', 'rb', 0) as f:
+                while f.read(100): pass
+        os._exit(0)
+    os.wait()
+"""
+LACKS = re.compile(r"has no end|no log of a job|damaged|cut|removed|missing|no recording|is no log|cannot be read|not that of a recording")
+
+
+class Recording(kill.Case):
+    """What a program does while the power is lost, and afterwards in another folder."""
+
+    def argv(self, folder, name="recording"):
+        return ["record", "-o", folder / name, "--", sys.executable, "-c", RECORDED, folder / "data"]
+
+    def prepare(self, folder):
+        (folder / "data").mkdir()
+
+    def again(self, folder, victim):
+        return [kill.PROGRAM, *map(str, self.argv(folder, "again"))]
+
+    @staticmethod
+    def told(folder):
+        done = kill.call("explain", folder, "--json", "-v")
+        if done.returncode:
+            return done.returncode, done.stderr, None
+        job = json.loads(done.stdout)
+        events = [e.pop("requests", None) for e in job.get("files", [])]
+        return 0, " ".join(job.get("notes", [])), (events, job.get("requests"), len(job.get("processes", [])))
+
+    def learn(self, folder):
+        status, notes, self.whole = self.told(folder / "recording")
+        kill.need(status == 0 and not LACKS.search(notes), notes)
+        self.files = {n for n in kill.names(folder) if not n.startswith("recording/")}
+
+    def killed(self, folder, victim):
+        there = folder / "recording"
+        self.is_whole, self.said = False, "no recording"
+        if there.exists():
+            status, said, what = self.told(there)
+            self.said = said
+            self.is_whole = status == 0 and not LACKS.search(said)
+            kill.need(status in (0, 1, 2), f"explain: status {status}")
+            kill.need(not self.is_whole or what == self.whole, f"said to be whole, and is not: {what}, not {self.whole}")
+            kill.need(self.is_whole or LACKS.search(said), f"explain says nothing of what is missing: {said}")
+
+    def lost(self, folder):
+        return [] if self.is_whole else [self.said]
+
+    def finish(self, folder, before):
+        status, said, what = self.told(folder / "again")
+        kill.need(status == 0 and what == self.whole and not LACKS.search(said), said)
+        for name in ("recording", "again"):
+            shutil.rmtree(folder / name, ignore_errors=True)
+
+
+class Written(kill.Case):
+    """Files whose names were given, over those that had them: the old ones or the new ones."""
+
+    def __init__(self, name, argv, outputs, prepare=None):
+        super().__init__(name)
+        self._argv, self.outputs, self._prepare = argv, outputs, prepare
+
+    def prepare(self, folder):
+        for o in self.outputs:
+            (folder / o).write_text("old\n")
+        if self._prepare:
+            self._prepare(folder)
+
+    def argv(self, folder):
+        return self._argv(folder)
+
+    def is_one(self, path):
+        """Whether it is a file of this command to its end."""
+        text = path.read_text()
+        if path.suffix == ".json":
+            return isinstance(kill.json_of(path), dict)
+        return text.endswith({".html": "</html>\n", ".svg": "</svg>\n"}.get(path.suffix, "\n")) and \
+            abs(len(text) - self.length[path.name]) <= self.length[path.name] / 4
+
+    def learn(self, folder):
+        super().learn(folder)
+        self.length = {o: len((folder / o).read_text()) for o in self.outputs}
+
+    def killed(self, folder, victim):
+        self.old = [o for o in self.outputs if not (folder / o).exists() or (folder / o).read_text() == "old\n"]
+        for o in self.outputs:
+            kill.need((folder / o).exists(), f"{o} is gone")
+            kill.need(o in self.old or self.is_one(folder / o), f"{o} is neither the old one nor a new one")
+
+    def lost(self, folder):
+        return self.old
+
+    def finish(self, folder, before):
+        for o in self.outputs:
+            kill.need((folder / o).read_text() != "old\n" and self.is_one(folder / o), f"{o} is not whole")
+
+
+LOG = SOURCE / "examples/job.strace.gz"
+POINT = ["--point", "hosts=1,accelerators=8,samples_per_s=160,au=93.1", "--model", "unet3d_h100", "-n", "8"]
+
+
+def searched(folder):
+    return ["capacity", *tiny(folder / "data", None, storage__store="memory", files=24, reader__batch_size=1), "--max", 2,
+            "--time", 1, "-o", folder / "search"]
+
+
+def written():
+    return [
+        Written("explain -o", lambda f: ["explain", LOG, "-o", f / "job.yaml"], ["job.yaml"]),
+        Written("explain page", lambda f: ["explain", LOG, "-o", f / "job.html"], ["job.html"]),
+        Written("plan", lambda f: ["plan", *POINT, "--json", f / "plan.json", "-o", f / "plan.html"], ["plan.json", "plan.html"]),
+        Written("replay", lambda f: ["replay", LOG, "--sparse", "--no-think", "--data", f / "image", "-o", f / "compared.json"],
+                ["compared.json"]),
+        Written("calibrate", lambda f: ["calibrate", "--only", "step", "-q", "-o", f / "costs.yaml"], ["costs.yaml"]),
+        Written("survey", lambda f: ["survey", f, "--only", "resnet50_h100", "--time", 5, "-q", "-o", f / "survey.html"],
+                ["survey.html"]),
+        Written("capacity", searched, []),
+        Written("report", lambda f: ["report", SOURCE / "tests/data/dlio-output", "-o", f / "page.html", "--csv", f / "runs.csv"],
+                ["page.html", "runs.csv"]),
+    ]
+
+
 def cases():
     return [
         kill.Generate("npz", files=40, dataset__record_length_bytes=20000),
@@ -64,10 +196,12 @@ def cases():
         *[kill.Checkpoint(f) for f in FORMATS],
         *[Unsynced(f) for f in FORMATS],
         kill.Study("study run"),
+        Recording("record"),
+        *written(),
     ]
 
 
-SAMPLED = ("generate npz", "run", "checkpoint torch", "checkpoint distcp without fsync", "study run")
+SAMPLED = ("generate npz", "run", "checkpoint torch", "checkpoint distcp without fsync", "study run", "record", "plan")
 
 
 class Loss:
@@ -128,7 +262,7 @@ class Loss:
 
     def all_there(self):
         """The command had ended with status 0: nothing that it wrote is lost."""
-        lost = self.case.files - kill.names(self.folder)
+        lost = self.case.lost(self.folder) if hasattr(self.case, "lost") else self.case.files - kill.names(self.folder)
         kill.need(not lost, f"the command had ended, and there is not: {sorted(lost)[:6]}")
 
 

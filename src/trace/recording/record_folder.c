@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "base/transfer.h"
 #include "os/file_system.h"
 #include "os/sysinfo.h"
 
@@ -37,18 +38,19 @@ static int random_bytes(void *to, size_t n, struct err *e)
 	return getrandom(to, n, 0) == (ssize_t)n ? 0 : err_sys(e, errno, "no random numbers");
 }
 
-/* Nothing in it but files that are being made. */
-static bool is_empty(const char *path)
+/* Whether there is nothing in it but files that are being made; negative: it cannot be read. */
+static int is_empty(const char *path, struct err *e)
 {
-	DIR *d = opendir(path);
+	DIR *d = folder_open(path);
 	struct dirent *entry;
-	bool empty = d != NULL;
+	bool empty = true;
+	int rc = d ? 0 : -errno;
 
-	while (d && (entry = readdir(d)))
+	while (d && (rc = folder_next(d, &entry)) > 0)
 		empty = empty && entry->d_name[0] == '.';
 	if (d)
 		closedir(d);
-	return empty;
+	return rc < 0 ? err_sys(e, -rc, "%s: cannot be read", path) : empty;
 }
 
 /* What the folder says of its job. ERR_DATA when it holds no recording. */
@@ -112,14 +114,15 @@ static int share_key(struct record_folder *f, struct err *e)
 	if (fd < 0 || flock(fd, LOCK_EX) < 0) {
 		rc = err_sys(e, errno, "%s: cannot be made", path);
 	} else {
-		if (pread(fd, text, sizeof(text) - 1, 0) > 0 &&
+		if (pread_fully(fd, text, sizeof(text) - 1, 0) > 0 &&
 		    sscanf(text, "%d %32s", &users, key) == 2 && strlen(key) == 32)
 			memcpy(f->key, key, sizeof(key));
 		if (f->ranks <= 0 || users == 0)
 			users = f->ranks > 0 ? (int)f->ranks : users + 1;
 		snprintf(text, sizeof(text), "%d %s\n", users, f->key);
-		if (pwrite(fd, text, strlen(text), 0) != (ssize_t)strlen(text))
-			rc = err_sys(e, errno, "%s: cannot be written", path);
+		rc = pwrite_fully(fd, text, strlen(text), 0);
+		if (rc < 0)
+			rc = err_sys(e, -rc, "%s: cannot be written", path);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -133,10 +136,10 @@ static void leave_key(const struct record_folder *f)
 	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW), users = 1;
 
 	if (fd >= 0 && flock(fd, LOCK_EX) == 0) {
-		if (pread(fd, text, sizeof(text) - 1, 0) > 0 &&
+		if (pread_fully(fd, text, sizeof(text) - 1, 0) > 0 &&
 		    sscanf(text, "%d %32s", &users, key) == 2 && users > 1) {
 			snprintf(text, sizeof(text), "%d %s\n", users - 1, key);
-			(void)!pwrite(fd, text, strlen(text), 0);
+			(void)pwrite_fully(fd, text, strlen(text), 0);
 		} else {
 			unlink(path);
 		}
@@ -152,7 +155,7 @@ static int begin_at(struct record_folder *f, const char *path, const char *job, 
 {
 	char text[256], mine[32] = "none", theirs[32];
 	bool hashed, made;
-	int rc;
+	int rc, empty = 0;
 
 	if (job)
 		snprintf(mine, sizeof(mine), "%016llx", (unsigned long long)digest(job));
@@ -163,7 +166,7 @@ static int begin_at(struct record_folder *f, const char *path, const char *job, 
 	if (!made && errno != EEXIST)
 		return err_sys(e, errno, "%s: cannot be made", path);
 	rc = read_job(path, theirs, &hashed, e);
-	if (rc == -ENOENT && is_empty(path)) {
+	if (rc == -ENOENT && (empty = is_empty(path, e)) > 0) {
 		snprintf(text, sizeof(text), "%sjob %s\nanonymous %d\nprocessors %.6g\n",
 			 RING_JOB_MAGIC, mine, anonymous, host_usable_cpus());
 		rc = has_room(path, e);
@@ -174,6 +177,8 @@ static int begin_at(struct record_folder *f, const char *path, const char *job, 
 		if (rc <= 0)
 			return rc;
 		rc = read_job(path, theirs, &hashed, e);
+	} else if (empty < 0) {
+		return empty;
 	} else if (rc == -ENOENT) {
 		err_set(e, ERR_USAGE,
 			"%s: holds something that is no recording: name a folder that does not "
@@ -253,19 +258,82 @@ int record_folder_begin(struct record_folder *f, const char *path, const char *j
 	return rc;
 }
 
+/* The only host of the folder; with several, pids mean nothing here. */
+static bool one_host(const char *folder, uint64_t *host)
+{
+	DIR *d = opendir(folder);
+	struct dirent *entry;
+	unsigned long long id;
+	int n = 0;
+
+	while (d && (entry = readdir(d)))
+		if (sscanf(entry->d_name, RING_CONTROL_NAME "%16llx", &id) == 1) {
+			*host = id;
+			n++;
+		}
+	if (d)
+		closedir(d);
+	return n == 1;
+}
+
+/* Rings are stores to memory: their bytes reach the storage when the kernel writes them. All are on
+ * their way before the first is waited for. */
+static int sync_rings(const char *folder, struct err *e)
+{
+	int rc = 0;
+
+	for (int wait = 0; wait < 2 && rc == 0; wait++) {
+		DIR *d = folder_open(folder);
+		struct dirent *entry;
+		int more = d ? 0 : -errno;
+
+		while (d && rc == 0 && (more = folder_next(d, &entry)) > 0) {
+			bool ring = str_ends(entry->d_name, ".ring");
+			int fd;
+
+			if (!ring && !str_starts(entry->d_name, RING_CONTROL_NAME))
+				continue;
+			fd = openat(dirfd(d), entry->d_name,
+				    O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+			/* of another user, or removed */
+			if (fd < 0)
+				continue;
+			if (!wait)
+				(void)sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+			else if ((rc = sync_fully(fd)) < 0 && (rc == -EINVAL || rc == -EROFS))
+				rc = 0;
+			else if (rc < 0)
+				err_sys(e, -rc, "%s/%s: cannot be synced", folder, entry->d_name);
+			close(fd);
+		}
+		if (d)
+			closedir(d);
+		if (more < 0)
+			rc = err_sys(e, -more, "%s: cannot be read", folder);
+	}
+	return rc;
+}
+
 int record_folder_ends(const struct record_folder *f, const struct ring_end *end, size_t n,
 		       struct err *e)
 {
 	char name[32];
 	uint64_t id;
 	char *path;
+	AUTO_FREE char *above = path_dirname(f->path);
+	uint64_t host;
 	int rc = random_bytes(&id, sizeof(id), e);
 
+	/* of several hosts, each would wait for the rings of all */
+	if (rc == 0 && one_host(f->path, &host))
+		rc = sync_rings(f->path, e);
 	if (rc < 0)
 		return rc;
 	snprintf(name, sizeof(name), "%016llx.end", (unsigned long long)id);
 	path = path_join(f->path, name);
 	rc = file_write(path, (const char *)end, n * sizeof(*end), e);
+	if (rc == 0)
+		rc = file_sync_folder(above, e);
 	free(path);
 	return rc;
 }
@@ -280,7 +348,7 @@ static void trim(int fd, uint64_t size)
 		struct ring_chunk c;
 		uint64_t end, used;
 
-		if (pread(fd, &c, sizeof(c), (off_t)at) != (ssize_t)sizeof(c) ||
+		if (pread_fully(fd, &c, sizeof(c), (off_t)at) != (ssize_t)sizeof(c) ||
 		    c.magic != ring_chunk_magic(&c) || c.bytes < RING_PAGE || c.bytes % RING_PAGE)
 			return;
 		end = at + c.bytes;
@@ -306,32 +374,13 @@ static void trim_ring(const char *folder, const char *name, uint64_t host)
 	struct stat st;
 
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	    pread(fd, &h, sizeof(h), 0) == (ssize_t)sizeof(h) &&
+	    pread_fully(fd, &h, sizeof(h), 0) == (ssize_t)sizeof(h) &&
 	    memcmp(h.magic, RING_MAGIC, sizeof(h.magic)) == 0 && h.host == host && h.pid > 0 &&
 	    (h.pid == getpid() || (kill((pid_t)h.pid, 0) < 0 && errno == ESRCH)))
 		trim(fd, (uint64_t)st.st_size);
 	if (fd >= 0)
 		close(fd);
 	free(path);
-}
-
-/* The only host of the folder; with several, none is trimmed: pids of other hosts mean nothing
- * here. */
-static bool one_host(const char *folder, uint64_t *host)
-{
-	DIR *d = opendir(folder);
-	struct dirent *entry;
-	unsigned long long id;
-	int n = 0;
-
-	while (d && (entry = readdir(d)))
-		if (sscanf(entry->d_name, RING_CONTROL_NAME "%16llx", &id) == 1) {
-			*host = id;
-			n++;
-		}
-	if (d)
-		closedir(d);
-	return n == 1;
 }
 
 void record_folder_end(const struct record_folder *f)

@@ -21,7 +21,8 @@ int record_folder_begin(struct record_folder *f, const char *path, const char *j
 			bool anonymous, struct err *e);
 /* Ranks that have written what they saw. */
 int64_t record_folder_done(const struct record_folder *f);
-/* Writes what was seen of the processes; the last is that of all. */
+/* Syncs what they recorded (on one host), and then writes what was seen of the processes; the last
+ * is that of all. A recording without it has no end. */
 int record_folder_ends(const struct record_folder *f, const struct ring_end *end, size_t n,
 		       struct err *e);
 /* Gives back what the rings of ended processes do not use, and forgets the key with the last

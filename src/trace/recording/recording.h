@@ -91,6 +91,7 @@ struct recording_facts {
 	uint64_t lost_bytes;
 	uint64_t cut_off; /* events that signal handlers interrupted for good */
 	bool full, anonymous;
+	bool ended;       /* `stoker record` wrote its end, behind all that it had to keep */
 	uint64_t uring;   /* processes that used io_uring */
 	uint64_t damaged; /* chunks and files that are cut or damaged */
 	struct texts harmed;

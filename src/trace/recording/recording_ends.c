@@ -136,6 +136,7 @@ static void compare_counts(struct job *job, const struct ring_files *files, cons
 	for (size_t i = 0; i < files->ends; i++) {
 		const struct ring_end *end = &files->end[i];
 
+		facts->ended |= end->pid == 0;
 		if (end->pid == 0 && recording_image_why(end->image)) {
 			char text[128];
 
@@ -184,7 +185,13 @@ static void notes(struct job *job, const struct recording_facts *f)
 {
 	char bytes[32], other[32];
 
-	job->lacks = f->damaged || f->cut || f->missing || f->filtered || f->lost || f->cut_off;
+	job->lacks = f->damaged || f->cut || f->missing || f->filtered || f->lost || f->cut_off ||
+		     !f->ended;
+	if (!f->ended)
+		job_note(
+			job,
+			"the recording has no end: 'stoker record' is still at work, or was ended "
+			"itself (killed, or the power was lost): the last requests may be missing");
 	if (f->damaged)
 		job_note(job,
 			 "%llu part%s of the recording %s cut or damaged: the requests there are "
