@@ -329,12 +329,17 @@ static void add_logs(struct levels *l)
 	}
 }
 
-static void add_all_io(struct levels *l, const struct result *r)
+/* What all ranks have where one has it: of a rank that was lost, nothing came. */
+static void add_all_io(struct levels *l, const struct result *r, const struct holds *h)
 {
+	static struct io_stat none;
+
 	for (uint32_t k = 0; r->rank && k < r->ranks_here; k++) {
-		add_io(l, &r->rank[k].train_io);
-		add_io(l, r->rank[k].save_io);
-		add_io(l, r->rank[k].load_io);
+		const struct rank_result *one = &r->rank[k];
+
+		add_io(l, &one->train_io);
+		add_io(l, h->save_io && !one->save_io ? &none : one->save_io);
+		add_io(l, h->load_io && !one->load_io ? &none : one->load_io);
 	}
 	add_io(l, r->eval_io);
 }
@@ -472,10 +477,7 @@ static void put_series(struct buf *b, const struct series *s)
 
 static struct holds holds_of(const struct result *r)
 {
-	const struct rank_result *first = r->rank && r->ranks_here ? r->rank : NULL;
-	struct holds h = {.ranks = first != NULL,
-			  .save_io = first && first->save_io,
-			  .load_io = first && first->load_io,
+	struct holds h = {.ranks = r->rank && r->ranks_here,
 			  .eval_io = r->eval_io != NULL,
 			  .usage = r->usage != NULL,
 			  .processes = r->process != NULL,
@@ -484,6 +486,10 @@ static struct holds holds_of(const struct result *r)
 			  .series = r->series != NULL,
 			  .dataset = r->dataset != NULL};
 
+	for (uint32_t k = 0; h.ranks && k < r->ranks_here; k++) {
+		h.save_io |= r->rank[k].save_io != NULL;
+		h.load_io |= r->rank[k].load_io != NULL;
+	}
 	for (int k = 0; r->dataset && k < DATASET_KINDS; k++) {
 		h.name_total[k] = r->dataset->name_total[k];
 		h.seen_files[k] = r->dataset->seen_files[k];
@@ -497,7 +503,7 @@ void measures_put(const struct result *r, struct buf *out)
 	const struct holds holds = holds_of(r);
 	struct levels l = {0};
 
-	add_all_io(&l, r);
+	add_all_io(&l, r, &holds);
 	add_logs(&l);
 	add_epochs(&l, r);
 	add_phases(&l);
@@ -700,9 +706,9 @@ static void demand_times(struct loading *x, const struct pieces *seen)
 		}
 }
 
-static void get_io(struct loading *x, struct levels *l)
+static void get_io(struct loading *x, const struct holds *h, struct levels *l)
 {
-	add_all_io(l, x->r);
+	add_all_io(l, x->r, h);
 	get_pieces(x, "io", &shape_io, &l->io);
 	for (size_t i = 0; i < l->io.n; i++) {
 		const struct io_stat *io = l->io.v[i].at;
@@ -901,7 +907,7 @@ static void get_result(struct loading *x, struct workload *w, struct dataset *d)
 	if (h.eval_io)
 		r->eval_io = room(x, 1, sizeof(*r->eval_io));
 	if (x->rc == 0) {
-		get_io(x, &l);
+		get_io(x, &h, &l);
 		get_epochs(x, &l);
 	}
 	if (h.usage)

@@ -16,10 +16,10 @@ LIMIT_S = 10
 spoken = []  # sentences that came through the launcher, by case
 
 
-def lose(library, tmp, name, victim, sig, processes=3, epoch=4):
+def lose(library, tmp, name, victim, sig, processes=3, epoch=4, **keys):
     """Sends `sig` to the launcher, to the child of a rank (its number) or to its parent; returns what was said."""
     out = f"{tmp}/{library}-{name}"
-    arguments = tiny(f"{tmp}/data", out, files=12, train__epochs=2000, train__computation_time=0.03, reader__batch_size=1)
+    arguments = tiny(f"{tmp}/data", out, files=12, train__epochs=2000, train__computation_time=0.03, reader__batch_size=1, **keys)
     with started([*mpirun(library, processes), *arguments]) as launcher:
         wait_epoch(out, epoch)
         if victim == "launcher":
@@ -66,14 +66,16 @@ def finished(result):
 
 
 with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
+    saves = dict(workflow__checkpoint="true", checkpoint__checkpoint_folder=f"{tmp}/saved", checkpoint__epochs_between_checkpoints=1,
+                 model__model_size_bytes=1000)
     for library in LIBRARIES:
-        text, result, lost, names = lose(library, tmp, "rank 2 killed", 3, signal.SIGKILL)
+        text, result, lost, names = lose(library, tmp, "rank 2 killed", 3, signal.SIGKILL, **saves)
         assert "rank 2 on host '" in text and "ended unexpectedly" in text
         assert result["status"] == "failed" and lost == [2]
         assert "1_output.json" in names and "2_output.json" not in names and "summary.json" in names
         finished(result)
 
-        text, result, lost, names = lose(library, tmp, "rank 0 killed", 1, signal.SIGKILL)
+        text, result, lost, names = lose(library, tmp, "rank 0 killed", 1, signal.SIGKILL, **saves)
         assert "rank 0 on host '" in text and 0 in lost and len(lost) == 2
         finished(result)
 
