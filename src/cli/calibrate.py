@@ -6,12 +6,14 @@ commas between them, argv[4] the framework. Times are of the processor, unless a
 import builtins
 import gc
 import importlib
+import importlib.util
 import io
 import json
 import math
 import mmap
 import os
 import struct
+import subprocess
 import sys
 import time
 import zlib
@@ -52,7 +54,7 @@ Image = found["pillow"]
 
 def needs(row):
     """The libraries of a row."""
-    if row in ("sample", "step", "step_end", "block", "loop_end", "begin_dlio"):
+    if row in ("sample", "step", "step_end", "block", "loop_end", "begin_dlio", "import_dlio"):
         return []
     if row in ("index", "keep"):
         return ["numpy"]
@@ -366,7 +368,7 @@ def time_loads(load, paths, size, with_calls):
     timed(one, first)
     for path in paths[:2]:
         load(path, size)
-    end = time.monotonic() + 0.5
+    end = time.monotonic() + 0.25
     while len(cold) < 6 or (time.monotonic() < end and len(cold) < 15):
         for i in range(2):
             timed(one, [])
@@ -383,6 +385,24 @@ def time_loads(load, paths, size, with_calls):
     less, cold_less = (quantile(x, 0.5) if x else 0.0 for x in (calls, cold_calls))
     return ([max(t - less, 0.0) for t in warm], [max(t - cold_less, 0.0) for t in cold],
             max(first[0] - quantile(warm, 0.5), 0.0))
+
+
+AGREE = 0.15  # of two processes, in what they measured
+ROUNDS = 5
+
+
+def repeated(what, once):
+    """Of measurements in processes of their own the quicker of two that agree: where memory lies makes some slow as a whole,
+    and other programs only make them longer. Says so where no two agree."""
+    rounds = []
+    for i in range(ROUNDS):
+        rounds = sorted([*rounds, once()], key=lambda x: quantile(x[0], 0.5))
+        middles = [quantile(x[0], 0.5) for x in rounds]
+        for k in range(len(rounds) - 1):
+            if middles[k + 1] - middles[k] <= max(AGREE * middles[k], 2e-6):
+                return rounds[k]
+    tell(unsteady=what, least=middles[0], most=middles[-1])
+    return rounds[len(rounds) // 2]
 
 
 def time_alone(load, paths, size, with_calls):
@@ -499,7 +519,8 @@ def measure_load(name, make, load, ending, sizes, with_calls):
         values = side(size) ** 2 if name not in ("csv", "indexed_binary", "mmap_indexed_binary") else size
         if name == "csv":
             values = os.path.getsize(paths[0])
-        warm, cold, extra = in_child(lambda: time_loads(load, paths, size, with_calls))
+        warm, cold, extra = repeated(f"load_{name} of {values} bytes",
+                                     lambda: in_child(lambda: time_loads(load, paths, size, with_calls)))
         points.append((1, 1, values, warm))
         waited.append((1, 1, values, cold))
         first.append(extra)
@@ -798,6 +819,61 @@ def measure_workers():
             points[row].append((1, 1, 0, times))
     for row in rows:
         report(row, points[row], ["fixed"], middle=0.5 if row == "begin_worker" else ELAPSED)
+
+
+STARTS = '''
+import json, sys, time
+import numpy, torch
+from torch.utils.data import DataLoader, Dataset
+
+class Begun(Dataset):
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, i):
+        return time.process_time()
+
+if __name__ == "__main__":
+    told = []
+    for i in range(2):
+        loader = DataLoader(Begun(), batch_size=1, num_workers=1, multiprocessing_context=sys.argv[1])
+        a = time.perf_counter()
+        it = iter(loader)
+        told.append([time.perf_counter() - a, float(next(it))])
+    print(json.dumps(told))
+'''
+# what DLIO imports beside torch and numpy
+DLIO_USES = ("hydra", "omegaconf", "pandas", "mpi4py", "psutil", "h5py", "PIL.Image", "dftracer.python")
+
+
+def python_says(*words):
+    """The last line that another Python prints."""
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()[-1]
+
+
+def measure_start_methods():
+    methods = [m for m in ("spawn", "forkserver") if {"start_" + m, "begin_" + m} & set(ROWS)]
+    if methods and not missing.keys() & {"numpy", "torch"}:
+        tell(doing="workers that are not forked")
+        script = os.path.join(FOLDER, "starts.py")
+        with open(script, "w", encoding="utf-8") as f:
+            f.write(STARTS)
+    else:
+        methods = []
+    for method in methods:
+        (first, begun), (each, again) = json.loads(python_says(script, method))
+        # the first one starts the server, too
+        report("start_" + method, [(1, 1, 0, [min(first, each) if method == "spawn" else each])], ["fixed"],
+               more={"first": max(first - each, 0.0)} if method == "forkserver" else None)
+        report("begin_" + method, [(1, 1, 0, [min(begun, again)])], ["fixed"])  # other programs only make it longer
+    if "import_dlio" in ROWS:
+        modules = ("dlio_benchmark.main",) if importlib.util.find_spec("dlio_benchmark") else DLIO_USES
+        code = ("import importlib, sys, time\n"
+                "def get(name):\n    try:\n        importlib.import_module(name)\n    except Exception:\n        pass\n"
+                "get('numpy'), get('torch')\na = time.process_time()\nfor name in sys.argv[1:]:\n    get(name)\n"
+                "print(time.process_time() - a)")
+        report("import_dlio", [(1, 1, 0, [float(python_says("-c", code, *modules))])], ["fixed"])
 
 
 def measure_pin():
@@ -1117,7 +1193,8 @@ def main():
     if FRAMEWORK == "tensorflow":
         parts = (measure_tensorflow, measure_loads, measure_dlio)
     else:
-        parts = (measure_inline, measure_keep, measure_loads, measure_batches, measure_workers, measure_dlio, measure_pin)
+        parts = (measure_inline, measure_keep, measure_loads, measure_batches, measure_workers, measure_start_methods, measure_dlio,
+                 measure_pin)
     for part in parts:
         try:
             part()

@@ -335,6 +335,18 @@ static bool packs_at_cost(const struct worker *w)
 	return w->all->handover && framework_on(&w->all->code);
 }
 
+/* A forked worker has the modules of the rank's process; another imports them. */
+static int64_t begin_in_framework(struct worker *w)
+{
+	struct framework_code *f = &w->reader->code;
+	int method = w->all->crew.config.workload->reader.multiprocessing_context;
+	int64_t spent = framework_spend(f, costs_begin_row(f->costs, method), 0, 0, 0);
+
+	if (method != START_FORK)
+		spent += framework_spend(f, COST_IMPORT_DLIO, 0, 0, 0);
+	return spent + framework_spend(f, COST_BEGIN_DLIO, 0, 0, 0);
+}
+
 static void worker_main(void *arg)
 {
 	struct worker *w = arg;
@@ -345,8 +357,7 @@ static void worker_main(void *arg)
 	pause_for(c, c->config.workload->reader.worker_init_time);
 	w->reader->code.been = 0;
 	if (framework_on(&w->all->code))
-		w->begin_ns = framework_spend(&w->reader->code, COST_BEGIN_WORKER, 0, 0, 0) +
-			      framework_spend(&w->reader->code, COST_BEGIN_DLIO, 0, 0, 0);
+		w->begin_ns = begin_in_framework(w);
 	sample_reader_prepare(w->reader, &c->order);
 	sample_reader_idle(w->reader);
 	atomic_store_explicit(&w->begun, 1, memory_order_release);
@@ -415,6 +426,7 @@ static int resume_workers(struct workers *w, struct err *e)
 static int start_workers(struct workers *w, struct err *e)
 {
 	double cost = w->crew.config.workload->reader.worker_start_time;
+	int method = w->crew.config.workload->reader.multiprocessing_context;
 
 	for (uint32_t i = 0; i < w->count; i++) {
 		int rc;
@@ -422,7 +434,7 @@ static int start_workers(struct workers *w, struct err *e)
 		if (w->crew.thread[i].running)
 			continue;
 		pause_for(&w->crew, cost);
-		spend_on_worker(w, COST_START_WORKER);
+		spend_on_worker(w, costs_start_row(w->code.costs, method));
 		if (crew_stopped(&w->crew))
 			return crew_canceled(&w->crew, e);
 		atomic_store_explicit(&w->worker[i].begun, 0, memory_order_relaxed);

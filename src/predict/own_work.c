@@ -15,9 +15,12 @@ static const int TURNS = 4;
 static void of_workers(const struct framework_costs *f, const struct result *r, uint32_t epochs,
 		       bool dlio, struct own_work *out)
 {
-	double start = costs_of(f, COST_START_WORKER)->fixed;
-	double begin =
-		costs_of(f, COST_BEGIN_WORKER)->fixed + costs_in(f, COST_BEGIN_DLIO, dlio)->fixed;
+	int method = r->workload->reader.multiprocessing_context;
+	const struct cost_law *starting = costs_of(f, costs_start_row(f, method));
+	double start = starting->fixed + starting->first / result_workers(r);
+	double begin = costs_of(f, costs_begin_row(f, method))->fixed +
+		       (method == START_FORK ? 0 : costs_in(f, COST_IMPORT_DLIO, dlio)->fixed) +
+		       costs_in(f, COST_BEGIN_DLIO, dlio)->fixed;
 	double resume = costs_of(f, COST_RESUME_WORKER)->fixed;
 
 	if (r->workload->reader.persistent_workers) {

@@ -26,6 +26,8 @@ enum { TEXT_MAX = 512, PROFILE_MAX_BYTES = 256 << 10 };
 #define OF_STEP "In proportion to `step`, as seen of DLIO itself."
 #define OF_TORCH (1u << FRAMEWORK_PYTORCH)
 #define OF_TENSORFLOW (1u << FRAMEWORK_TENSORFLOW)
+#define STARTS "Elapsed time of iter() in a script that imports torch and numpy."
+#define BEGINS "Processor time of such a worker up to its first sample."
 #define BATCHES "Batches of 1 to 128 samples of 4 KiB to 1 MiB."
 
 const struct cost_row_facts cost_rows[COST_ROWS] = {
@@ -218,6 +220,43 @@ const struct cost_row_facts cost_rows[COST_ROWS] = {
 			.measured =
 				"All threads for batches with parse_example and decode_raw, less "
 				"those without."},
+	[COST_START_SPAWN] = {.name = "start_spawn",
+			      .what = "a worker started with spawn",
+			      .spent_by = "rank",
+			      .of = OF_TORCH,
+			      .parameters = COST_HAS_FIXED,
+			      .fixed_is = "worker",
+			      .measured = STARTS},
+	[COST_BEGIN_SPAWN] = {.name = "begin_spawn",
+			      .what = "a new interpreter that imports torch and numpy",
+			      .spent_by = "worker",
+			      .of = OF_TORCH,
+			      .parameters = COST_HAS_FIXED,
+			      .fixed_is = "worker",
+			      .measured = BEGINS},
+	[COST_START_FORKSERVER] = {.name = "start_forkserver",
+				   .what = "a worker started by a fork server",
+				   .spent_by = "rank",
+				   .of = OF_TORCH,
+				   .parameters = COST_HAS_FIXED | COST_HAS_FIRST,
+				   .fixed_is = "worker",
+				   .measured = STARTS},
+	[COST_BEGIN_FORKSERVER] = {.name = "begin_forkserver",
+				   .what = "torch and numpy imported: the server has not",
+				   .spent_by = "worker",
+				   .of = OF_TORCH,
+				   .parameters = COST_HAS_FIXED,
+				   .fixed_is = "worker",
+				   .measured = BEGINS},
+	[COST_IMPORT_DLIO] = {.name = "import_dlio",
+			      .what = "DLIO's modules imported by a worker that was not forked",
+			      .spent_by = "worker",
+			      .of = OF_TORCH,
+			      .where = COST_IN_DLIO,
+			      .parameters = COST_HAS_FIXED,
+			      .fixed_is = "worker",
+			      .measured = "DLIO imported behind torch, or those of its libraries "
+					  "that are there."},
 };
 
 const struct cost_row_facts cost_load_row = {
@@ -353,6 +392,30 @@ const struct cost_law *costs_of_load(const struct framework_costs *c, const stru
 		if (format_facts_table[i] == f)
 			return &c->load[i];
 	return &no_law;
+}
+
+static enum cost_row row_or(const struct framework_costs *c, enum cost_row row,
+			    enum cost_row otherwise)
+{
+	return costs_of(c, row)->present ? row : otherwise;
+}
+
+enum cost_row costs_start_row(const struct framework_costs *c, int method)
+{
+	static const enum cost_row rows[] = {[START_FORK] = COST_START_WORKER,
+					     [START_SPAWN] = COST_START_SPAWN,
+					     [START_FORKSERVER] = COST_START_FORKSERVER};
+
+	return row_or(c, rows[method], COST_START_WORKER);
+}
+
+enum cost_row costs_begin_row(const struct framework_costs *c, int method)
+{
+	static const enum cost_row rows[] = {[START_FORK] = COST_BEGIN_WORKER,
+					     [START_SPAWN] = COST_BEGIN_SPAWN,
+					     [START_FORKSERVER] = COST_BEGIN_FORKSERVER};
+
+	return row_or(c, rows[method], COST_BEGIN_WORKER);
 }
 
 /* The law called `name` and the facts of its row, or NULL. */

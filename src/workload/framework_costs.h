@@ -53,8 +53,18 @@ enum cost_row {
 	COST_ITERATOR_END,        /* rank: an iterator at its end */
 	COST_INTERLEAVE,          /* worker: a file's dataset made */
 	COST_PARSE,               /* call of map: a batch */
+	/* START_WORKER and BEGIN_WORKER of workers that are not forked; of a server with its start,
+	 * the first time. */
+	COST_START_SPAWN,
+	COST_BEGIN_SPAWN,
+	COST_START_FORKSERVER,
+	COST_BEGIN_FORKSERVER,
+	COST_IMPORT_DLIO, /* worker that is not forked: DLIO's modules */
 	COST_ROWS,
 };
+
+/* How worker processes are started (reader.multiprocessing_context). */
+enum start_method { START_FORK, START_SPAWN, START_FORKSERVER };
 
 enum { COST_POINTS_MAX = 16 };
 
@@ -158,6 +168,10 @@ const struct cost_law *costs_of(const struct framework_costs *c, enum cost_row r
 /* The same; zeros, too, if the row is none of that program: DLIO (compat.dlio), or a user's own. */
 const struct cost_law *costs_in(const struct framework_costs *c, enum cost_row row, bool dlio);
 const struct cost_law *costs_of_load(const struct framework_costs *c, const struct format_facts *f);
+/* The row of starting a worker in the rank, and of its begin: that of the start method (enum
+ * start_method), or, where the profile does not have it, that of fork. */
+enum cost_row costs_start_row(const struct framework_costs *c, int method);
+enum cost_row costs_begin_row(const struct framework_costs *c, int method);
 
 /* ---- profiles ---- */
 

@@ -207,8 +207,8 @@ const struct opt workload_rows[] = {
 	      "How a loader divides samples; derive: iterative for tensorflow, index for all "
 	      "others.")
 	ENUM(reader.multiprocessing_context, "fork", contexts,
-	      "How PyTorch starts worker processes. Here workers are threads, so it does not "
-	      "apply.", UNUSED)
+	      "How PyTorch starts worker processes. Here workers are threads: with "
+	      "framework.costs they take as long to begin.")
 	I64(reader.read_threads, "1",
 	      "Workers that read for each rank; 0: the rank itself reads. TensorFlow: the "
 	      "number of files that are interleaved (num_parallel_reads), read by three times "

@@ -378,6 +378,17 @@ static bool spends(const struct workload *w, enum cost_row row)
 	case COST_PIN: /* measured only where there is a GPU, and no rank waits for its thread */
 	case COST_RESUME_WORKER:
 		return false;
+	case COST_START_WORKER: /* the place of the others, too, in profiles without them */
+	case COST_BEGIN_WORKER:
+		return workers && w->reader.multiprocessing_context == START_FORK;
+	case COST_START_SPAWN:
+	case COST_BEGIN_SPAWN:
+		return workers && w->reader.multiprocessing_context == START_SPAWN;
+	case COST_START_FORKSERVER:
+	case COST_BEGIN_FORKSERVER:
+		return workers && w->reader.multiprocessing_context == START_FORKSERVER;
+	case COST_IMPORT_DLIO:
+		return workers && w->reader.multiprocessing_context != START_FORK;
 	default:
 		return workers;
 	}

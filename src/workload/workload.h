@@ -93,7 +93,7 @@ struct workload {
 		char *data_loader; /* after workload_finish never NULL */
 		char *data_loader_classname, *reader_classname;
 		int data_loader_sampler; /* derive, iterative, index, none */
-		int multiprocessing_context;
+		int multiprocessing_context; /* enum start_method */
 		int64_t read_threads, computation_threads, batch_size, batch_size_eval,
 			prefetch_size;
 		int file_shuffle, sample_shuffle; /* enum shuffle */

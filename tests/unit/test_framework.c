@@ -426,6 +426,53 @@ static void test_idle_workers(void **state)
 	}
 }
 
+/* Workers that are not forked have rows of their own, and import what a forked one has; a profile
+ * without them gives what it has of fork. */
+static void test_start_methods(void **state)
+{
+	static const struct {
+		int method;
+		bool rows;
+		double start_ms, begin_ms;
+	} cases[] = {{START_FORK, true, 5, 4},
+		     {START_SPAWN, true, 20, 8 + 6},
+		     {START_FORKSERVER, true, 12 + 10, 9 + 6},
+		     {START_SPAWN, false, 5, 4}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct framework_costs costs = {0};
+		struct batch b;
+		struct rig r;
+
+		costs.of[COST_START_WORKER] = fixed_ms(5);
+		costs.of[COST_BEGIN_WORKER] = fixed_ms(4);
+		if (cases[i].rows) {
+			costs.of[COST_START_SPAWN] = fixed_ms(20);
+			costs.of[COST_BEGIN_SPAWN] = fixed_ms(8);
+			costs.of[COST_START_FORKSERVER] = fixed_ms(12);
+			costs.of[COST_START_FORKSERVER].first = 0.010;
+			costs.of[COST_BEGIN_FORKSERVER] = fixed_ms(9);
+			costs.of[COST_IMPORT_DLIO] = fixed_ms(6);
+		}
+		fake_reset(1, true);
+		rig_init(&r, 1, 0, 8, 1, 2);
+		r.workload.reader.multiprocessing_context = cases[i].method;
+		r.workload.compat.dlio = true;
+		r.config.costs = &costs;
+		rig_create(&r);
+		begin_epoch(&r, 1, 2);
+		take(&r, &b);
+		assert_in_range(b.costs.start_ns, cases[i].start_ms * MS * 0.9,
+				cases[i].start_ms * MS * 1.2);
+		assert_in_range(b.costs.begin_ns, cases[i].begin_ms * MS * 0.9,
+				cases[i].begin_ms * MS * 1.2);
+		take(&r, &b);
+		end_epoch(&r);
+		assert_int_equal(r.loader->ops->destroy(r.loader), 0);
+	}
+}
+
 /* Without workers all of a batch's is the rank's, and nothing is handed over. */
 static void test_inline(void **state)
 {
@@ -535,8 +582,9 @@ int main(void)
 		cmocka_unit_test(test_waits_within), cmocka_unit_test(test_spread),
 		cmocka_unit_test(test_between),      cmocka_unit_test(test_first),
 		cmocka_unit_test(test_ended),        cmocka_unit_test(test_workers),
-		cmocka_unit_test(test_idle_workers), cmocka_unit_test(test_inline),
-		cmocka_unit_test(test_pin),          cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_idle_workers), cmocka_unit_test(test_start_methods),
+		cmocka_unit_test(test_inline),       cmocka_unit_test(test_pin),
+		cmocka_unit_test(test_stop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
