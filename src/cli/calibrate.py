@@ -387,7 +387,7 @@ def time_loads(load, paths, size, with_calls):
             max(first[0] - quantile(warm, 0.5), 0.0))
 
 
-AGREE = 0.15  # of two processes, in what they measured
+AGREE = 0.15  # between two measurements of the same
 ROUNDS = 5
 
 
@@ -900,8 +900,6 @@ def measure_pin():
 
 # ---- tf.data ----
 
-AGREE = 0.15  # between the two least of several measurements
-
 
 def least(row, work, rounds=3):
     """Of several measurements (lists of times) the one of the least median: other programs only make them longer. Says
@@ -1084,7 +1082,7 @@ def measure_tensorflow():
     if "parse" in ROWS:
         measure_parse()
     for row, two in unsteady.items():
-        tell(unsteady=row, why=f"{two[0] * 1e6:.0f} and {two[1] * 1e6:.0f} us")
+        tell(unsteady=row, least=min(two), most=max(two))
 
 
 # ---- DLIO's own code ----

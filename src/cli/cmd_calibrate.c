@@ -36,9 +36,10 @@ struct calibrate_args {
 struct calibration {
 	const struct calibrate_args *args;
 	char *folder, *script, *report, *log;
-	struct buf rows; /* with commas between them */
-	struct buf text; /* the report so far */
-	size_t told;     /* of it, said to the user */
+	struct buf rows;     /* with commas between them */
+	struct buf text;     /* the report so far */
+	size_t told;         /* of it, said to the user */
+	struct buf unsteady; /* of the text about the source: what did not repeat */
 	struct node *doc, *laws;
 	size_t measured;
 	bool begun, done; /* it told of itself; all was measured */
@@ -209,6 +210,18 @@ static void say_missing(json_t *o)
 	buf_release(&list);
 }
 
+/* What did not repeat is said now, and in the profile. */
+static void take_unsteady(struct calibration *c, json_t *o)
+{
+	const char *what = text_of(o, "unsteady");
+	double least = json_number_value(json_object_get(o, "least")) * 1e6,
+	       most = json_number_value(json_object_get(o, "most")) * 1e6;
+
+	say(stderr, "%s did not repeat: %.0f to %.0f us. Measure it again with --only\n", what,
+	    least, most);
+	buf_printf(&c->unsteady, "%s%s", c->unsteady.len ? ", " : "; did not repeat: ", what);
+}
+
 static void take_line(struct calibration *c, const char *line, size_t n)
 {
 	json_t *o = json_loadb(line, n, JSON_REJECT_DUPLICATES, NULL);
@@ -222,8 +235,7 @@ static void take_line(struct calibration *c, const char *line, size_t n)
 	else if (json_object_get(o, "absent"))
 		say(stderr, "%s is not measured: %s\n", text_of(o, "absent"), text_of(o, "why"));
 	else if (json_object_get(o, "unsteady"))
-		say(stderr, "%s did not repeat (%s): measure again while nothing else runs\n",
-		    text_of(o, "unsteady"), text_of(o, "why"));
+		take_unsteady(c, o);
 	else if (json_object_get(o, "failed"))
 		say(stderr, "a measurement failed (%s): %s\n", text_of(o, "failed"),
 		    text_of(o, "why"));
@@ -325,6 +337,7 @@ static int measure(struct calibration *c, struct err *e)
 static int write_profile(struct calibration *c, const struct file_out *out, struct err *e)
 {
 	struct framework_costs *costs;
+	AUTO_FREE char *source = NULL;
 	struct buf text = {0};
 	char date[32];
 	time_t now = time(NULL);
@@ -334,10 +347,10 @@ static int write_profile(struct calibration *c, const struct file_out *out, stru
 
 	strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&now, &tm));
 	put_text(c->doc, "date", date);
-	put_text(c->doc, "source",
-		 "stoker calibrate " STOKER_VERSION ": processor time; of hand_over with the "
-		 "answers of other processes; elapsed time of "
-		 "workers");
+	source = xasprintf("stoker calibrate " STOKER_VERSION ": processor time; of hand_over with "
+			   "the answers of other processes; elapsed time of workers%.300s",
+			   c->unsteady.data ? c->unsteady.data : "");
+	put_text(c->doc, "source", source);
 	node_set(c->doc, "laws", c->laws);
 	c->laws = NULL;
 	costs = costs_from_node(c->doc, false, e);
@@ -411,6 +424,7 @@ static int calibrate(void *args, struct err *e)
 	node_free(c.doc);
 	node_free(c.laws);
 	buf_release(&c.rows);
+	buf_release(&c.unsteady);
 	buf_release(&c.text);
 	free(c.folder);
 	free(c.script);
