@@ -3,12 +3,13 @@ and its results are right; it never crashes, hangs, leaks, or leaves something h
 
 A place is a chain of callers within the program, libraries' allocations on its behalf included (see
 tests/preload/fail_alloc.c). Each place fails at its first allocation, and at its last where it makes several; of those
-that end the process at once in base/alloc.c (xmalloc and its kin) one in 8. Of a run every eighth place is taken, of one
-with checkpoints every twelfth, of repeated runs every sixteenth; --stride 1 takes all.
+that end the process at once in base/alloc.c (xmalloc and its kin) one in 8. Of a run every sixth place is taken; of one
+with checkpoints and of a study every second, of repeated runs every fourth, but none that a command before had; --stride 1
+takes all.
 
     test_allocations.py [COMMAND...] [--stride N] [--ending N] [--place HASH:N]
 """
-# takes 140 s
+# takes 250 s
 import argparse
 import collections
 import concurrent.futures
@@ -332,7 +333,7 @@ class Study(Command):
 class Repeat(Run):
     name = "repeat"
     result = "out/1/result.json"
-    stride, adds = 2, True
+    stride, adds = 4, True
 
     def argv(self, shared, folder):
         return [*super().argv(shared, folder), "--repeat", "2"]
@@ -576,7 +577,7 @@ def main():
         skip("addr2line is not installed")
     parser = argparse.ArgumentParser()
     parser.add_argument("command", nargs="*")
-    parser.add_argument("--stride", type=int, help="only every N-th place (default: 6 of a run, 2 of checkpoints, repeated runs and a study, else 1)")
+    parser.add_argument("--stride", type=int, help="only every N-th place (default: 6 of a run, 2 of checkpoints and a study, 4 of repeated runs, else 1)")
     parser.add_argument("--ending", type=int, default=ENDING, help="only every N-th place where xmalloc ends the process")
     parser.add_argument("--place")
     parser.add_argument("--findings", type=int, default=30, help="how many are printed of a command")
