@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tests of a build folder and says where it is: a live line on a terminal, a line per test elsewhere.
 
-    check.py BUILD [--all] [--only REGEX] [--leave REGEX] [--leave-tiers A,B] [-j N]
+    check.py BUILD [--all] [--only REGEX] [--leave REGEX] [--leave-tiers A,B] [-j N | --targets]
 
 Without --all only the quick tests run: those without the label `long`. Counted and printed with their reasons: skipped
 tests, parts and cmocka cases that were left out, cases of timing tests that were repeated, tests that failed once
@@ -65,6 +65,8 @@ class Test:
         p = {q["name"]: q["value"] for q in entry.get("properties", [])}
         labels = set(p.get("LABELS", []))
         self.tier = self.name.split(".")[0]
+        short = self.name.partition(".")[2]
+        self.target = f"fuzz_{short}_replay" if self.tier == "fuzz" else f"{self.tier}_test_{short}"  # of a C test
         self.long = "long" in labels
         self.waits = "waits" in labels
         self.serial = bool(p.get("RUN_SERIAL"))
@@ -376,6 +378,7 @@ def main():
     parser.add_argument("--only", help="tests whose name matches")
     parser.add_argument("--leave", help="all but tests whose name matches")
     parser.add_argument("--leave-tiers", default="", help="all but these tiers, a list with commas")
+    parser.add_argument("--targets", action="store_true", help="print what has to be built for these tests, and end")
     # many tests wait more than they compute
     parser.add_argument("-j", "--jobs", type=int, default=len(os.sched_getaffinity(0)) + 1)
     args = parser.parse_args()
@@ -385,6 +388,9 @@ def main():
     sanitized = re.search(r"^STOKER_SANITIZE:\w+=.", cache, re.M) is not None
     args.source = pathlib.Path(re.search(r"^CMAKE_HOME_DIRECTORY:\w+=(.*)", cache, re.M)[1])
     tests = select(args, sanitized)
+    if args.targets:
+        print("rigs", *(t.target for t in tests if not t.script()))
+        return 0
     logs = build / "check"
     logs.mkdir(exist_ok=True)
     truth = None if sanitized else logs.resolve() / "truth"
