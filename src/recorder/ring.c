@@ -161,8 +161,10 @@ static struct ring_chunk *new_chunk(uint32_t bytes)
 	}
 	p = raw(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, at);
 	raw(SYS_close, fd);
-	if (raw_failed(p))
+	if (raw_failed(p)) {
+		(void)guarded_add(&self.head->refused, bytes);
 		goto refused;
+	}
 	return (struct ring_chunk *)p;
 refused:
 	__atomic_fetch_sub(&self.control->used, bytes, __ATOMIC_RELAXED);

@@ -78,13 +78,19 @@ static char *find_others(const char *folder)
 static int check_folder(const struct search_folder *f, const char *folder, bool *begun,
 			struct err *e)
 {
-	json_t *before = result_folder_json(folder, CAPACITY_NAME, NULL);
+	struct err why = {0};
+	json_t *before = result_folder_json(folder, CAPACITY_NAME, &why);
 	const char *key = json_string_value(json_object_get(before, "key"));
 	bool other = before && (!key || strcmp(key, f->key) != 0);
 	AUTO_FREE char *others = before ? NULL : find_others(folder);
 
 	*begun = before != NULL;
 	json_decref(before);
+	if (why.code && why.code != -ENOENT && why.code != -ENOTDIR)
+		return err_set(e, why.code,
+			       "%s, and the search in it cannot be continued: choose "
+			       "another folder with -o",
+			       why.text);
 	if (others)
 		return err_set(e, ERR_USAGE,
 			       "'%s' has results of something else ('%s'), which a search would "

@@ -287,6 +287,18 @@ def odd_folders(tmp):
         assert (at / "results/default/1/run-1/summary.json").exists()
 
 
+def damaged_search(tmp):
+    """What was found is not thrown away, and is not called something else's."""
+    folder = tmp / "damaged search"
+    folder.mkdir()
+    (folder / "1").mkdir()
+    for text, why in (('{"key": "', "damaged in line 1"), ("", "is empty"), ("[]", "not a JSON object")):
+        (folder / "capacity.json").write_text(text)
+        refused(["capacity", "unet3d_h100", f"dataset.data_folder={tmp}/data", "-o", folder], 1, why,
+                "another folder with -o")
+        assert (folder / "capacity.json").read_text() == text
+
+
 def launchers(tmp):
     """What looks like a launcher's environment and is none; nobody else would say what is wrong, whichever process it is."""
     openmpi, mpich = "OMPI_COMM_WORLD_", "PMI_"
@@ -327,6 +339,7 @@ def main():
         stop_while_computing(tmp)
         watchdog(tmp)
         odd_folders(tmp)
+        damaged_search(tmp)
         launchers(tmp)
     print(f"{count} refusals, each a sentence")
 

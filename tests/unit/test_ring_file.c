@@ -267,9 +267,10 @@ static void test_cut(void **state)
 	assert_int_equal(damaged, 1);
 }
 
-/* A chunk that was made and not begun is passed over. */
+/* A chunk that was made and not begun is passed over, unless its process ended by itself. */
 static void test_gap(void **state)
 {
+	struct ring_head *h;
 	uint64_t damaged;
 	struct ring r;
 
@@ -278,6 +279,14 @@ static void test_gap(void **state)
 	chunk(&r, 2, 12, 1000000, second_thread, sizeof(second_thread));
 	assert_int_equal(events_of(&r, sizeof(r), &damaged), 3);
 	assert_int_equal(damaged, 0);
+	h = (struct ring_head *)(void *)r.bytes;
+	h->end_ns = 2000000;
+	h->allocated = checked ? ring_guarded(3 * 4096) : 3 * 4096;
+	h->end_sum = ring_end_sum(h);
+	assert_int_equal(events_of(&r, sizeof(r), &damaged), 3);
+	assert_int_equal(damaged, checked ? 1 : 0);
+	head(&r, 1, 1000000);
+	chunk(&r, 2, 12, 1000000, second_thread, sizeof(second_thread));
 	/* an event of no kind ends the chunk */
 	r.bytes[RING_PAGE + 2 * 4096 + sizeof(struct ring_chunk) + 8] = RING_KIND;
 	assert_int_equal(events_of(&r, sizeof(r), &damaged), checked ? 0 : 1);

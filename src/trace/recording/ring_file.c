@@ -248,10 +248,11 @@ static void find_chunks(struct ring_files *f, uint32_t ring, int fd, uint64_t si
 	struct ring_info *r = &f->ring[ring];
 	uint64_t at = RING_PAGE, end = RING_PAGE + (r->head.allocated - r->head.refused);
 	bool bad = false;
+	/* a process that ended by itself has begun all that it made */
+	const bool begun = r->checked && r->head.end_ns != 0 && r->head.refused == 0;
 
 	while (at && at + sizeof(struct ring_chunk) <= size) {
 		struct ring_chunk c;
-
 		ssize_t n = pread_fully(fd, &c, sizeof(c), (off_t)at);
 
 		if (n != (ssize_t)sizeof(c)) {
@@ -262,11 +263,14 @@ static void find_chunks(struct ring_files *f, uint32_t ring, int fd, uint64_t si
 		if (!is_chunk(r, &c)) {
 			/* one that was made and not begun, or damage: the next is looked for; of
 			 * what lies between nothing is known */
-			if (c.magic != 0 && !(r->checked && bad)) {
+			const bool wrong = c.magic != 0 || (begun && at < end);
+
+			if (wrong && !(r->checked && bad)) {
 				f->damaged++;
-				harm(f, r->name, at, "it is no block of a ring");
+				harm(f, r->name, at,
+				     c.magic ? "it is no block of a ring" : "it is empty");
 			}
-			bad = c.magic != 0 || bad;
+			bad = wrong || bad;
 			at = behind_damage(fd, at);
 			continue;
 		}

@@ -748,6 +748,7 @@ static int mark(const struct replay_image *m, const char *way, struct err *e)
 {
 	AUTO_FREE char *path = xasprintf("%s/" MARKER, m->folder);
 
+	file_remove_left(path);
 	return file_write_ours(path, way, strlen(way), e);
 }
 
