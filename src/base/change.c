@@ -28,11 +28,13 @@ static double enough(size_t n)
 
 static double median(const double *x, size_t n)
 {
-	double v[CHANGE_MOST];
+	double v[CHANGE_MOST], high;
 
 	memcpy(v, x, n * sizeof(*v));
-	sort_numbers(v, n);
-	return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
+	if (n % 2)
+		return nth_number(v, n, n / 2);
+	high = nth_number(v, n, n / 2);
+	return 0.5 * (nth_number(v, n / 2, n / 2 - 1) + high);
 }
 
 /* Logarithms, clipped around their median. */

@@ -1,10 +1,13 @@
 /* Small-sample statistics. */
 #include "base/stats.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/compare.h"
+
+enum { SELECT_ROUNDS = 64 };
 
 struct sample_stat sample_stat_of(const double *v, size_t n)
 {
@@ -34,6 +37,48 @@ void sort_numbers(double *v, size_t n)
 {
 	if (n > 0)
 		qsort(v, n, sizeof(*v), by_value);
+}
+
+double nth_number(double *v, size_t n, size_t at)
+{
+	size_t low = 0, high = n;
+
+	assert(at < n);
+	/* by Hoare: parts that never shrink enough, which only made-up values are, are sorted */
+	for (int rounds = 0; high - low > 1; rounds++) {
+		double a = v[low], b = v[low + (high - low) / 2], c = v[high - 1];
+		double pivot = fmax(fmin(a, b), fmin(fmax(a, b), c));
+		size_t i = low, j = high;
+
+		if (rounds == SELECT_ROUNDS) {
+			sort_numbers(v + low, high - low);
+			break;
+		}
+		for (;;) {
+			double swap;
+
+			while (v[i] < pivot)
+				i++;
+			do
+				j--;
+			while (pivot < v[j]);
+			if (i >= j)
+				break;
+			swap = v[i];
+			v[i++] = v[j];
+			v[j] = swap;
+		}
+		/* v[low, i) is at most the pivot, the rest at least it */
+		if (at < i)
+			high = i;
+		else if (i > low)
+			low = i;
+		else if (at > low)
+			low++; /* the pivot itself is there, the least */
+		else
+			break;
+	}
+	return v[at];
 }
 
 double golden_section(double *x, double low, double high, int steps, double (*error)(void *arg),

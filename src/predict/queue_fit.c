@@ -37,8 +37,7 @@ void queue_note_end(double *last, uint32_t most, uint32_t *n, double end)
 
 static double quantile(double *v, size_t n, double part)
 {
-	sort_numbers(v, n);
-	return v[(size_t)((double)(n - 1) * part)];
+	return nth_number(v, n, (size_t)((double)(n - 1) * part));
 }
 
 static double wait_of(const struct queue_try *t, size_t i)

@@ -220,8 +220,7 @@ static void set_error_unit(struct fit *f, const double *error, double *spare)
 	for (size_t k = 0; k < f->targets; k++)
 		if (!isnan(error[k]))
 			spare[n++] = fabs(error[k]);
-	sort_numbers(spare, n);
-	f->unit = fmax(least, n ? spare[n * 3 / 4] : 0);
+	f->unit = fmax(least, n ? nth_number(spare, n, n * 3 / 4) : 0);
 }
 
 /* Against an explanation, as if errors were distributed by Cauchy: most reads are exact, and those
@@ -392,8 +391,7 @@ static void measure_targets(struct fit *f, struct read_law *law)
 		law->concurrency += concurrency * part;
 	}
 	find_most_beside(f);
-	sort_numbers(took, f->targets);
-	f->longest_ns = took[f->targets - 1 - f->targets / 50];
+	f->longest_ns = nth_number(took, f->targets, f->targets - 1 - f->targets / 50);
 	least = DIFFERENT * mean * mean;
 	law->sizes_differ = square - mean * mean > least;
 	law->reads = f->targets;

@@ -273,8 +273,7 @@ static void look_for_heavy(struct series *s, size_t turn, struct steady_au *out,
 		sorted[i] = v[i];
 		all += v[i];
 	}
-	sort_numbers(sorted, n);
-	usual = n ? sorted[n / 4] : 0;
+	usual = n ? nth_number(sorted, n, n / 4) : 0;
 	found = find_heavy(v, n, usual, all, h);
 	if (found > 1)
 		apart = sum_of(v, h[0].from, h[found - 1].from) / (double)(found - 1);

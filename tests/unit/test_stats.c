@@ -4,9 +4,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "base/rng.h"
 #include "base/stats.h"
 
 static void close_to(double got, double want, double tolerance)
@@ -76,12 +78,50 @@ static void test_no_spread(void **state)
 	assert_true(welch_test(a, 2, a, 2).p == 1);
 }
 
+/* As in the sorted values, whatever their order was, also where many are equal. */
+static void any_place(void **state)
+{
+	enum { N = 600 };
+	double v[N], sorted[N], moved[N];
+
+	(void)state;
+	for (uint64_t turn = 0; turn < 200; turn++) {
+		size_t n = 1 + (size_t)(rng_word(turn, 0) % N),
+		       at = (size_t)(rng_word(turn, 1) % n);
+
+		for (size_t i = 0; i < n; i++) {
+			uint64_t few = 1 + turn % 7 * turn % 7;
+
+			switch (turn % 4) {
+			case 0:
+				v[i] = (double)(rng_word(turn, 2 + i) % 1000000);
+				break;
+			case 1:
+				v[i] = (double)(rng_word(turn, 2 + i) % few);
+				break;
+			case 2:
+				v[i] = (double)(i < n / 2 ? i : n - i);
+				break;
+			default:
+				v[i] = (double)(turn % 8 < 4 ? i : n - i);
+			}
+		}
+		memcpy(sorted, v, sizeof(v));
+		memcpy(moved, v, sizeof(v));
+		sort_numbers(sorted, n);
+		assert_true(nth_number(moved, n, at) == sorted[at]);
+		for (size_t i = 0; i < n; i++)
+			assert_true(i < at ? moved[i] <= moved[at] : moved[i] >= moved[at]);
+		sort_numbers(moved, n);
+		assert_memory_equal(moved, sorted, n * sizeof(*v));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_quantiles),
-		cmocka_unit_test(test_sample),
-		cmocka_unit_test(test_welch),
+		cmocka_unit_test(any_place),      cmocka_unit_test(test_quantiles),
+		cmocka_unit_test(test_sample),    cmocka_unit_test(test_welch),
 		cmocka_unit_test(test_no_spread),
 	};
 
