@@ -1,6 +1,7 @@
 /* Result folders read back and audited: any bytes in any of their files give findings or a
  * sentence, and the same ones as JSON. The first byte of the input chooses the file that gets the
- * rest; the others are small and sound. */
+ * rest; the others are small and sound. A result.json of the input gets the keys without which it
+ * is damaged, unless that byte is large. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+#define ALWAYS                                                                                     \
+	"\"schema\": 2, \"program\": \"stoker\", \"version\": \"0.1.0\", \"status\": "             \
+	"\"complete\",\n"                                                                          \
+	"\"workload\": \"default\", \"accelerators\": 1, \"start\": "                              \
+	"\"2026-01-01T00:00:00.000000\",\n"                                                        \
+	"\"end\": \"2026-01-01T00:00:09.000000\", \"wall_s\": 9.0, \"configuration\": {}"
+
 static const struct {
 	const char *name, *text;
 } files[] = {
@@ -22,7 +30,8 @@ static const struct {
 	 "\"train_throughput_samples_per_second\": [1.0]}}"},
 	{"result.json",
 	 "{\"run_id\": \"1\", \"training\": {\"epochs_done\": 1, \"epochs\": [{\"steps\": 2}]},\n"
-	 "\"verdicts\": [], \"integrity\": {\"files\": {}, \"result_json_sha256\": \"0\"}}"},
+	 "\"verdicts\": [], \"integrity\": {\"files\": {}, \"result_json_sha256\": \"0\"}," ALWAYS
+	 "}"},
 	{"0_output.json",
 	 "{\"hostname\": \"h\", \"1\": {\"load\": {\"block1\": [1, 1]}, \"proc\": {\"block1\":\n"
 	 "[2, 2]}, \"compute\": {\"block1\": [1, 1]}, \"au\": {\"block1\": 50.0},\n"
@@ -34,6 +43,7 @@ static const struct {
 	{"dlio.log", "[OUTPUT] 1 Running DLIO [Training] with 1 process(es)\n"},
 	{"config.yaml", "workload: {reader: {batch_size: 1}, train: {epochs: 1}}\n"},
 };
+enum { RESULT = 1 };
 #define FILES (sizeof(files) / sizeof(files[0]))
 
 static void put(const char *path, const void *bytes, size_t n)
@@ -42,6 +52,19 @@ static void put(const char *path, const void *bytes, size_t n)
 
 	if (!f || fwrite(bytes, 1, n, f) != n || fclose(f) != 0)
 		abort();
+}
+
+static void put_result(const char *path, const void *bytes, size_t n)
+{
+	json_t *root = json_loadb(bytes, n, 0, NULL), *always = json_loads("{" ALWAYS "}", 0, NULL);
+	char *text = NULL;
+
+	if (json_is_object(root) && json_object_update_missing(root, always) == 0)
+		text = json_dumps(root, 0);
+	put(path, text ? text : bytes, text ? strlen(text) : n);
+	free(text);
+	json_decref(root);
+	json_decref(always);
 }
 
 static const char *path_of(const char *folder, size_t i, char path[128])
@@ -64,7 +87,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	snprintf(path, sizeof(path), "%s/.hydra", folder);
 	mkdir(path, 0700);
 	for (size_t i = 0; i < FILES; i++)
-		if (i == chosen && size)
+		if (i == chosen && i == RESULT && size && data[0] < 128)
+			put_result(path_of(folder, i, path), data + 1, size - 1);
+		else if (i == chosen && size)
 			put(path_of(folder, i, path), data + 1, size - 1);
 		else
 			put(path_of(folder, i, path), files[i].text, strlen(files[i].text));
