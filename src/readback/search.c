@@ -86,6 +86,23 @@ static void tell_unfinished(struct search *s, const char *folder, const struct n
 			: xasprintf("the run in '%s' did not end, and left no result", folder));
 }
 
+/* A result.json of ours without a summary: of a run that only generated, which is left out without
+ * a word, or that ended early in its generation. */
+static void tell_generated(struct search *s, const char *folder)
+{
+	json_t *result = result_folder_json(folder, "result.json", NULL);
+	const char *status = figure_text(part_whole(result), F_RUN_STATUS);
+	const char *reason = figure_text(part_whole(result), F_RUN_REASON);
+
+	if (author_of_result(result) && status && strcmp(status, "complete") != 0 &&
+	    !str_ends(folder, ".failed"))
+		str_list_add(
+			&s->out->running,
+			xasprintf("the run in '%s' ended before it trained, and has no figures%s%s",
+				  folder, reason ? ": " : "", reason ? reason : ""));
+	json_decref(result);
+}
+
 static void search_folders(struct search *s, const char *folder, int depth)
 {
 	struct names n = {0};
@@ -116,7 +133,9 @@ static void search_folders(struct search *s, const char *folder, int depth)
 							strerror(-more)));
 	if (n.summary || ((n.result || n.rank) && lacks_summary(folder, &n)))
 		str_list_add(&s->folders, xstrdup(folder));
-	else if (!n.result)
+	else if (n.result)
+		tell_generated(s, folder);
+	else
 		tell_unfinished(s, folder, &n);
 }
 

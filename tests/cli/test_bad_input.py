@@ -1,6 +1,7 @@
 """Bad input of every kind: each a clear sentence and the right exit status, nothing half-written."""
 import os
 import pathlib
+import resource
 import signal
 import socket
 import subprocess
@@ -223,6 +224,15 @@ def kill_and_resume(tmp):
     stoker("verify", *args)
 
 
+def generation_fails(tmp):
+    """What the run left tells why there is nothing to judge."""
+    out = tmp / "generation-fails"
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))  # noqa: E731
+    refused(["run", *tiny(tmp / "too-large", out, dataset__record_length_bytes=2 << 20), "workflow.generate_data=true"], 1,
+            "too large", preexec_fn=limit)
+    refused(["audit", out], 1, "ended before it trained", "too large")
+
+
 def stop_by_signal(tmp):
     for sig in (signal.SIGINT, signal.SIGTERM):
         out = tmp / f"stopped-{sig.name}"
@@ -335,6 +345,7 @@ def main():
         full_disks(tmp)
         read_only(tmp)
         kill_and_resume(tmp)
+        generation_fails(tmp)
         stop_by_signal(tmp)
         stop_while_computing(tmp)
         watchdog(tmp)
