@@ -12,8 +12,8 @@ struct sample_stat sample_stat_of(const double *v, size_t n);
 
 /* From the least to the greatest. */
 void sort_numbers(double *v, size_t n);
-/* What would be v[at] of the sorted values, at < n, in time that is linear in n. It moves them: none
- * before v[at] is greater, none behind it less. */
+/* What would be v[at] of the sorted values, at < n, in time that is linear in n. It moves them:
+ * none before v[at] is greater, none behind it less. */
 double nth_number(double *v, size_t n, size_t at);
 
 /* The least `error` over *x between low and high, by golden section in so many steps: *x is left

@@ -91,15 +91,14 @@ static void tell_unfinished(struct search *s, const char *folder, const struct n
 static void tell_generated(struct search *s, const char *folder)
 {
 	json_t *result = result_folder_json(folder, "result.json", NULL);
-	const char *status = figure_text(part_whole(result), F_RUN_STATUS);
 	const char *reason = figure_text(part_whole(result), F_RUN_REASON);
 
-	if (author_of_result(result) && status && strcmp(status, "complete") != 0 &&
-	    !str_ends(folder, ".failed"))
+	/* one that is complete has none */
+	if (author_of_result(result) && reason && !str_ends(folder, ".failed"))
 		str_list_add(
 			&s->out->running,
-			xasprintf("the run in '%s' ended before it trained, and has no figures%s%s",
-				  folder, reason ? ": " : "", reason ? reason : ""));
+			xasprintf("the run in '%s' ended before it trained, and has no figures: %s",
+				  folder, reason));
 	json_decref(result);
 }
 
