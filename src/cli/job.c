@@ -75,6 +75,8 @@ int job_begin(struct job *j, struct cli_args *a, struct stop_flag *stop, int *st
 
 	*j = (struct job){.speaks = true, .begin_wall_ns = clock_wall_ns(), .stop = stop};
 	launcher_find(&l);
+	if (launcher_check(&l, e) < 0)
+		return e->code;
 	if (!l.name || l.processes == 1)
 		return settle_ranks(a, 1, &each, e);
 	j->speaks = l.process <= 0;

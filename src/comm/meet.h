@@ -19,6 +19,7 @@ struct meet_job {
 	const char *library;  /* of MPI: "openmpi", "mpich", "standard", a path, or NULL: any */
 	const char *rank;     /* the variable that says a process's number, as in its environment:
 			       * "PMI_RANK=1"; NULL: none */
+	const char *address; /* of process 0, "HOST:PORT"; NULL: not known */
 	bool keeps; /* an MPI library serves on, in another thread than the one that begins it */
 	int64_t process, processes; /* as the launcher says; -1 and 0: it does not */
 	int64_t limit_ns;           /* for how long the others are waited for */
@@ -41,6 +42,11 @@ struct meet_way {
 /* Over a local socket, for processes that are all on this host. Needs the numbers and the name of
  * the job. */
 extern const struct meet_way meet_on_host;
+
+/* Over connections to the address that the launcher gave to all: its port, or one of the seven behind
+ * it where others have that. Needs the numbers, the address and the name of the job, which is what
+ * strangers do not know. */
+extern const struct meet_way meet_at_address;
 
 /* Over the connection to the launcher that PMI_FD names, or, without it, one made to PMI_PORT:
  * version 1 of the process management interface as MPICH's and Intel's launchers, Flux and Slurm's

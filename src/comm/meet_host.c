@@ -2,56 +2,17 @@
  * local sockets: it vanishes with the process that has it, whatever becomes of that. The kernel
  * tells each side the other's user. */
 #include <errno.h>
-#include <poll.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/buf.h"
-#include "base/clock.h"
 #include "base/map.h"
-#include "comm/meet.h"
+#include "comm/meeting.h"
 
-#define MAGIC 0x736b6d31u
-/* Connections of this user's that have not said what they want, beside the processes to come. */
-#define STRANGERS_MAX 16
-#define RETRY_NS (NS_PER_S / 50)
-/* Process 1 reports that process 0 is missing. The others wait this long before they do, so that
- * usually there is one message. */
-#define OTHERS_WAIT_NS (NS_PER_S * 3 / 2)
-
-enum answer { INVITED = 1, ENDED };
-
-/* Both as every version of the program has them. */
-struct hello {
-	uint32_t magic, process, processes;
-};
-struct welcome {
-	uint32_t magic, answer;
-	uint64_t bytes; /* that follow */
-};
-
-struct guest {
-	int fd;
-	pid_t pid;
-	size_t have;
-	struct hello said;
-};
-
-static struct {
-	const struct meet_job *job;
-	struct sockaddr_un name;
-	socklen_t name_bytes;
-	uint32_t process, processes;
-	int64_t deadline_ns;
-} self;
-
-/* ---- the name ---- */
+static struct sockaddr_un name;
+static socklen_t name_bytes;
 
 static void set_name(const char *job)
 {
@@ -61,9 +22,45 @@ static void set_name(const char *job)
 			 (unsigned long long)fnv1a_text(FNV_START, job),
 			 (unsigned long long)fnv1a_text(0x9e3779b97f4a7c15u, job));
 
-	self.name = (struct sockaddr_un){.sun_family = AF_UNIX};
-	memcpy(self.name.sun_path + 1, text, (size_t)n);
-	self.name_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+	name = (struct sockaddr_un){.sun_family = AF_UNIX};
+	memcpy(name.sun_path + 1, text, (size_t)n);
+	name_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+static int local_socket(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int closed(int fd)
+{
+	int code = errno;
+
+	close(fd);
+	return -code;
+}
+
+static int listen_at_name(void)
+{
+	int fd = local_socket();
+
+	if (fd < 0)
+		return fd;
+	if (bind(fd, (struct sockaddr *)&name, name_bytes) == 0 && listen(fd, 4096) == 0)
+		return fd;
+	return closed(fd);
+}
+
+static int connect_to_name(int64_t until_ns)
+{
+	int fd = local_socket();
+
+	(void)until_ns;
+	if (fd < 0 || connect(fd, (struct sockaddr *)&name, name_bytes) == 0)
+		return fd;
+	return closed(fd);
 }
 
 static struct ucred other_side(int fd)
@@ -75,356 +72,41 @@ static struct ucred other_side(int fd)
 	return c;
 }
 
-static int seconds(void)
+static bool is_same_user(int fd, pid_t *pid)
 {
-	return (int)(self.job->limit_ns / NS_PER_S);
+	struct ucred who = other_side(fd);
+
+	*pid = who.pid;
+	return who.uid == geteuid();
 }
 
-/* ---- process 0 ---- */
-
-static int listen_there(struct err *e)
+static const char *owner(void)
 {
-	for (;;) {
-		int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), errnum;
-		struct ucred owner = {0};
+	static char text[64];
+	int fd = connect_to_name(0);
+	struct ucred who = fd >= 0 ? other_side(fd) : (struct ucred){0};
 
-		if (fd < 0)
-			return err_sys(e, errno, "cannot create a local socket");
-		if (bind(fd, (struct sockaddr *)&self.name, self.name_bytes) == 0 &&
-		    listen(fd, 4096) == 0)
-			return fd;
-		errnum = errno;
-		if (errnum == EADDRINUSE &&
-		    connect(fd, (struct sockaddr *)&self.name, self.name_bytes) == 0)
-			owner = other_side(fd);
+	if (fd >= 0)
 		close(fd);
-		if (errnum != EADDRINUSE)
-			return err_sys(e, errnum, "cannot listen for the other processes of %s",
-				       self.job->launcher);
-		/* the run before, in the same job, may just be beginning its work */
-		if (clock_now_ns() > self.deadline_ns)
-			return err_set(e, -EADDRINUSE,
-				       "process %d of user %d has the name at which the processes "
-				       "of %s meet: two runs of one job cannot begin at once",
-				       (int)owner.pid, (int)owner.uid, self.job->launcher);
-		clock_sleep_until(clock_now_ns() + RETRY_NS);
-	}
+	snprintf(text, sizeof(text), "process %d of user %d", (int)who.pid, (int)who.uid);
+	return text;
 }
 
-struct crowd {
-	struct guest *guest;
-	struct pollfd *poll;
-	uint32_t guests, most;
-	int *member; /* the socket of each process; -1: not here */
-	uint32_t come;
+static const struct meeting_point at_name = {
+	.where = "on this host",
+	.else_why = "run as another user or in another network namespace, as in containers",
+	.listen = listen_at_name,
+	.connect = connect_to_name,
+	.trusts = is_same_user,
+	.owner = owner,
 };
-
-static void drop(struct crowd *c, uint32_t i)
-{
-	close(c->guest[i].fd);
-	c->guest[i] = c->guest[--c->guests];
-}
-
-static void let_in(struct crowd *c, int listener)
-{
-	int fd;
-
-	while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
-		struct ucred who = other_side(fd);
-
-		if (who.uid != geteuid()) {
-			close(fd);
-			continue;
-		}
-		if (c->guests == c->most)
-			drop(c, 0);
-		c->guest[c->guests++] = (struct guest){.fd = fd, .pid = who.pid};
-	}
-}
-
-static int seat(struct crowd *c, const struct guest *g, struct err *e)
-{
-	if (g->said.processes != self.processes || g->said.process == 0 ||
-	    g->said.process >= self.processes)
-		return err_set(e, ERR_USAGE,
-			       "process %u of %u (PID %d) came to process 0 of %u that %s started: "
-			       "two runs of one job cannot begin at once",
-			       g->said.process, g->said.processes, (int)g->pid, self.processes,
-			       self.job->launcher);
-	if (c->member[g->said.process] >= 0)
-		return err_set(e, -EPROTO,
-			       "two processes of %s (one has PID %d) have the same number, %u: two "
-			       "runs of one job cannot begin at once",
-			       self.job->launcher, (int)g->pid, g->said.process);
-	c->member[g->said.process] = g->fd;
-	c->come++;
-	return 0;
-}
-
-static int hear(struct crowd *c, struct err *e)
-{
-	int rc = 0;
-
-	for (uint32_t i = 0; rc == 0 && i < c->guests;) {
-		struct guest *g = &c->guest[i];
-		ssize_t n = recv(g->fd, (char *)&g->said + g->have, sizeof(g->said) - g->have,
-				 MSG_DONTWAIT);
-
-		if (n > 0)
-			g->have += (size_t)n;
-		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR) ||
-		    (g->have == sizeof(g->said) && g->said.magic != MAGIC)) {
-			drop(c, i);
-		} else if (g->have == sizeof(g->said)) {
-			rc = seat(c, g, e);
-			if (rc == 0)
-				c->guest[i] = c->guest[--c->guests];
-		} else {
-			i++;
-		}
-	}
-	return rc;
-}
-
-/* A process that came and ended is not waited for. */
-static int find_gone(const struct crowd *c, struct err *e)
-{
-	for (uint32_t p = 1; p < self.processes; p++) {
-		char byte;
-
-		if (c->member[p] >= 0 && recv(c->member[p], &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
-			return err_set(e, -EPIPE,
-				       "process %u of %u ended before all processes that %s "
-				       "started were there",
-				       p, self.processes, self.job->launcher);
-	}
-	return 0;
-}
-
-static int say_missing(const struct crowd *c, struct err *e)
-{
-	struct buf missing = {0};
-	uint32_t named = 0;
-
-	for (uint32_t p = 1; p < self.processes && named < 10; p++)
-		if (c->member[p] < 0)
-			buf_printf(&missing, "%s%u", named++ ? ", " : "", p);
-	if (self.processes - 1 - c->come > named)
-		buf_puts(&missing, ", ...");
-	err_set(e, -ETIMEDOUT,
-		"only %u of %u processes that %s started on this host came within %d s; missing: "
-		"%s. They may have ended before, or run as another user or in another network "
-		"namespace, as in containers (STOKER_START_LIMIT=<s> waits longer)",
-		c->come + 1, self.processes, self.job->launcher, seconds(), missing.data);
-	buf_release(&missing);
-	return e ? e->code : -ETIMEDOUT;
-}
-
-static int gather(struct crowd *c, int listener, struct err *e)
-{
-	int rc = 0;
-
-	while (rc == 0 && c->come + 1 < self.processes) {
-		int64_t left = self.deadline_ns - clock_now_ns();
-		nfds_t n = 0;
-
-		if (left <= 0)
-			return say_missing(c, e);
-		c->poll[n++] = (struct pollfd){.fd = listener, .events = POLLIN};
-		for (uint32_t i = 0; i < c->guests; i++)
-			c->poll[n++] = (struct pollfd){.fd = c->guest[i].fd, .events = POLLIN};
-		for (uint32_t p = 1; p < self.processes; p++)
-			c->poll[n++] = (struct pollfd){.fd = c->member[p], .events = POLLIN};
-		if (poll(c->poll, n, (int)(left / 1000000) + 1) < 0 && errno != EINTR)
-			return err_sys(e, errno, "cannot wait for the other processes");
-		let_in(c, listener);
-		rc = hear(c, e);
-		if (rc == 0)
-			rc = find_gone(c, e);
-	}
-	return rc;
-}
-
-static bool send_whole(int fd, const void *p, size_t n)
-{
-	for (size_t at = 0; at < n;) {
-		ssize_t r = send(fd, (const char *)p + at, n - at, MSG_NOSIGNAL);
-
-		if (r < 0 && errno != EINTR)
-			return false;
-		at += r > 0 ? (size_t)r : 0;
-	}
-	return true;
-}
-
-/* Tells all who came, and those who are only just there. */
-static void answer_all(struct crowd *c, enum answer answer, const void *p, size_t n)
-{
-	struct welcome w = {.magic = MAGIC, .answer = answer, .bytes = n};
-
-	for (uint32_t q = 1; q < self.processes; q++) {
-		if (c->member[q] < 0)
-			continue;
-		if (send_whole(c->member[q], &w, sizeof(w)))
-			send_whole(c->member[q], p, n);
-		close(c->member[q]);
-	}
-	for (uint32_t i = 0; i < c->guests; i++) {
-		send_whole(c->guest[i].fd, &w, sizeof(w));
-		close(c->guest[i].fd);
-	}
-}
-
-static int receive_all(const void *p, size_t n, struct err *e)
-{
-	struct crowd c = {.most = self.processes + STRANGERS_MAX};
-	int listener = listen_there(e), rc = listener < 0 ? listener : 0;
-
-	c.guest = xcalloc(c.most, sizeof(*c.guest));
-	c.poll = xcalloc(1 + c.most + self.processes, sizeof(*c.poll));
-	c.member = xcalloc(self.processes, sizeof(*c.member));
-	for (uint32_t q = 0; q < self.processes; q++)
-		c.member[q] = -1;
-	if (rc == 0)
-		rc = gather(&c, listener, e);
-	answer_all(&c, rc == 0 ? INVITED : ENDED, p, rc == 0 ? n : 0);
-	if (listener >= 0)
-		close(listener);
-	free(c.guest);
-	free(c.poll);
-	free(c.member);
-	return rc;
-}
-
-/* ---- the others ---- */
-
-static bool read_whole(int fd, void *p, size_t n)
-{
-	for (size_t have = 0; have < n;) {
-		int64_t left = self.deadline_ns + 2 * NS_PER_S - clock_now_ns();
-		struct pollfd wait = {.fd = fd, .events = POLLIN};
-		ssize_t r;
-
-		if (left <= 0)
-			return false;
-		if (poll(&wait, 1, (int)(left / 1000000) + 1) <= 0)
-			continue;
-		r = recv(fd, (char *)p + have, n - have, MSG_DONTWAIT);
-		if (r == 0 || (r < 0 && errno != EINTR && errno != EAGAIN))
-			return false;
-		have += r > 0 ? (size_t)r : 0;
-	}
-	return true;
-}
-
-static int not_there(struct err *e, const char *what)
-{
-	if (self.process > 1)
-		clock_sleep_until(clock_now_ns() + OTHERS_WAIT_NS);
-	return err_set(e, -ECONNREFUSED, "process %u of %u that %s started on this host: %s",
-		       self.process, self.processes, self.job->launcher, what);
-}
-
-static int find_process_0(int *out, struct err *e)
-{
-	pid_t stranger = 0;
-	char what[256];
-
-	for (;;) {
-		int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-		if (fd < 0)
-			return err_sys(e, errno, "cannot create a local socket");
-		if (connect(fd, (struct sockaddr *)&self.name, self.name_bytes) == 0) {
-			struct ucred who = other_side(fd);
-
-			*out = fd;
-			if (who.uid == geteuid())
-				return 0;
-			stranger = who.pid;
-		}
-		close(fd);
-		if (clock_now_ns() > self.deadline_ns)
-			break;
-		clock_sleep_until(clock_now_ns() + RETRY_NS);
-	}
-	if (stranger)
-		snprintf(what, sizeof(what),
-			 "process %d of another user has the name at which they meet",
-			 (int)stranger);
-	else
-		snprintf(what, sizeof(what),
-			 "process 0 did not come within %d s. It may have ended before, or run as "
-			 "another user or in another network namespace, as in containers "
-			 "(STOKER_START_LIMIT=<s> waits longer)",
-			 seconds());
-	return not_there(e, what);
-}
-
-static int join(void *p, size_t n, struct err *e)
-{
-	struct hello h = {.magic = MAGIC, .process = self.process, .processes = self.processes};
-	struct welcome w = {0};
-	int fd = -1, rc = find_process_0(&fd, e);
-
-	if (rc < 0)
-		return rc;
-	if (!send_whole(fd, &h, sizeof(h)) || !read_whole(fd, &w, sizeof(w)))
-		rc = not_there(e, "process 0 ended, or is stuck, before the run began");
-	else if (w.magic == MAGIC && w.answer == ENDED)
-		rc = ERR_CANCELED;
-	else if (w.magic != MAGIC || w.answer != INVITED || w.bytes != n)
-		rc = not_there(e, "process 0 is another version of this program");
-	else if (!read_whole(fd, p, n))
-		rc = not_there(e, "process 0 ended before the run began");
-	close(fd);
-	return rc;
-}
-
-/* ---- the way ---- */
 
 static int begin(const struct meet_job *job, struct meet_place *place, struct err *e)
 {
 	(void)e;
-	self.job = job;
-	self.process = (uint32_t)job->process;
-	self.processes = (uint32_t)job->processes;
-	self.deadline_ns = clock_now_ns() + job->limit_ns;
 	set_name(job->name);
-	*place = (struct meet_place){self.process, self.processes};
+	meeting_begin(job, &at_name, place);
 	return 0;
 }
 
-static int broadcast(void *p, size_t n, struct err *e)
-{
-	return self.process == 0 ? receive_all(p, n, e) : join(p, n, e);
-}
-
-static void end(void)
-{
-}
-
-/* The others are told as they come, for a moment: those who come later find nobody. */
-static void give_up(void)
-{
-	struct crowd c = {.most = self.processes + STRANGERS_MAX};
-	int listener;
-
-	self.deadline_ns = clock_now_ns() + NS_PER_S;
-	listener = listen_there(NULL);
-	if (listener < 0)
-		return;
-	c.guest = xcalloc(c.most, sizeof(*c.guest));
-	c.poll = xcalloc(1 + c.most + self.processes, sizeof(*c.poll));
-	c.member = xcalloc(self.processes, sizeof(*c.member));
-	for (uint32_t q = 0; q < self.processes; q++)
-		c.member[q] = -1;
-	gather(&c, listener, NULL);
-	answer_all(&c, ENDED, NULL, 0);
-	close(listener);
-	free(c.guest);
-	free(c.poll);
-	free(c.member);
-}
-
-const struct meet_way meet_on_host = {begin, broadcast, end, give_up};
+const struct meet_way meet_on_host = {begin, meeting_broadcast, meeting_end, meeting_give_up};

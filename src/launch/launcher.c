@@ -25,100 +25,135 @@ static const struct row {
 	const char *mark, *size, *rank; /* size NULL: the launcher tells when it is asked */
 	const char *local, *nodes;      /* processes on this host, hosts; NULL: it does not say */
 	const char *name, *library;
-	bool pmi; /* PMI_FD and PMI_PORT are its own */
+	bool pmi;     /* PMI_FD and PMI_PORT are its own */
+	bool manages; /* it has a process management that MPI libraries use */
 	const char
 		*job[3]; /* what tells its jobs on a host apart; none: its daemon of the job does */
+	const char *address, *port; /* where process 0 listens; port NULL: it is in the address */
+	const char *or_mark;        /* another variable that says so */
 } rows[] = {
-	{"STOKER_HOSTS_SIZE",
-	 "STOKER_HOSTS_SIZE",
-	 "STOKER_HOSTS_RANK",
-	 "STOKER_HOSTS_LOCAL",
-	 NULL,
-	 "stoker run --hosts",
-	 NULL,
-	 false,
-	 {NULL}},
-	{"OMPI_COMM_WORLD_SIZE",
-	 "OMPI_COMM_WORLD_SIZE",
-	 "OMPI_COMM_WORLD_RANK",
-	 "OMPI_COMM_WORLD_LOCAL_SIZE",
-	 NULL,
-	 "mpirun (Open MPI)",
-	 "openmpi",
-	 false,
-	 {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "OMPI_MCA_orte_hnp_uri"}},
-	{"MV2_COMM_WORLD_SIZE",
-	 "MV2_COMM_WORLD_SIZE",
-	 "MV2_COMM_WORLD_RANK",
-	 "MV2_COMM_WORLD_LOCAL_SIZE",
-	 NULL,
-	 "mpirun (MVAPICH)",
-	 "mpich",
-	 true,
-	 {NULL}},
-	{"PALS_RANKID",
-	 "PMI_SIZE",
-	 "PALS_RANKID",
-	 "PALS_LOCAL_SIZE",
-	 NULL,
-	 "mpiexec (PALS)",
-	 "mpich",
-	 false,
-	 {"PALS_APID"}},
-	{"JSM_NAMESPACE_SIZE",
-	 "JSM_NAMESPACE_SIZE",
-	 "JSM_NAMESPACE_RANK",
-	 "JSM_NAMESPACE_LOCAL_SIZE",
-	 NULL,
-	 "jsrun",
-	 "openmpi",
-	 false,
-	 {NULL}},
-	{"FLUX_TASK_RANK",
-	 "FLUX_JOB_SIZE",
-	 "FLUX_TASK_RANK",
-	 NULL,
-	 "FLUX_JOB_NNODES",
-	 "flux run",
-	 NULL,
-	 true,
-	 {"FLUX_JOB_ID", "FLUX_URI"}},
-	{"PMI_SIZE",
-	 "PMI_SIZE",
-	 "PMI_RANK",
-	 "MPI_LOCALNRANKS",
-	 NULL,
-	 "mpiexec (MPICH)",
-	 "mpich",
-	 true,
-	 {NULL}},
-	{"PMI_PORT",
-	 NULL,
-	 "PMI_ID",
-	 NULL,
-	 NULL,
-	 "mpiexec (MPICH, -pmi-port)",
-	 "mpich",
-	 true,
-	 {NULL}},
-	{"PMIX_RANK",
-	 "SLURM_STEP_NUM_TASKS",
-	 "PMIX_RANK",
-	 NULL,
-	 "SLURM_STEP_NUM_NODES",
-	 "a PMIx launcher",
-	 NULL,
-	 false,
-	 {"PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID"}},
-	{"SLURM_STEP_NUM_TASKS",
-	 "SLURM_STEP_NUM_TASKS",
-	 "SLURM_PROCID",
-	 NULL,
-	 "SLURM_STEP_NUM_NODES",
-	 "srun",
-	 NULL,
-	 false,
-	 {"SLURM_CLUSTER_NAME", "SLURM_JOB_ID", "SLURM_STEP_ID"}},
+	{.mark = "STOKER_HOSTS_SIZE",
+	 .size = "STOKER_HOSTS_SIZE",
+	 .rank = "STOKER_HOSTS_RANK",
+	 .local = "STOKER_HOSTS_LOCAL",
+	 .name = "stoker run --hosts"},
+	/* whoever sets them means them */
+	{.mark = "STOKER_PROCESS",
+	 .size = "STOKER_PROCESSES",
+	 .rank = "STOKER_PROCESS",
+	 .name = "STOKER_PROCESS and STOKER_PROCESSES",
+	 .job = {"STOKER_ADDRESS"},
+	 .address = "STOKER_ADDRESS"},
+	/* within srun, which starts one for each node */
+	{.mark = "TORCHELASTIC_RUN_ID",
+	 .size = "WORLD_SIZE",
+	 .rank = "RANK",
+	 .local = "LOCAL_WORLD_SIZE",
+	 .name = "torchrun",
+	 .job = {"TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT"},
+	 .address = "MASTER_ADDR",
+	 .port = "MASTER_PORT"},
+	{.mark = "OMPI_COMM_WORLD_SIZE",
+	 .size = "OMPI_COMM_WORLD_SIZE",
+	 .rank = "OMPI_COMM_WORLD_RANK",
+	 .local = "OMPI_COMM_WORLD_LOCAL_SIZE",
+	 .name = "mpirun (Open MPI)",
+	 .library = "openmpi",
+	 .job = {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "OMPI_MCA_orte_hnp_uri"},
+	 .manages = true},
+	{.mark = "MV2_COMM_WORLD_SIZE",
+	 .size = "MV2_COMM_WORLD_SIZE",
+	 .rank = "MV2_COMM_WORLD_RANK",
+	 .local = "MV2_COMM_WORLD_LOCAL_SIZE",
+	 .name = "mpirun (MVAPICH)",
+	 .library = "mpich",
+	 .pmi = true,
+	 .manages = true},
+	{.mark = "PALS_RANKID",
+	 .size = "PMI_SIZE",
+	 .rank = "PALS_RANKID",
+	 .local = "PALS_LOCAL_SIZE",
+	 .name = "mpiexec (PALS)",
+	 .library = "mpich",
+	 .job = {"PALS_APID"},
+	 .manages = true},
+	{.mark = "JSM_NAMESPACE_SIZE",
+	 .size = "JSM_NAMESPACE_SIZE",
+	 .rank = "JSM_NAMESPACE_RANK",
+	 .local = "JSM_NAMESPACE_LOCAL_SIZE",
+	 .name = "jsrun",
+	 .library = "openmpi",
+	 .manages = true},
+	{.mark = "FLUX_TASK_RANK",
+	 .size = "FLUX_JOB_SIZE",
+	 .rank = "FLUX_TASK_RANK",
+	 .nodes = "FLUX_JOB_NNODES",
+	 .name = "flux run",
+	 .pmi = true,
+	 .job = {"FLUX_JOB_ID", "FLUX_URI"},
+	 .manages = true},
+	{.mark = "PMI_SIZE",
+	 .size = "PMI_SIZE",
+	 .rank = "PMI_RANK",
+	 .local = "MPI_LOCALNRANKS",
+	 .name = "mpiexec (MPICH)",
+	 .library = "mpich",
+	 .pmi = true,
+	 .manages = true},
+	{.mark = "PMI_PORT",
+	 .rank = "PMI_ID",
+	 .name = "mpiexec (MPICH, -pmi-port)",
+	 .library = "mpich",
+	 .pmi = true,
+	 .manages = true},
+	{.mark = "PMIX_RANK",
+	 .size = "SLURM_STEP_NUM_TASKS",
+	 .rank = "PMIX_RANK",
+	 .nodes = "SLURM_STEP_NUM_NODES",
+	 .name = "a PMIx launcher",
+	 .job = {"PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID"},
+	 .manages = true},
+	{.mark = "SLURM_STEP_NUM_TASKS",
+	 .size = "SLURM_STEP_NUM_TASKS",
+	 .rank = "SLURM_PROCID",
+	 .nodes = "SLURM_STEP_NUM_NODES",
+	 .name = "srun",
+	 .job = {"SLURM_CLUSTER_NAME", "SLURM_JOB_ID", "SLURM_STEP_ID"}},
+	/* without an MPI: PyTorchJob, Volcano, DeepSpeed */
+	{.mark = "RANK",
+	 .or_mark = "WORLD_SIZE",
+	 .size = "WORLD_SIZE",
+	 .rank = "RANK",
+	 .local = "LOCAL_WORLD_SIZE",
+	 .name = "a launcher of PyTorch",
+	 .job = {"MASTER_ADDR", "MASTER_PORT"},
+	 .address = "MASTER_ADDR",
+	 .port = "MASTER_PORT"},
+	{.mark = "LWS_WORKER_INDEX",
+	 .or_mark = "LWS_GROUP_SIZE",
+	 .size = "LWS_GROUP_SIZE",
+	 .rank = "LWS_WORKER_INDEX",
+	 .name = "a LeaderWorkerSet",
+	 .job = {"LWS_LEADER_ADDRESS"},
+	 .address = "LWS_LEADER_ADDRESS"},
+	{.mark = "JOB_COMPLETION_INDEX",
+	 .size = "STOKER_PROCESSES",
+	 .rank = "JOB_COMPLETION_INDEX",
+	 .name = "an Indexed Job of Kubernetes",
+	 .job = {"STOKER_ADDRESS"},
+	 .address = "STOKER_ADDRESS"},
+	{.mark = "HOROVOD_RANK",
+	 .or_mark = "HOROVOD_SIZE",
+	 .size = "HOROVOD_SIZE",
+	 .rank = "HOROVOD_RANK",
+	 .local = "HOROVOD_LOCAL_SIZE",
+	 .name = "horovodrun"},
+	{.mark = "STOKER_PROCESSES",
+	 .size = "STOKER_PROCESSES",
+	 .rank = "STOKER_PROCESS",
+	 .name = "STOKER_PROCESS and STOKER_PROCESSES",
+	 .job = {"STOKER_ADDRESS"},
+	 .address = "STOKER_ADDRESS"},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -126,6 +161,8 @@ static const struct row {
  * system begin one after another. */
 #define START_LIMIT_S 60
 #define START_LIMIT_MAX_S 86400
+/* Where STOKER_ADDRESS and others name a host alone. */
+#define MEET_PORT 29484
 
 /* The variables with which a launcher's own connections are kept to some interfaces; the user's
  * comes first, and a node's name in Slurm's configuration, by which the other nodes reach it, last.
@@ -157,7 +194,7 @@ static void find_where(struct net_where *out, const struct row *r, int64_t proce
 static const struct row *find_row(void)
 {
 	for (size_t i = 0; i < ROWS; i++)
-		if (getenv(rows[i].mark))
+		if (getenv(rows[i].mark) || (rows[i].or_mark && getenv(rows[i].or_mark)))
 			return &rows[i];
 	return NULL;
 }
@@ -170,9 +207,9 @@ void launcher_find(struct launcher *out)
 	if (!r)
 		return;
 	out->name = r->name;
-	out->mark = r->mark;
+	out->mark = getenv(r->mark) ? r->mark : r->or_mark;
 	out->own = r == &rows[0];
-	out->manages = !out->own && r != &rows[ROWS - 1];
+	out->manages = r->manages;
 	out->mpich = r->library && strcmp(r->library, "mpich") == 0;
 	out->processes = number(r->size, 0);
 	out->process = number(r->rank, -1);
@@ -233,25 +270,70 @@ static bool has_pmi(const struct launcher *l, const struct row *r)
 	       number("PMI_SIZE", -1) == l->processes;
 }
 
-/* Numbers that contradict each other, as after a wrapper that sets some of them: without this, a
- * library would be blamed for what it finds. */
-static int check_numbers(const struct row *r, const struct launcher *l, struct err *e)
+static int bad_environment(const struct launcher *l, struct err *e, const char *variable,
+			   const char *what)
 {
-	const char *size = r->size ? getenv(r->size) : NULL, *rank = getenv(r->rank);
+	const char *v = getenv(variable);
 
-	if (size && l->processes < 1)
-		return err_set(
-			e, -ECONNREFUSED,
-			"the environment is that of a process of %s, but %s is '%.40s': it is "
-			"the number of processes. Unset %s if there is no launcher",
-			l->name, r->size, size, r->mark);
-	if (rank && (l->process < 0 || (size && l->process >= l->processes)))
-		return err_set(e, -ECONNREFUSED,
-			       "the environment is that of a process of %s, but %s is '%.40s'%s%s: "
-			       "processes are numbered from 0. Unset %s if there is no launcher",
-			       l->name, r->rank, rank, size ? " of " : "", size ? size : "",
-			       r->mark);
+	return v ? err_set(e, -ECONNREFUSED,
+			   "the environment is that of a process of %s, but %s is '%.40s': it is "
+			   "%s. Unset "
+			   "%s if there is no launcher",
+			   l->name, variable, v, what, l->mark)
+		 : err_set(e, -ECONNREFUSED,
+			   "the environment is that of a process of %s, but %s is not set: it is "
+			   "%s. Unset %s "
+			   "if there is no launcher",
+			   l->name, variable, what, l->mark);
+}
+
+/* Numbers that contradict each other or are missing, as after a wrapper that sets some of them:
+ * without this, a library would be blamed for what it finds, or one run would become many. */
+int launcher_check(const struct launcher *l, struct err *e)
+{
+	const struct row *r = find_row();
+	const char *size = r && r->size ? getenv(r->size) : NULL,
+		   *rank = r ? getenv(r->rank) : NULL;
+	char what[96] = "the number of this process, from 0";
+
+	if (!r)
+		return 0;
+	/* what manages processes can be asked */
+	if (r->size && (size || !r->manages) && l->processes < 1)
+		return bad_environment(l, e, r->size, "the number of processes");
+	if (size)
+		snprintf(what, sizeof(what), "the number of this process, 0 to %lld",
+			 (long long)l->processes - 1);
+	if ((rank || !r->manages) && (l->process < 0 || (size && l->process >= l->processes)))
+		return bad_environment(l, e, r->rank, what);
+	if (l->processes != 1 && r->address && !getenv(r->address) && !l->where.one_host)
+		return bad_environment(l, e, r->address,
+				       r->port ? "the host of process 0"
+					       : "HOST:PORT of process 0");
+	if (l->processes != 1 && r->port && !l->where.one_host && number(r->port, 0) < 1)
+		return bad_environment(l, e, r->port, "a port of process 0");
 	return 0;
+}
+
+/* Where process 0 is to listen. */
+static void find_address(struct launcher *l, const struct row *r)
+{
+	const char *host = r->address ? getenv(r->address) : NULL;
+	/* torchrun's agent listens at the port itself */
+	const char *taken = getenv("TORCHELASTIC_USE_AGENT_STORE");
+	int64_t port =
+		number(r->port, MEET_PORT) + (r->port && taken && strcmp(taken, "True") == 0);
+	bool whole = host && !r->port && strchr(host, ':') && host[strlen(host) - 1] != ']';
+
+	if (!host)
+		return;
+	if (whole)
+		snprintf(l->address, sizeof(l->address), "%s", host);
+	else if (strchr(host, ':') && host[0] != '[')
+		snprintf(l->address, sizeof(l->address), "[%s]:%lld", host, (long long)port);
+	else
+		snprintf(l->address, sizeof(l->address), "%s:%lld", host, (long long)port);
+	l->job.address = l->address;
 }
 
 /* From how many processes on their connections are a tree. */
@@ -306,7 +388,7 @@ int launcher_way(struct launcher *l, struct err *e)
 			forced);
 	if (set_tree(e) < 0)
 		return e->code;
-	if (check_numbers(r, l, e) < 0)
+	if (launcher_check(l, e) < 0)
 		return -ECONNREFUSED;
 	snprintf(l->rank, sizeof(l->rank), "%s=%s", r->rank,
 		 getenv(r->rank) ? getenv(r->rank) : "");
@@ -317,6 +399,7 @@ int launcher_way(struct launcher *l, struct err *e)
 				   .processes = l->processes,
 				   .limit_ns = limit_ns};
 	name_job(l, r);
+	find_address(l, r);
 	l->no_library = none;
 	if (l->own) {
 		l->way = &meet_over_agent;
@@ -328,6 +411,8 @@ int launcher_way(struct launcher *l, struct err *e)
 	} else if (l->where.one_host && l->process >= 0 && l->process < l->processes &&
 		   l->job.name) {
 		l->way = &meet_on_host;
+	} else if (l->job.address && l->job.name) {
+		l->way = &meet_at_address;
 	} else if (l->manages && !none && r->pmi && getenv("PMI_FD") && !pmi_is_open()) {
 		/* a library would print and end the process */
 		return err_set(e, -ECONNREFUSED,

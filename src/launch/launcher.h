@@ -18,13 +18,16 @@ struct launcher {
 	int64_t process;        /* its number; -1: not said */
 	struct net_where where; /* the others; its text is the environment's */
 	struct meet_job job;
-	const struct meet_way *way;   /* how the processes meet; NULL: they cannot */
-	char job_name[512], rank[64]; /* job's */
+	const struct meet_way *way;                 /* how the processes meet; NULL: they cannot */
+	char job_name[512], rank[64], address[320]; /* job's */
 };
 
 /* Reads the environment that launchers set, and STOKER_INTERFACES: other interfaces than those that
  * the launcher was told to use. */
 void launcher_find(struct launcher *out);
+
+/* 0, or -ECONNREFUSED with the variable that is missing, no number or contradicts another. */
+int launcher_check(const struct launcher *l, struct err *e);
 
 /* How the processes meet: fills `job` and `way`. Equal environments lead to the same way, because
  * all processes have to take it. STOKER_MPI asks for an MPI library: "openmpi", "mpich" or

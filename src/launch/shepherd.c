@@ -367,11 +367,13 @@ int launch(struct launcher *l, enum launch_mpi mpi, struct launch *out, int *sta
 	if (rc < 0)
 		return rc;
 	if (!l->way)
-		return err_set(e, ERR_USAGE,
-			       "%s started %lld processes that cannot find each other: use srun "
-			       "--mpi=pmix (Open MPI) or --mpi=pmi2 (MPICH), or start all of them "
-			       "on one host",
-			       l->name, (long long)l->processes);
+		return err_set(
+			e, ERR_USAGE,
+			"%s started %lld processes that cannot find each other: set "
+			"STOKER_ADDRESS to HOST:PORT of process 0 in all of them, with "
+			"STOKER_PROCESS and STOKER_PROCESSES; or use srun --mpi=pmix (Open MPI) or "
+			"--mpi=pmi2 (MPICH)",
+			l->name, (long long)l->processes);
 	/* this program's own hosts have none */
 	if (mpi != LAUNCH_MPI_NOT_KEPT && !l->own && !l->no_library)
 		serving.fabric = fabric_create();
