@@ -85,6 +85,7 @@ int job_begin(struct job *j, struct cli_args *a, struct stop_flag *stop, int *st
 		return 1;
 	if (rc == ERR_CANCELED) { /* said by the process beside this one */
 		j->speaks = false;
+		e->code = rc;
 		return rc;
 	}
 	if (rc == -ECONNREFUSED)

@@ -241,7 +241,8 @@ static void answer_all(struct crowd *c, enum answer answer, const void *p, size_
 		close(c->member[q]);
 	}
 	for (uint32_t i = 0; i < c->guests; i++) {
-		send_whole(c->guest[i].fd, &w, sizeof(w));
+		if (!self.at->strangers)
+			send_whole(c->guest[i].fd, &w, sizeof(w));
 		close(c->guest[i].fd);
 	}
 }
@@ -338,8 +339,10 @@ static int join(void *p, size_t n, struct err *e)
 	memcpy(h.token, self.at->token, MEETING_TOKEN);
 	if (!send_whole(fd, &h, self.hello_bytes) || !read_whole(fd, &w, sizeof(w)))
 		rc = not_there(e, "process 0 ended, or is stuck, before the run began");
-	else if (w.magic == MAGIC && w.answer == ENDED)
-		rc = ERR_CANCELED;
+	else if (w.magic == MAGIC &&
+		 w.answer == ENDED) /* each of a launcher of pods has its own log */
+		rc = self.at->strangers ? not_there(e, "process 0 gave up, and says why")
+					: ERR_CANCELED;
 	else if (w.magic != MAGIC || w.answer != INVITED || w.bytes != n)
 		rc = not_there(e, "process 0 is another version of this program");
 	else if (!read_whole(fd, p, n))

@@ -163,6 +163,7 @@ static const struct row {
 #define START_LIMIT_MAX_S 86400
 /* Where STOKER_ADDRESS and others name a host alone. */
 #define MEET_PORT 29484
+#define PROCESSES_MAX 1000000
 
 /* The variables with which a launcher's own connections are kept to some interfaces; the user's
  * comes first, and a node's name in Slurm's configuration, by which the other nodes reach it, last.
@@ -270,6 +271,13 @@ static bool has_pmi(const struct launcher *l, const struct row *r)
 	       number("PMI_SIZE", -1) == l->processes;
 }
 
+static bool is_said(const char *variable)
+{
+	const char *v = getenv(variable);
+
+	return v && *v;
+}
+
 static int bad_environment(const struct launcher *l, struct err *e, const char *variable,
 			   const char *what)
 {
@@ -299,14 +307,14 @@ int launcher_check(const struct launcher *l, struct err *e)
 	if (!r)
 		return 0;
 	/* what manages processes can be asked */
-	if (r->size && (size || !r->manages) && l->processes < 1)
-		return bad_environment(l, e, r->size, "the number of processes");
+	if (r->size && (size || !r->manages) && (l->processes < 1 || l->processes > PROCESSES_MAX))
+		return bad_environment(l, e, r->size, "the number of processes, up to a million");
 	if (size)
 		snprintf(what, sizeof(what), "the number of this process, 0 to %lld",
 			 (long long)l->processes - 1);
 	if ((rank || !r->manages) && (l->process < 0 || (size && l->process >= l->processes)))
 		return bad_environment(l, e, r->rank, what);
-	if (l->processes != 1 && r->address && !getenv(r->address) && !l->where.one_host)
+	if (l->processes != 1 && r->address && !is_said(r->address) && !l->where.one_host)
 		return bad_environment(l, e, r->address,
 				       r->port ? "the host of process 0"
 					       : "HOST:PORT of process 0");

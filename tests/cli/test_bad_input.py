@@ -313,8 +313,8 @@ def launchers(tmp):
     """What looks like a launcher's environment and is none; nobody else would say what is wrong, whichever process it is."""
     openmpi, mpich = "OMPI_COMM_WORLD_", "PMI_"
     for size, rank, *words in (("0", "0", "_SIZE is '0'"), ("y", "0", "_SIZE is 'y'"), ("", "", "_SIZE is ''"),
-                               ("9" * 30, "0", "_SIZE is '9999"), ("2", "2", "_RANK is '2' of 2"),
-                               ("2", "-1", "_RANK is '-1' of 2"), ("3", "x", "_RANK is 'x' of 3")):
+                               ("9" * 30, "0", "_SIZE is '9999"), ("2", "2", "_RANK is '2'", "0 to 1"),
+                               ("2", "-1", "_RANK is '-1'", "0 to 1"), ("3", "x", "_RANK is 'x'", "0 to 2")):
         for kind in (openmpi, mpich):
             refused(["run", "default"], 1, *words, f"unset {kind}SIZE", cwd=tmp,
                     env=dict(os.environ, **{kind + "SIZE": size, kind + "RANK": rank}))
