@@ -12,14 +12,17 @@
 
 #include "base/err.h"
 
+enum { MEET_TOKEN = 32 };
+
 struct meet_job {
-	const char *launcher; /* "mpirun (Open MPI)" */
-	const char *name;     /* the same in all processes of the job, and in no other job of this
-			       * user on this host; NULL: not known */
-	const char *library;  /* of MPI: "openmpi", "mpich", "standard", a path, or NULL: any */
-	const char *rank;     /* the variable that says a process's number, as in its environment:
-			       * "PMI_RANK=1"; NULL: none */
-	const char *address; /* of process 0, "HOST:PORT"; NULL: not known */
+	const char *launcher;   /* "mpirun (Open MPI)" */
+	const char *name;       /* the same in all processes of the job, and in no other job of this
+				 * user on this host; NULL: not known */
+	const char *library;    /* of MPI: "openmpi", "mpich", "standard", a path, or NULL: any */
+	const char *rank;       /* the variable that says a process's number, as in its environment:
+				 * "PMI_RANK=1"; NULL: none */
+	const char *address;    /* of process 0, "HOST:PORT"; NULL: not known */
+	char token[MEET_TOKEN]; /* with it: what only processes of the job can know */
 	bool keeps; /* an MPI library serves on, in another thread than the one that begins it */
 	int64_t process, processes; /* as the launcher says; -1 and 0: it does not */
 	int64_t limit_ns;           /* for how long the others are waited for */
@@ -43,9 +46,9 @@ struct meet_way {
  * the job. */
 extern const struct meet_way meet_on_host;
 
-/* Over connections to the address that the launcher gave to all: its port, or one of the seven behind
- * it where others have that. Needs the numbers, the address and the name of the job, which is what
- * strangers do not know. */
+/* Over connections to the address that the launcher gave to all: its port, or one of the seven
+ * behind it where others have that. Needs the numbers, the address and the token, without which
+ * nobody gets a byte. */
 extern const struct meet_way meet_at_address;
 
 /* Over the connection to the launcher that PMI_FD names, or, without it, one made to PMI_PORT:

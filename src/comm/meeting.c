@@ -26,7 +26,7 @@ enum answer { INVITED = 1, ENDED };
 /* Both as every version of the program has them. The token goes where strangers come, too. */
 struct hello {
 	uint32_t magic, process, processes;
-	uint8_t token[MEETING_TOKEN];
+	char token[MEET_TOKEN];
 };
 struct welcome {
 	uint32_t magic, answer;
@@ -128,8 +128,8 @@ static int seat(struct crowd *c, const struct guest *g, struct err *e)
 
 static bool is_ours(const struct hello *h)
 {
-	return h->magic == MAGIC && (self.hello_bytes < sizeof(*h) ||
-				     memcmp(h->token, self.at->token, MEETING_TOKEN) == 0);
+	return h->magic == MAGIC &&
+	       (self.hello_bytes < sizeof(*h) || memcmp(h->token, self.at->token, MEET_TOKEN) == 0);
 }
 
 static int hear(struct crowd *c, struct err *e)
@@ -336,7 +336,7 @@ static int join(void *p, size_t n, struct err *e)
 
 	if (rc < 0)
 		return rc;
-	memcpy(h.token, self.at->token, MEETING_TOKEN);
+	memcpy(h.token, self.at->token, MEET_TOKEN);
 	if (!send_whole(fd, &h, self.hello_bytes) || !read_whole(fd, &w, sizeof(w)))
 		rc = not_there(e, "process 0 ended, or is stuck, before the run began");
 	else if (w.magic == MAGIC &&

@@ -8,15 +8,13 @@
 
 #include "comm/meet.h"
 
-enum { MEETING_TOKEN = 32 };
-
 /* A place. All but `token` are there for good. */
 struct meeting_point {
 	const char *where;    /* "on this host", for sentences */
 	const char *else_why; /* why nobody may come there, behind "It may have ended before, or" */
 	bool strangers; /* others than this user's processes can come: those of the job say the
 			   token */
-	uint8_t token[MEETING_TOKEN];
+	char token[MEET_TOKEN];
 	/* A socket that listens and does not block, or a negative errno; -EADDRINUSE: another has
 	 * the place. */
 	int (*listen)(void);

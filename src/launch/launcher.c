@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "codec/digest.h"
 #include "os/child.h"
 
 static int64_t number(const char *variable, int64_t otherwise)
@@ -331,6 +332,8 @@ static void find_address(struct launcher *l, const struct row *r)
 	const char *taken = getenv("TORCHELASTIC_USE_AGENT_STORE");
 	int64_t port =
 		number(r->port, MEET_PORT) + (r->port && taken && strcmp(taken, "True") == 0);
+	struct sha256 h;
+	char digest[SHA256_HEX];
 	bool whole = host && !r->port && strchr(host, ':') && host[strlen(host) - 1] != ']';
 
 	if (!host)
@@ -342,6 +345,11 @@ static void find_address(struct launcher *l, const struct row *r)
 	else
 		snprintf(l->address, sizeof(l->address), "%s:%lld", host, (long long)port);
 	l->job.address = l->address;
+	sha256_begin(&h);
+	sha256_add(&h, l->job_name, strlen(l->job_name));
+	sha256_add(&h, &l->processes, sizeof(l->processes));
+	sha256_end(&h, digest);
+	memcpy(l->job.token, digest, sizeof(l->job.token));
 }
 
 /* From how many processes on their connections are a tree. */
