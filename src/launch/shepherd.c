@@ -368,7 +368,7 @@ int launch(struct launcher *l, enum launch_mpi mpi, struct launch *out, int *sta
 		return rc;
 	if (!l->way)
 		return err_set(
-			e, -ECONNREFUSED,
+			e, -ENOTSUP,
 			"%s started %lld processes that cannot find each other: set "
 			"STOKER_ADDRESS to HOST:PORT of process 0 in all of them, with "
 			"STOKER_PROCESS and STOKER_PROCESSES; or use srun --mpi=pmix (Open MPI) or "
