@@ -540,10 +540,9 @@ static void put_evaluation(const struct profile *a, struct buf *out)
 
 void workload_of(const struct profile *a, const char *recorded, struct buf *out)
 {
-	const char *const *costs_names = costs_builtin_names();
+	static const char profile[] = "torch-1.13";
 	bool torch = workload_number(a, PROFILE_WORKERS, 0) == 0 || a->steps > 0 || a->processes;
-	struct framework_costs *costs =
-		torch && costs_names[0] ? costs_load(costs_names[0], NULL) : NULL;
+	struct framework_costs *costs = torch ? costs_load(profile, NULL) : NULL;
 	double ranks = fmax(1, workload_number(a, PROFILE_RANKS, 1));
 	struct recorded_has has;
 
@@ -568,7 +567,7 @@ void workload_of(const struct profile *a, const char *recorded, struct buf *out)
 	    "%s", workload_framework_names[framework_of(a, &has)]);
 	if (costs)
 		put(out, "costs", "assumed: 'stoker calibrate' measures those of a machine", "%s",
-		    costs_names[0]);
+		    profile);
 	buf_puts(out, "\nworkflow:\n");
 	put(out, "train", NULL, "True");
 	put(out, "evaluation", NULL, "%s", yes(workload_counts(a, PROFILE_EVALUATIONS)));
