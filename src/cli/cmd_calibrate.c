@@ -451,7 +451,7 @@ static const struct flag *const flags[] = {
 	  "where the profile is written (costs.yaml)", .letter = "-o"),
 	F(TEXT, "--python", "PROGRAM", python,
 	  "the Python of your training, such as venv/bin/python (python3)"),
-	F(CHOICE, "--framework", "NAME", framework, workload_framework_names,
+	F(CHOICE, "--framework", "FRAMEWORK", framework, workload_framework_names,
 	  "whose code is measured: pytorch (default) or tensorflow"),
 	F(TEXT, "--only", "ROWS", only,
 	  "measure these rows, with commas between them, such as load_npz,collate"),

@@ -114,11 +114,11 @@ def profile(tmp):
 def tensorflow(tmp):
     """The framework is named, and what did not repeat is said."""
     row = '{"row": "iterator", "law": {"fixed": 0.5, "first": 0.25}, "spread": 0}\n'
-    said = '{"unsteady": "iterator", "why": "7 and 9 us"}\n{"done": true}\n'
+    said = '{"unsteady": "iterator", "least": 7e-6, "most": 9e-6}\n{"done": true}\n'
     python = reports(tmp, "tf", GOOD.replace('{"done": true}\n', row + said))
     out = tmp / "tf.yaml"
     done = stoker("calibrate", "--framework", "tensorflow", "--python", python, "-o", out)
-    assert "iterator did not repeat (7 and 9 us): measure again" in done.stderr, done.stderr
+    assert "iterator did not repeat: 7 to 9 us. Measure it again" in done.stderr, done.stderr
     text = out.read_text()
     assert "name: tensorflow-9.9-local\nframework: tensorflow\n" in text and "first: 0.25" in text, text
     assert "tensorflow-9.9-local@" in stoker("show", "config", "default", f"framework.costs={out}").stdout

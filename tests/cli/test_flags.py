@@ -10,7 +10,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from util import SANITIZED, SOURCE, STOKER, stoker, tiny  # noqa: E402
 
-VALUES = {"N": "2", "NAME": "local", "MODE": "lines", "job": "job", "SEED": "3", "X": "2.5", "PERCENT": "3", "SECONDS": "9"}
+VALUES = {"N": "2", "NAME": "local", "FRAMEWORK": "pytorch", "MODE": "lines", "job": "job", "SEED": "3", "X": "2.5", "PERCENT": "3", "SECONDS": "9"}
 
 
 def commands():
