@@ -538,11 +538,21 @@ static void put_evaluation(const struct profile *a, struct buf *out)
 
 /* ---- all of it ---- */
 
+/* The first that is built in; NULL: none is. */
+static const char *torch_profile(void)
+{
+	const char *const *name = costs_builtin_names();
+
+	while (*name && !str_starts(*name, "torch-"))
+		name++;
+	return *name;
+}
+
 void workload_of(const struct profile *a, const char *recorded, struct buf *out)
 {
-	static const char profile[] = "torch-1.13";
+	const char *profile = torch_profile();
 	bool torch = workload_number(a, PROFILE_WORKERS, 0) == 0 || a->steps > 0 || a->processes;
-	struct framework_costs *costs = torch ? costs_load(profile, NULL) : NULL;
+	struct framework_costs *costs = torch && profile ? costs_load(profile, NULL) : NULL;
 	double ranks = fmax(1, workload_number(a, PROFILE_RANKS, 1));
 	struct recorded_has has;
 
