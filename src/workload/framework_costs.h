@@ -151,6 +151,7 @@ struct cost_row_facts {
 	const char *measured; /* how `stoker calibrate` measures it; a sentence */
 };
 
+#define COST_LOAD "load_" /* and the format: rows of loading a sample */
 extern const struct cost_row_facts cost_rows[COST_ROWS]; /* by enum cost_row */
 extern const struct cost_row_facts cost_load_row;        /* of loading, for every format */
 

@@ -18,3 +18,6 @@ bool workload_wants_dlio(const struct node *value);
 int workload_derive(struct workload *w, bool back, struct err *e);
 /* validate.c: the rules across keys. `ranks` >= 1. Errors as those of workload_type. */
 int workload_validate(struct workload *w, int64_t ranks, struct err *e);
+/* validate_costs.c: says what a profile of costs lacks for this run, or that it is another
+ * framework's. */
+void workload_warn_of_costs(struct workload *w);
