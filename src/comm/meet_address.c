@@ -44,31 +44,29 @@ static struct addrinfo *addresses(const char *host, uint16_t port)
 	return getaddrinfo(host, text, &ask, &all) == 0 ? all : NULL;
 }
 
+static int listen_at(const struct addrinfo *a)
+{
+	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	const int on = 1;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	return bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, 4096) == 0 ? fd : closed(fd);
+}
+
 static int listen_at_port(void)
 {
 	int fd = -EADDRINUSE;
 
 	for (unsigned i = 0; fd == -EADDRINUSE && i < PORTS; i++) {
 		struct addrinfo *all = addresses(NULL, (uint16_t)(self.port + i));
-		const int on = 1;
 
-		/* IPv6 first, which takes IPv4 as well */
-		for (int family = 0; fd == -EADDRINUSE && family < 2; family++)
-			for (struct addrinfo *a = all; a; a = a->ai_next) {
-				if (a->ai_family != (family ? AF_INET : AF_INET6))
-					continue;
-				fd = socket(a->ai_family,
-					    SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-				if (fd < 0) {
-					fd = -EADDRINUSE;
-					continue;
-				}
-				setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-				if (bind(fd, a->ai_addr, a->ai_addrlen) != 0 ||
-				    listen(fd, 4096) != 0)
-					fd = closed(fd);
-				break;
-			}
+		/* IPv6 first, which takes IPv4 as well; not every host has it */
+		for (int family = 0; fd < 0 && family < 2; family++)
+			for (struct addrinfo *a = all; a && fd < 0; a = a->ai_next)
+				if (a->ai_family == (family ? AF_INET : AF_INET6))
+					fd = listen_at(a);
 		if (all)
 			freeaddrinfo(all);
 	}

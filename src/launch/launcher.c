@@ -20,6 +20,12 @@ static int64_t number(const char *variable, int64_t otherwise)
 	return v && str_to_i64(v, &n) && n >= 0 ? n : otherwise;
 }
 
+/* Where no launcher is known, the user says who each process is. */
+#define BY_USER                                                                                    \
+	.size = "STOKER_PROCESSES", .rank = "STOKER_PROCESS",                                      \
+	.name = "STOKER_PROCESS and STOKER_PROCESSES", .job = {"STOKER_ADDRESS"},                  \
+	.address = "STOKER_ADDRESS"
+
 /* The first row whose mark is set counts: an outer launcher's variables may be inherited, as those
  * of srun by the daemons of mpirun. */
 static const struct row {
@@ -39,12 +45,7 @@ static const struct row {
 	 .local = "STOKER_HOSTS_LOCAL",
 	 .name = "stoker run --hosts"},
 	/* whoever sets them means them */
-	{.mark = "STOKER_PROCESS",
-	 .size = "STOKER_PROCESSES",
-	 .rank = "STOKER_PROCESS",
-	 .name = "STOKER_PROCESS and STOKER_PROCESSES",
-	 .job = {"STOKER_ADDRESS"},
-	 .address = "STOKER_ADDRESS"},
+	{.mark = "STOKER_PROCESS", BY_USER},
 	/* within srun, which starts one for each node */
 	{.mark = "TORCHELASTIC_RUN_ID",
 	 .size = "WORLD_SIZE",
@@ -149,12 +150,8 @@ static const struct row {
 	 .rank = "HOROVOD_RANK",
 	 .local = "HOROVOD_LOCAL_SIZE",
 	 .name = "horovodrun"},
-	{.mark = "STOKER_PROCESSES",
-	 .size = "STOKER_PROCESSES",
-	 .rank = "STOKER_PROCESS",
-	 .name = "STOKER_PROCESS and STOKER_PROCESSES",
-	 .job = {"STOKER_ADDRESS"},
-	 .address = "STOKER_ADDRESS"},
+	/* without a number: an Indexed Job above has its own */
+	{.mark = "STOKER_PROCESSES", BY_USER},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
