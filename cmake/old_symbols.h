@@ -1,5 +1,5 @@
-/* Before every file of a portable program: these functions of the mathematical library have a younger version, which
- * differs only in that errors leave errno alone sooner, and which C libraries before 2.29 do not have. */
+/* Before every file of a portable program: the versions of these functions of the mathematical library that C libraries
+ * before 2.29 have. They report errors as SVID asked for, too (matherr), which nothing here uses. */
 #if defined(__x86_64__)
 #define OLD "GLIBC_2.2.5"
 #elif defined(__aarch64__)

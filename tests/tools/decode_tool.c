@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libdeflate.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,12 +163,14 @@ static void decode_crc32c(const unsigned char *p, size_t n, size_t raw_bytes)
 {
 	(void)raw_bytes;
 	static uint32_t (*isal)(unsigned char *, int, uint32_t);
-	static void *library;
+	static bool looked;
 
 	/* the fastest there is, where it is installed */
-	if (!library && !isal) {
-		library = dlopen("libisal.so.2", RTLD_NOW);
+	if (!looked) {
+		void *library = dlopen("libisal.so.2", RTLD_NOW);
+
 		*(void **)&isal = library ? dlsym(library, "crc32_iscsi") : NULL;
+		looked = true;
 	}
 	sink += isal ? isal((unsigned char *)(uintptr_t)p, (int)n, 0) : crc32c_update(0, p, n);
 }

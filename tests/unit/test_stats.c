@@ -90,7 +90,7 @@ static void any_place(void **state)
 		       at = (size_t)(rng_word(turn, 1) % n);
 
 		for (size_t i = 0; i < n; i++) {
-			uint64_t few = 1 + turn % 7 * turn % 7;
+			uint64_t few = 1 + turn % 7;
 
 			switch (turn % 4) {
 			case 0:
