@@ -143,7 +143,7 @@ static int begin(const struct meet_job *job, struct meet_place *place, struct er
 	self.port = (uint16_t)port;
 	self.point = (struct meeting_point){
 		.where = self.where,
-		.else_why = "not reach that address, or have another one",
+		.else_why = "cannot reach that address",
 		.strangers = true,
 		.listen = listen_at_port,
 		.connect = connect_to_port,

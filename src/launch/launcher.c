@@ -22,9 +22,8 @@ static int64_t number(const char *variable, int64_t otherwise)
 
 /* Where no launcher is known, the user says who each process is. */
 #define BY_USER                                                                                    \
-	.size = "STOKER_PROCESSES", .rank = "STOKER_PROCESS",                                      \
-	.name = "STOKER_PROCESS and STOKER_PROCESSES", .job = {"STOKER_ADDRESS"},                  \
-	.address = "STOKER_ADDRESS"
+	.size = "STOKER_PROCESSES", .rank = "STOKER_PROCESS", .name = "the user",                  \
+	.job = {"STOKER_ADDRESS"}, .address = "STOKER_ADDRESS"
 
 /* The first row whose mark is set counts: an outer launcher's variables may be inherited, as those
  * of srun by the daemons of mpirun. */
@@ -280,17 +279,14 @@ static int bad_environment(const struct launcher *l, struct err *e, const char *
 			   const char *what)
 {
 	const char *v = getenv(variable);
+	char is[64] = "not set";
 
-	return v ? err_set(e, -ECONNREFUSED,
-			   "the environment is that of a process of %s, but %s is '%.40s': it is "
-			   "%s. Unset "
-			   "%s if there is no launcher",
-			   l->name, variable, v, what, l->mark)
-		 : err_set(e, -ECONNREFUSED,
-			   "the environment is that of a process of %s, but %s is not set: it is "
-			   "%s. Unset %s "
-			   "if there is no launcher",
-			   l->name, variable, what, l->mark);
+	if (v)
+		snprintf(is, sizeof(is), "'%.40s'", v);
+	return err_set(e, -ECONNREFUSED,
+		       "%s started this process (%s is set), but %s is %s: it is %s. Without a "
+		       "launcher, unset %s",
+		       l->name, l->mark, variable, is, what, l->mark);
 }
 
 /* Numbers that contradict each other or are missing, as after a wrapper that sets some of them:
@@ -306,7 +302,7 @@ int launcher_check(const struct launcher *l, struct err *e)
 		return 0;
 	/* what manages processes can be asked */
 	if (r->size && (size || !r->manages) && (l->processes < 1 || l->processes > PROCESSES_MAX))
-		return bad_environment(l, e, r->size, "the number of processes, up to a million");
+		return bad_environment(l, e, r->size, "the number of processes, 1 to 1000000");
 	if (size)
 		snprintf(what, sizeof(what), "the number of this process, 0 to %lld",
 			 (long long)l->processes - 1);
