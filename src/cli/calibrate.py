@@ -4,11 +4,14 @@ Reports are lines of JSON in the file argv[1]. argv[2] is a folder for files to 
 commas between them, argv[4] the framework. Times are of the processor, unless a comment says otherwise.
 """
 import builtins
+import datetime
+import functools
 import gc
 import importlib
 import importlib.util
 import io
 import json
+import logging
 import math
 import mmap
 import os
@@ -54,7 +57,7 @@ Image = found["pillow"]
 
 def needs(row):
     """The libraries of a row."""
-    if row in ("sample", "step", "step_end", "block", "loop_end", "begin_dlio", "import_dlio"):
+    if row in ("sample", "step", "step_end", "block", "loop_end", "import_dlio"):
         return []
     if row in ("index", "keep"):
         return ["numpy"]
@@ -208,6 +211,110 @@ def medians(points, middle=0.5):
     return [[p[1], p[2], centre(p[3], middle)] for p in points if p[3]]
 
 
+# ---- a machine that is slower at times ----
+
+SLOWER = 1.3  # than the quickest: a processor that shares its core, or other programs
+PATIENCE = 60.0  # s, of all that is measured again
+speed = {"best": math.inf, "spent": 0.0, "kept": 0}
+
+
+def reference():
+    """The time of a fixed piece of interpreter's work."""
+    data = {str(i): [i, float(i)] for i in range(400)}
+    times = []
+    for i in range(5):
+        a = cpu()
+        json.loads(json.dumps(data))
+        times.append(cpu() - a)
+    speed["best"] = min(speed["best"], *times)
+    return quantile(times, 0.5)
+
+
+def steadily(work):
+    """What work() returns where the machine was as quick before and behind it as it ever was; else, when there is no more
+    patience, what it returned when it was least slow."""
+    best = None
+    while True:
+        begin, before = time.monotonic(), reference()
+        x = work()
+        slow = max(before, reference())
+        if best is None or slow < best[0]:
+            best = slow, x
+        if best[0] <= SLOWER * speed["best"]:
+            return best[1]
+        if speed["spent"] > PATIENCE:
+            speed["kept"] += 1
+            return best[1]
+        speed["spent"] += time.monotonic() - begin
+
+
+# ---- what DLIO imports ----
+
+def python_says(*words):
+    """The last line that another Python prints."""
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()[-1]
+
+
+# what DLIO imports beside torch and numpy
+DLIO_USES = ("hydra", "omegaconf", "pandas", "mpi4py", "psutil", "dftracer.python")
+
+BEGINS = '''
+"""A forked worker of DLIO imports its reader, two modules of which look at the stack; each look goes through all modules
+that are loaded, for each frame of an import. Prints what that takes, and the imports of h5py and of Pillow."""
+import importlib, json, os, sys, time
+
+def get(name):
+    try:
+        importlib.import_module(name)
+    except Exception:
+        pass
+
+def module(name, text):
+    with open(os.path.join(sys.argv[1], name + ".py"), "w") as f:
+        f.write(text + "import inspect\\ninspect.stack()\\n")
+
+def deep(work, frames):
+    return deep(work, frames - 1) if frames else work()
+
+def begun(library):
+    r, w = os.pipe()
+    if os.fork() == 0:
+        times = []
+        for name in ("reader_worker", library):
+            a = time.process_time()
+            deep(lambda: get(name), 30)
+            times.append(time.process_time() - a)
+        os.write(w, json.dumps(times).encode())
+        os._exit(0)
+    os.wait()
+    return json.loads(os.read(r, 1000))
+
+for name in sys.argv[2:]:
+    get(name)
+sys.path.insert(0, sys.argv[1])
+for who in ("rank", "worker"):
+    module("handler_" + who, "")
+    module("reader_" + who, f"import handler_{who}\\n")
+get("reader_rank")
+hdf5, image = ([begun(name) for i in range(4)] for name in ("h5py", "PIL.Image"))
+print(json.dumps([min(t[0] for t in hdf5 + image), min(t[1] for t in hdf5), min(t[1] for t in image)]))
+'''
+
+
+def dlio_modules():
+    return ("dlio_benchmark.main",) if importlib.util.find_spec("dlio_benchmark") else DLIO_USES
+
+
+@functools.lru_cache
+def begin_of_dlio():
+    """Of a new worker of DLIO: its reader, and its imports of h5py and of Pillow."""
+    script = os.path.join(FOLDER, "begins.py")
+    with open(script, "w", encoding="utf-8") as f:
+        f.write(BEGINS)
+    return json.loads(python_says(script, FOLDER, "numpy", "torch", *dlio_modules()))
+
+
 # ---- loading a sample ----
 
 def reads(path, buffer):
@@ -319,6 +426,10 @@ FORMATS = {  # make, load, extension, sizes, whether the calls that move the byt
 
 def in_child(work):
     """What work() returns, from a process of its own, which has memory of its own."""
+    return steadily(lambda: from_child(work))
+
+
+def from_child(work):
     r, w = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -515,7 +626,7 @@ def measure_load(name, make, load, ending, sizes, with_calls):
     points, waited, inside, alone, first, within = [], [], [], [], [], {}
     for size in sizes:
         paths = [os.path.join(FOLDER, f"{name}_{i}{ending}") for i in range(FILES)]
-        in_child(lambda: [make(path, size) for path in paths] and None)
+        from_child(lambda: [make(path, size) for path in paths] and None)
         values = side(size) ** 2 if name not in ("csv", "indexed_binary", "mmap_indexed_binary") else size
         if name == "csv":
             values = os.path.getsize(paths[0])
@@ -533,6 +644,9 @@ def measure_load(name, make, load, ending, sizes, with_calls):
         for path in paths:
             os.unlink(path)
     more = law(inside, ["per_sample", "per_byte"])[0]["per_sample"] if inside else None
+    begin = {"hdf5": 1, "png": 2, "jpeg": 2}.get(name)
+    if begin and torch and "torch" not in missing:
+        within["import"] = begin_of_dlio()[begin]
     report("load_" + name, points, ["fixed", "per_byte"], waited, MEAN, weight=0.5, inside=more, alone=alone,
            more={"first": quantile(first, 0.5), **within})
 
@@ -556,7 +670,7 @@ def measure_keep():
     points = []
     for size in (MIB, 4 * MIB):  # smaller ones often find memory that is there
         path = os.path.join(FOLDER, "keep.npy")
-        in_child(lambda: make_npy(path, size))
+        from_child(lambda: make_npy(path, size))
         thrown = in_child(lambda: loads(path, 0))
         kept = in_child(lambda: loads(path, 8))
         least = quantile(thrown, 0.5)
@@ -707,7 +821,7 @@ def twice(work):
     def middle(times):
         return quantile([t[0] if isinstance(t, tuple) else t for t in times[6:]], 0.5)
 
-    return [min(pair, key=middle) for pair in zip(work(), work())]
+    return [min(pair, key=middle) for pair in zip(steadily(work), steadily(work))]
 
 
 def measure_batches():
@@ -842,16 +956,6 @@ if __name__ == "__main__":
         told.append([time.perf_counter() - a, float(next(it))])
     print(json.dumps(told))
 '''
-# what DLIO imports beside torch and numpy
-DLIO_USES = ("hydra", "omegaconf", "pandas", "mpi4py", "psutil", "h5py", "PIL.Image", "dftracer.python")
-
-
-def python_says(*words):
-    """The last line that another Python prints."""
-    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()[-1]
-
-
 def measure_start_methods():
     methods = [m for m in ("spawn", "forkserver") if {"start_" + m, "begin_" + m} & set(ROWS)]
     if methods and not missing.keys() & {"numpy", "torch"}:
@@ -867,13 +971,14 @@ def measure_start_methods():
         report("start_" + method, [(1, 1, 0, [min(first, each) if method == "spawn" else each])], ["fixed"],
                more={"first": max(first - each, 0.0)} if method == "forkserver" else None)
         report("begin_" + method, [(1, 1, 0, [min(begun, again)])], ["fixed"])  # other programs only make it longer
+    if "begin_dlio" in ROWS:
+        report("begin_dlio", [(1, 1, 0, [begin_of_dlio()[0]])], ["fixed"])  # other programs only make it longer
     if "import_dlio" in ROWS:
-        modules = ("dlio_benchmark.main",) if importlib.util.find_spec("dlio_benchmark") else DLIO_USES
         code = ("import importlib, sys, time\n"
                 "def get(name):\n    try:\n        importlib.import_module(name)\n    except Exception:\n        pass\n"
                 "get('numpy'), get('torch')\na = time.process_time()\nfor name in sys.argv[1:]:\n    get(name)\n"
                 "print(time.process_time() - a)")
-        report("import_dlio", [(1, 1, 0, [float(python_says("-c", code, *modules))])], ["fixed"])
+        report("import_dlio", [(1, 1, 0, [float(python_says("-c", code, *dlio_modules()))])], ["fixed"])
 
 
 def measure_pin():
@@ -904,7 +1009,7 @@ def measure_pin():
 def least(row, work, rounds=3):
     """Of several measurements (lists of times) the one of the least median: other programs only make them longer. Says
     so where no second one is near it."""
-    made = sorted((work() for _ in range(rounds)), key=lambda t: quantile(t, 0.5))
+    made = sorted((steadily(work) for _ in range(rounds)), key=lambda t: quantile(t, 0.5))
     two = [quantile(t, 0.5) for t in made[:2]]
     if row in ROWS and two[1] - two[0] > max(AGREE * two[0], 20e-6):
         unsteady.setdefault(row, two)
@@ -1087,43 +1192,162 @@ def measure_tensorflow():
 
 # ---- DLIO's own code ----
 
+class Traced:
+    """A tracer that is off, around functions and loops."""
+    on = False
+
+    def update(self, step=None, args=None):
+        if self.on:
+            args["step"] = step
+        return self
+
+    def log(self, function):
+        @functools.wraps(function)
+        def wrapper(*args, **more):
+            if self.on:
+                self.update()
+            x = function(*args, **more)
+            if self.on:
+                self.update()
+            return x
+        return wrapper
+
+    def iter(self, values):
+        for v in values:
+            if self.on:
+                self.update()
+            yield v
+            if self.on:
+                self.update()
+
+
+tracer = Traced()
+LOG = logging.getLogger("calibrate")
+
+
+def now():
+    return datetime.datetime.now().strftime("%Y-%m-%dT%H:%M:%S.%f")
+
+
+class Loop:
+    """A training loop with what DLIO's does around the computation: a line of a log that is formatted and not written (DLIO
+    writes warnings), lists of times, a tracer that is off. Its parts, from one wait to the next, lie in `times`."""
+
+    def __init__(self, pause):
+        self.pause, self.times = pause, {"step": [], "step_end": [], "block": [], "loop_end": []}
+        self.kept = {part: {} for part in ("load", "proc", "compute")}
+        self.begin = self.begun = self.at = 0.0
+
+    def add(self, part):
+        self.times[part].append(cpu() - self.at)
+
+    def rest(self):
+        time.sleep(self.pause)
+        self.at = cpu()
+
+    def loaded(self, step, block):
+        took, key = time.time() - self.begin, f"block{block}"
+        if key in self.kept["load"]:
+            self.kept["load"][key].append(took)
+        else:
+            self.kept["load"][key] = [took]
+        LOG.info(f"{now()} Rank {0} step {step}: loaded {4} samples in {took:.4f} s")
+
+    def processed(self, step, block):
+        end = time.time()
+        took, key = end - self.begin, f"block{block}"
+        if key in self.kept["proc"]:
+            self.kept["proc"][key].append(took)
+            self.kept["compute"][key].append(end - self.begun)
+        LOG.info(f"{now()} Rank {0} step {step} processed {4} samples in {took:.4f}s)")
+
+    @tracer.log
+    def trace(self, name, step, r):
+        return name, step, r
+
+    def wait(self, config):
+        seconds = 0.0
+        if isinstance(config, dict) and len(config) > 0 and "type" not in config and "mean" in config:
+            seconds = config["mean"]
+        if abs(seconds) > 0.0:
+            self.add("step")
+            self.rest()
+
+    @tracer.log
+    def compute(self, batch, config):
+        return self.wait(config)
+
+    def batches(self, steps):
+        """The rank takes a batch, whose time is not the loop's; that it asks once more is."""
+        values = iter(range(steps))
+        if torch and "torch" not in missing:
+            values = iter(torch.utils.data.DataLoader(range(steps), batch_size=None))
+        while True:
+            if self.kept["proc"]["block1"]:
+                self.add("step_end")
+            self.rest()
+            try:
+                x = next(values)
+            except StopIteration:
+                return
+            json.loads(json.dumps({str(k): [k] for k in range(60)}))
+            self.at = cpu()
+            yield x
+
+    def fetched(self, steps):
+        step = 1
+        for batch in tracer.iter(self.batches(steps)):
+            tracer.update(step=step)
+            tracer.update(step=step)
+            step += 1
+            yield batch
+        tracer.update(step=step)
+
+    def run(self, steps):
+        config, step = {"mean": self.pause or 1e-6}, 1
+        LOG.warning(f"{now()} Starting epoch {1}: {steps} steps expected")
+        self.at = cpu()
+        self.begin_block(1)
+        self.begin = time.time()
+        fetched = self.fetched(steps)
+        self.add("block")
+        for batch in fetched:
+            if step > steps:
+                break
+            self.loaded(step, 1)
+            if isinstance(config, dict) and len(config) > 0:
+                self.trace("Train", step, 1)
+            self.begun = time.time()
+            self.compute(batch, config)
+            self.processed(step, 1)
+            os.getppid()
+            step += 1
+            self.begin = time.time()
+        self.add("loop_end")
+        return self.times
+
+    def begin_block(self, block):
+        """The line of the log is written, to a file and to the terminal."""
+        for part in self.kept.values():
+            part[f"block{block}"] = []
+        LOG.warning(f"{now()} Starting block {block}")
+
+
 def measure_dlio():
-    rows = ("sample", "index", "step", "step_end", "block", "loop_end", "begin_dlio")
+    rows = ("sample", "index", "step", "step_end", "block", "loop_end")
     if not any(r in ROWS for r in rows):
         return
-    import datetime
-    import inspect
-    import logging
+    tell(doing="sample, index, step")
+    LOG.setLevel(logging.WARNING)
+    LOG.propagate = False
+    for name in ("log", "terminal"):
+        out = logging.FileHandler(os.path.join(FOLDER, name))
+        out.setFormatter(logging.Formatter("[%(levelname)s] %(message)s"))
+        LOG.addHandler(out)
 
-    tell(doing="sample, index, step, begin_dlio")
-
-    def deep(work, frames):
-        return deep(work, frames - 1) if frames else work()
-
-    def begin():
-        """The log of DLIO's functions looks at the whole stack for each module, of two of the reader's."""
-        a = cpu()
-        inspect.stack()
-        inspect.stack()
-        return cpu() - a
-
-    # a worker of DLIO is 46 calls deep there
-    report("begin_dlio", [(1, 1, 0, [in_child(lambda: deep(begin, 40)) for _ in range(6)])], ["fixed"])
-    log = logging.getLogger("calibrate")
-    log.setLevel(logging.INFO)
-    log.propagate = False
-    out = logging.FileHandler(os.path.join(FOLDER, "log"))
-    out.setFormatter(logging.Formatter("[%(levelname)s] %(message)s"))
-    log.addHandler(out)
-
-    def now():
-        return datetime.datetime.now().strftime("%Y-%m-%dT%H:%M:%S.%f")
-
-    def each(n, pause, work, before=lambda: None):
+    def each(n, work):
         times = []
         for i in range(n):
-            time.sleep(pause)
-            before()
             a = cpu()
             work(i)
             times.append(cpu() - a)
@@ -1131,7 +1355,7 @@ def measure_dlio():
 
     def warm(row, terms, works):
         """works: (samples, a function)."""
-        report(row, [(1, n, 0, each(60, 0, work)) for n, work in works], terms)
+        report(row, [(1, n, 0, steadily(lambda work=work: each(60, work))) for n, work in works], terms)
 
     def formats(n):
         index = {np.int64(i): (f"{FOLDER}/data/train/img_{i:04d}_of_{n}.npz", np.int64(0)) for i in range(n)}
@@ -1142,31 +1366,18 @@ def measure_dlio():
 
     def sample(i):
         for text in ("reading", "read_index", "sample_index"):
-            log.debug(f"{now()} Rank {i} {text} {i} sample of {FOLDER}")
+            LOG.debug(f"{now()} Rank {i} {text} {i} sample of {FOLDER}")
         math.ceil((i + 1) / 4)
         isinstance(i, dict)
         time.sleep(0)
 
     warm("sample", ["per_sample"], [(1, sample)])
-    kept = {"load": [], "proc": [], "compute": []}
-
-    def step(i):
-        a = time.time()
-        log.info(f"{now()} Rank 0 step {i}: loaded 4 samples in {time.time() - a:.4f} s")
-        kept["load"].append(time.time() - a)
-        isinstance(a, dict)
-        kept["proc"].append(time.time() - a)
-        kept["compute"].append(time.time() - a)
-        log.info(f"{now()} Rank 0 step {i} processed 4 samples in {time.time() - a:.4f}s)")
-
-    # the rank takes a batch before it
-    cold = each(30, PAUSE, step, lambda: json.loads(json.dumps({str(k): [k] for k in range(60)})))
-    warmed = each(60, 0, step)
-    report("step", [(1, 1, 0, warmed)], ["fixed"], [(1, 1, 0, cold)])
-    # what DLIO itself took on the processor of the profile built in, for what these statements took there
-    report("step_end", [(1, 1, 0, [5.4 * s for s in warmed])], ["fixed"], [(1, 1, 0, [2.7 * s for s in cold])])
-    report("block", [(1, 1, 0, [2 * s for s in cold])], ["fixed"])
-    report("loop_end", [(1, 1, 0, [5.6 * s for s in cold])], ["fixed"])
+    hot = steadily(lambda: Loop(0).run(60))
+    cold = [steadily(lambda: Loop(PAUSE).run(12)) for _ in range(4)]
+    for row in ("step", "step_end"):
+        report(row, [(1, 1, 0, hot[row][6:])], ["fixed"], [(1, 1, 0, [t for c in cold for t in c[row][2:]])])
+    for row in ("block", "loop_end"):
+        report(row, [(1, 1, 0, [c[row][0] for c in cold])], ["fixed"])
 
 
 def processor():
@@ -1198,6 +1409,8 @@ def main():
             part()
         except Exception as why:
             tell(failed=part.__name__, why=" ".join(f"{type(why).__name__}: {why}".split())[:300])
+    if speed["kept"]:
+        tell(disturbed=speed["kept"])
     tell(done=True)
 
 

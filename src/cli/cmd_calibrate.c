@@ -222,6 +222,19 @@ static void take_unsteady(struct calibration *c, json_t *o)
 	buf_printf(&c->unsteady, "%s%s", c->unsteady.len ? ", " : "; did not repeat: ", what);
 }
 
+/* The machine never was as quick again while these were measured. */
+static void take_disturbed(struct calibration *c, json_t *o)
+{
+	long long n = json_integer_value(json_object_get(o, "disturbed"));
+
+	say(stderr,
+	    "%lld measurement%s made while this machine was more than 1.3 times slower than at its "
+	    "best: other programs, or processors that share a core. The profile may be too slow: "
+	    "measure it again when the machine is idle\n",
+	    n, n == 1 ? " was" : "s were");
+	buf_printf(&c->unsteady, "; measured while the machine was slower: %lld", n);
+}
+
 static void take_line(struct calibration *c, const char *line, size_t n)
 {
 	json_t *o = json_loadb(line, n, JSON_REJECT_DUPLICATES, NULL);
@@ -236,6 +249,8 @@ static void take_line(struct calibration *c, const char *line, size_t n)
 		say(stderr, "%s is not measured: %s\n", text_of(o, "absent"), text_of(o, "why"));
 	else if (json_object_get(o, "unsteady"))
 		take_unsteady(c, o);
+	else if (json_object_get(o, "disturbed"))
+		take_disturbed(c, o);
 	else if (json_object_get(o, "failed"))
 		say(stderr, "a measurement failed (%s): %s\n", text_of(o, "failed"),
 		    text_of(o, "why"));

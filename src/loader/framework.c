@@ -138,6 +138,15 @@ int64_t framework_spend_once(struct framework_code *f, enum cost_row row, int64_
 	return spent;
 }
 
+int64_t framework_spend_import(struct framework_code *f, const struct format_facts *format)
+{
+	const struct cost_law *law = f->dlio ? costs_of_load(f->costs, format) : NULL;
+	const struct cost_law import = {.fixed = law ? law->import_s : 0};
+
+	return import.fixed > 0 ? spend(f, &import, COST_BEGIN_DLIO, import.fixed, 0, NULL, 0, 0)
+				: 0;
+}
+
 int64_t framework_spend_load(struct framework_code *f, const struct format_facts *format,
 			     bool opened, double bytes, const struct io_waits *within,
 			     int64_t own_ns)

@@ -63,6 +63,8 @@ int64_t framework_spend(struct framework_code *f, enum cost_row row, double samp
 /* The same for what has no samples; adds to *late_ns the time that the thread was without a
  * processor meanwhile. */
 int64_t framework_spend_once(struct framework_code *f, enum cost_row row, int64_t *late_ns);
+/* A new worker of DLIO imports the library of its format. Returns the processor time spent, ns. */
+int64_t framework_spend_import(struct framework_code *f, const struct format_facts *format);
 /* Begins loading a sample of so many bytes: until framework_spend_load, framework_load_between may
  * be called before each of its requests for `asked` bytes. It spends what of the law the framework
  * would have spent by then, less `own_ns` of this sample so far. Returns the time that it took, ns.

@@ -349,15 +349,16 @@ static void sample_in_framework(struct sample_reader *r, uint64_t sample, bool o
 				uint64_t payload, const struct io_waits *within, int64_t own_ns,
 				int64_t *now)
 {
+	const struct format_facts *format = &r->config->dataset->format->is;
 	int64_t begin = *now;
 
 	publish_activity(r, IN_FRAMEWORK, sample, begin);
-	framework_spend_load(&r->code, &r->config->dataset->format->is, opened, (double)payload,
-			     within, own_ns);
+	framework_spend_load(&r->code, format, opened, (double)payload, within, own_ns);
 	if (r->config->workload->reader.read_threads > 0)
 		framework_spend(&r->code, COST_KEEP, 1, (double)payload, 0);
 	framework_spend(&r->code, COST_SAMPLE, 1, (double)payload, 0);
-	framework_spend(&r->code, COST_INDEX, r->share, (double)payload, 0);
+	if (!(format->flags & FORMAT_INDEX_UNTOLD))
+		framework_spend(&r->code, COST_INDEX, r->share, (double)payload, 0);
 	*now = clock_now_ns();
 	r->stat->framework_ns += *now - begin;
 	span_at(r, sample);

@@ -344,7 +344,8 @@ static int64_t begin_in_framework(struct worker *w)
 
 	if (method != START_FORK)
 		spent += framework_spend(f, COST_IMPORT_DLIO, 0, 0, 0);
-	return spent + framework_spend(f, COST_BEGIN_DLIO, 0, 0, 0);
+	return spent + framework_spend(f, COST_BEGIN_DLIO, 0, 0, 0) +
+	       framework_spend_import(f, workload_format(w->all->crew.config.workload));
 }
 
 static void worker_main(void *arg)

@@ -20,7 +20,8 @@ static void of_workers(const struct framework_costs *f, const struct result *r, 
 	double start = starting->fixed + starting->first / result_workers(r);
 	double begin = costs_of(f, costs_begin_row(f, method))->fixed +
 		       (method == START_FORK ? 0 : costs_in(f, COST_IMPORT_DLIO, dlio)->fixed) +
-		       costs_in(f, COST_BEGIN_DLIO, dlio)->fixed;
+		       costs_in(f, COST_BEGIN_DLIO, dlio)->fixed +
+		       (dlio ? costs_of_load(f, workload_format(r->workload))->import_s : 0);
 	double resume = costs_of(f, COST_RESUME_WORKER)->fixed;
 
 	if (r->workload->reader.persistent_workers) {
@@ -141,7 +142,8 @@ static void of_run(const struct framework_costs *f, const struct result *r, cons
 		   double bytes, const struct waits *wait, bool dlio, struct own_work *out)
 {
 	bool workers = result_workers(r) > 0;
-	const struct cost_law *load = costs_of_load(f, &r->dataset->format->is);
+	const struct format_facts *format = &r->dataset->format->is;
+	const struct cost_law *load = costs_of_load(f, format);
 	double share = (double)dataset_samples(r->dataset, DATASET_TRAIN) / r->ranks;
 	double batch_wait_s = c->samples * wait->sample + wait->between;
 
@@ -150,7 +152,9 @@ static void of_run(const struct framework_costs *f, const struct result *r, cons
 		cost_law_s(costs_in(f, COST_SAMPLE, dlio), c->samples, 0) +
 		(workers ? cost_law_s(costs_in(f, COST_KEEP, dlio), c->samples, bytes_loaded(r, c))
 			 : 0) +
-		c->samples * cost_law_s(costs_in(f, COST_INDEX, dlio), share, 0) +
+		(format->flags & FORMAT_INDEX_UNTOLD
+			 ? 0
+			 : c->samples * cost_law_s(costs_in(f, COST_INDEX, dlio), share, 0)) +
 		after(costs_of(f, workers ? COST_COLLATE : COST_INLINE), batch_wait_s, c->samples,
 		      bytes);
 	out->step_s = after(costs_in(f, COST_STEP, dlio), wait->rank, 0, 0) +

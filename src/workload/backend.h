@@ -65,6 +65,8 @@ enum {
 	FORMAT_IN_OBJECTS = 1u << 6,
 	/* Native access asks for the beginning of a file before a sample that lies far from it. */
 	FORMAT_HEADED = 1u << 7,
+	/* DLIO's reader of it does not write its index into a message for each sample. */
+	FORMAT_INDEX_UNTOLD = 1u << 8,
 };
 
 /* Which of DALI's own readers reads the format (loader/dali_source.h). */

@@ -3,7 +3,7 @@
 #include "workload/framework_costs.h"
 #include "workload/workload.h"
 
-#define OF_STEP "In proportion to `step`, as seen of DLIO itself."
+#define OF_LOOP "Statements like those of DLIO's loop, after pauses and without."
 #define OF_TORCH (1u << FRAMEWORK_PYTORCH)
 #define OF_TENSORFLOW (1u << FRAMEWORK_TENSORFLOW)
 #define STARTS "Elapsed time of iter() in a script that imports torch and numpy."
@@ -80,7 +80,7 @@ const struct cost_row_facts cost_rows[COST_ROWS] = {
 		       .where = COST_IN_DLIO,
 		       .parameters = COST_HAS_FIXED | COST_HAS_AFTER_WAIT,
 		       .fixed_is = "step",
-		       .measured = "Statements like those of DLIO's loop."},
+		       .measured = OF_LOOP},
 	[COST_STEP_END] = {.name = "step_end",
 			   .what = "the same behind the computation: DLIO's log, and its lists of "
 				   "times",
@@ -88,14 +88,14 @@ const struct cost_row_facts cost_rows[COST_ROWS] = {
 			   .where = COST_IN_DLIO,
 			   .parameters = COST_HAS_FIXED | COST_HAS_AFTER_WAIT,
 			   .fixed_is = "step",
-			   .measured = OF_STEP},
+			   .measured = OF_LOOP},
 	[COST_BLOCK] = {.name = "block",
 			.what = "the beginning of a block or an evaluation: DLIO's records",
 			.spent_by = "rank",
 			.where = COST_IN_DLIO,
 			.parameters = COST_HAS_FIXED,
 			.fixed_is = "block",
-			.measured = OF_STEP},
+			.measured = OF_LOOP},
 	[COST_LOOP_END] = {.name = "loop_end",
 			   .what = "after the last batch of an epoch or an evaluation: DLIO's "
 				   "iterators end",
@@ -103,7 +103,7 @@ const struct cost_row_facts cost_rows[COST_ROWS] = {
 			   .where = COST_IN_DLIO,
 			   .parameters = COST_HAS_FIXED,
 			   .fixed_is = "loop",
-			   .measured = OF_STEP},
+			   .measured = OF_LOOP},
 	[COST_PIN] = {.name = "pin",
 		      .what = "a batch copied into locked memory",
 		      .spent_by = "pin thread",
@@ -133,8 +133,10 @@ const struct cost_row_facts cost_rows[COST_ROWS] = {
 			     .where = COST_IN_DLIO,
 			     .parameters = COST_HAS_FIXED,
 			     .fixed_is = "worker",
-			     .measured = "Python's inspect.stack() in a new process, twice, in 40 "
-					 "calls' depth: what DLIO's log does."},
+			     .measured =
+				     "Modules that look at the stack, as those of DLIO's reader "
+				     "do, imported in a new process that has DLIO's other "
+				     "modules."},
 	[COST_RESUME_WORKER] =
 		{.name = "resume_worker",
 		 .what = "a persistent worker told of the next epoch",
@@ -245,14 +247,15 @@ const struct cost_row_facts cost_load_row = {
 	.spent_by = "worker",
 	.parameters = COST_HAS_FIXED | COST_HAS_PER_SAMPLE | COST_HAS_PER_BYTE |
 		      COST_HAS_AFTER_WAIT | COST_HAS_AFTER_EACH_WAIT | COST_HAS_FIRST |
-		      COST_HAS_DATA,
+		      COST_HAS_DATA | COST_HAS_IMPORT,
 	.fixed_is = "file opened",
 	.bytes_are = "the arrays that are made",
 	.measured =
 		"Means of loads of files of 4 KiB to 4 MiB from the page cache, in turn, less the "
 		"same calls into memory that is there. After waits: with pauses before the loads, "
 		"and within their requests. Without workers: beside batches that are made of the "
-		"samples. The first time: in new processes."};
+		"samples. The first time: in new processes. The import: in a new process that has "
+		"DLIO's other modules."};
 
 static void put_row(struct buf *out, const char *name, const struct cost_row_facts *r)
 {
@@ -272,6 +275,8 @@ static void put_row(struct buf *out, const char *name, const struct cost_row_fac
 		buf_puts(out, ", after each further wait");
 	if (r->parameters & COST_HAS_FIRST)
 		buf_puts(out, ", the first time");
+	if (r->parameters & COST_HAS_IMPORT)
+		buf_puts(out, ", its import");
 	if (r->of)
 		buf_printf(out, "; only of %s", r->of == OF_TENSORFLOW ? "TensorFlow" : "PyTorch");
 	if (r->where != COST_ANYWHERE)
@@ -295,6 +300,7 @@ void costs_docs_markdown(struct buf *out)
 		"seconds where there are no workers. before_data and after_data are those of the "
 		"law's seconds that loading spends before its first request for 20 kB or more, and "
 		"behind the last one; the others lie between these requests, by their bytes. "
+		"import is what a new worker of DLIO spends on the format's library. "
 		"`stoker calibrate` writes a profile; the time is that of the processor unless "
 		"stated otherwise.\n\n");
 	buf_puts(out, "| row | spent by | what | parts of the law | how it is measured |\n"

@@ -49,6 +49,7 @@ static const struct opt law_rows[] = {
 	SECONDS(first, "first"),
 	SECONDS(before_data, "before_data"),
 	SECONDS(after_data, "after_data"),
+	SECONDS(import_s, "import"),
 	{.key = "spread",
 	 .type = OPT_F64,
 	 .offset = OPT_FIELD(struct cost_law, spread, double),
@@ -65,6 +66,7 @@ static const unsigned parameter_bits[PARAMETERS] = {COST_HAS_FIXED,
 						    COST_HAS_FIRST,
 						    COST_HAS_DATA,
 						    COST_HAS_DATA,
+						    COST_HAS_IMPORT,
 						    ~0u};
 
 /* ---- laws ---- */
@@ -494,6 +496,8 @@ static void set_digest(struct framework_costs *c)
 			buf_printf(&text, "first %.17g\n", law->first);
 		if (law->before_data > 0 || law->after_data > 0)
 			buf_printf(&text, "data %.17g %.17g\n", law->before_data, law->after_data);
+		if (law->import_s > 0)
+			buf_printf(&text, "import %.17g\n", law->import_s);
 		for (size_t k = 0; k < law->points; k++)
 			put_point(&text, &law->point[k]);
 	}

@@ -86,6 +86,7 @@ struct cost_law {
 	 * data, and behind the last one. What is left lies between these requests, by their bytes.
 	 * Without both, all is spent behind the last one. */
 	double before_data, after_data;
+	double import_s; /* of loading: a new worker of DLIO imports the format's library */
 	/* In place of per_byte and after_wait, and of fixed as a part of a sum: of rising sizes.
 	 * With fewer than two there are none. */
 	struct cost_point point[COST_POINTS_MAX];
@@ -138,6 +139,7 @@ enum {
 	COST_HAS_AFTER_EACH_WAIT = 1u << 4,
 	COST_HAS_FIRST = 1u << 5,
 	COST_HAS_DATA = 1u << 6, /* before_data, after_data; points have alone_s */
+	COST_HAS_IMPORT = 1u << 7,
 };
 
 struct cost_row_facts {

@@ -16,6 +16,7 @@ GOOD = '''{"about": {"version": "9.9", "python": "3.11.0", "processor": "fake"}}
 {"row": "pack", "law": {"fixed": 0.5}, "spread": 0.25, "law_points": [[4096, 0.125, 0], [8192, 0.25, 0.5]]}
 {"missing": "h5py", "why": "no module", "rows": ["load_hdf5"]}
 {"unsteady": "load_npz of 4096 bytes", "least": 1e-4, "most": 2e-4}
+{"disturbed": 3}
 {"done": true}
 '''
 
@@ -97,6 +98,8 @@ def profile(tmp):
     assert "h5py cannot be imported (no module): not measured: load_hdf5" in done.stderr, done.stderr
     assert "load_npz of 4096 bytes did not repeat: 100 to 200 us" in done.stderr, done.stderr
     assert "did not repeat: load_npz of 4096 bytes" in " ".join(out.read_text().split()), out.read_text()
+    assert "3 measurements were made while this machine was more than 1.3 times slower" in done.stderr, done.stderr
+    assert "measured while the machine was slower: 3" in " ".join(out.read_text().split()), out.read_text()
     laws = json.loads(stoker("calibrate", "--python", tmp / "good", "-o", out, "--json").stdout)["laws"]
     assert laws["step"] == {"fixed": 0.5, "after_wait": 0.001, "spread": 0.25} and laws["pack"]["points"][1] == [8192, 0.25, 0.5], laws
     shown = stoker("show", "config", "default", f"framework.costs={out}").stdout
@@ -130,15 +133,20 @@ def real(tmp):
     for python in ("/usr/bin/python3", "python3"):
         out = tmp / "real.yaml"
         has = subprocess.run([python, "-c", "import torch, numpy"], capture_output=True, check=False).returncode == 0
-        rows = "step,load_npy,start_forkserver,begin_forkserver" if has else "step,sample"
+        rows = "step,load_npy,begin_dlio,start_forkserver,begin_forkserver" if has else "step,sample"
         if not has:
             left_out(f"laws of a loader: {python} has no torch and numpy")
-        stoker("calibrate", "--python", python, "--only", rows, "-o", out, "-q", "--time-limit", "120")
+        done = stoker("calibrate", "--python", python, "--only", rows, "-o", out, "-q", "--json", "--time-limit", "280",
+                      timeout=300)
         text = out.read_text()
         for row in rows.split(","):
             assert f"  {row}:\n" in text, f"{python}: {row} is not in\n{text}"
         stoker("show", "config", "default", f"framework.costs={out}")
         if has:
+            laws = json.loads(done.stdout)["laws"]
+            # what looks at the stack goes through thousands of modules
+            assert laws["begin_dlio"]["fixed"] > 0.02, laws
+            assert laws["step"]["fixed"] < 0.002 and laws["load_npy"].get("import", 0) == 0, laws
             return
 
 

@@ -473,6 +473,25 @@ static void test_start_methods(void **state)
 	}
 }
 
+/* A worker of DLIO imports its format's library; in a loop of its own it has it already. */
+static void test_import(void **state)
+{
+	const struct format_facts *first = format_facts_table[0];
+	struct framework_costs costs = {0};
+	struct framework_spent spent = {0};
+
+	(void)state;
+	costs.load[0] = (struct cost_law){.import_s = 0.012, .present = true};
+	for (int dlio = 0; dlio < 2; dlio++) {
+		struct framework_code code = {.costs = &costs, .spent = &spent, .dlio = dlio};
+		int64_t begin = framework_thread_ns();
+
+		assert_in_range(framework_spend_import(&code, first), dlio ? 12 * MS : 0,
+				dlio ? 14 * MS : 0);
+		expect_spent(begin, dlio ? 12 : 0);
+	}
+}
+
 /* Without workers all of a batch's is the rank's, and nothing is handed over. */
 static void test_inline(void **state)
 {
@@ -584,7 +603,7 @@ int main(void)
 		cmocka_unit_test(test_ended),        cmocka_unit_test(test_workers),
 		cmocka_unit_test(test_idle_workers), cmocka_unit_test(test_start_methods),
 		cmocka_unit_test(test_inline),       cmocka_unit_test(test_pin),
-		cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_import),       cmocka_unit_test(test_stop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,7 +100,7 @@ static void laws_with_points(void **state)
 	/* loading without workers: a fourth number of points, that of workers where it is left out
 	 */
 	c = profile("name: x\nlaws: {load_npz: {per_sample: 1, first: 2, before_data: 0.25, "
-		    "after_data: 0.5, points: [[0, 5, 1, 3], [2, 3, 1]]}}",
+		    "after_data: 0.5, import: 0.75, points: [[0, 5, 1, 3], [2, 3, 1]]}}",
 		    &e);
 	doc = costs_node(c);
 	again = costs_from_node(doc, false, &e);
@@ -108,6 +108,7 @@ static void laws_with_points(void **state)
 	assert_string_equal(again->digest, c->digest);
 	law = costs_of_load(again, load_of(again));
 	assert_true(law->first > 1.9 && law->before_data > 0.2 && law->after_data > 0.4);
+	assert_true(law->import_s > 0.7);
 	assert_true(fabs(cost_load_s(law, 1, true) - 4) < 1e-9);
 	assert_true(fabs(cost_load_s(law, 1, false) - 5) < 1e-9);
 	assert_true(fabs(cost_load_s(law, 4, true) - 4) < 1e-9);

@@ -280,7 +280,7 @@ const struct format_ops format_mmap_indexed_binary = {
 	.is.help =
 		"The files of indexed_binary, read through memory maps (needs a store with files).",
 	.is.extension = "mmap_indexed_binary",
-	.is.flags = FORMAT_MAPS,
+	.is.flags = FORMAT_MAPS | FORMAT_INDEX_UNTOLD,
 	.is.dlio_reader = "IndexedBinaryMMapReader",
 	INDEXED_FILE_OPS,
 	.reader_bytes = mmap_reader_bytes,
