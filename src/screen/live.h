@@ -81,7 +81,8 @@ struct live_style {
 /* Lines that each end with a line break, none longer than columns - 1. */
 void live_panel(const struct live *l, const struct run_progress *p, const struct live_figures *f,
 		int64_t now_ns, const struct live_style *style, struct buf *out);
-/* One line, without a line break and without control characters. */
+/* One line of at most 100 bytes, without a line break and without control characters: what matters
+ * least is left out where there is no room. */
 void live_line(const struct run_progress *p, const struct live_figures *f, struct buf *out);
 /* What is left to say of a phase that is over: the same. */
 void live_summary(const struct run_progress *p, const struct live_figures *f, struct buf *out);

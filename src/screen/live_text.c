@@ -29,165 +29,205 @@ static void put_samples(struct buf *out, const char *before, double v)
 		buf_printf(out, v < 99.5 ? "%s%.1f samples/s" : "%s%.0f samples/s", before, v);
 }
 
-static void of_training(const struct run_progress *p, const struct live_figures *f, struct buf *out)
-{
-	char s[32];
+/* ---- a line ---- */
 
-	if (p->phase == PROGRESS_PROBE) {
-		buf_puts(out, "Probing the storage");
-		if (p->probe_total)
-			buf_printf(out, ", %u of %u numbers of readers", p->probe_done,
-				   p->probe_total);
-		return;
-	}
-	if (p->phase == PROGRESS_EVAL)
-		buf_printf(out, "Evaluating, epoch %u/%u, step %llu/%llu; training step %llu/%llu",
-			   p->epoch, p->epochs, (unsigned long long)p->epoch_done,
-			   (unsigned long long)p->epoch_total, (unsigned long long)p->done,
-			   (unsigned long long)p->total);
-	else
-		buf_say(out, "%s, epoch %u/%u, step %llu/%llu",
-			p->phase == PROGRESS_CHECKPOINT ? "Checkpoint" : "Training", p->epoch,
-			p->epochs, (unsigned long long)p->done, (unsigned long long)p->total);
-	if (f->filling) {
-		buf_say(out, ", no step has ended: workers read %llu samples, %s",
-			(unsigned long long)p->read_samples,
-			str_bytes((double)p->read_bytes, s, sizeof(s)));
-		put_rate(out, ", recently ", f->read_recent, "");
-	} else {
-		put_percent(out, ", AU so far ", f->au);
-	}
-}
-
-/* The rest, what matters most first: that nothing moves is said in any case. */
-static void put_part(const struct run_progress *p, const struct live_figures *f, int part,
-		     struct buf *out)
-{
-	char s[32];
-
-	switch (part) {
-	case 0:
-		if (!isnan(f->standing_s) && f->has_slowest)
-			buf_say(out, ", no step for %s: rank %u %s",
-				str_seconds(f->standing_s, s, sizeof(s)), f->slow_rank,
-				f->slow_doing);
-		break;
-	case 1:
-		if (!f->filling)
-			put_samples(out, ", ", f->samples_recent);
-		break;
-	case 2:
-		if (!f->filling)
-			put_percent(out, ", exposed wait ", f->wait);
-		break;
-	case 3:
-		if (p->ranks > p->ranks_here)
-			buf_say(out, ", ranks %u-%u of %u", p->first_rank,
-				p->first_rank + p->ranks_here - 1, p->ranks);
-		break;
-	case 4:
-		if (f->has_slowest && isnan(f->standing_s))
-			buf_say(out, ", slowest rank %u (%s behind)", f->slow_rank,
-				str_seconds(f->slow_behind_s, s, sizeof(s)));
-		break;
-	case 5:
-		if (f->device == DEVICE_DISK && !isnan(f->device_read))
-			put_rate(out, ", device ", f->device_read, "");
-		else if (f->device == DEVICE_CALLS)
-			put_rate(out, ", read calls ", f->device_read, "");
-		break;
-	}
-}
-#define LINE_PARTS 6
 #define LINE_MOST 100
 
-/* As much as a line has room for beside `last` bytes: JSON lines have all of it. */
-static void put_parts(const struct run_progress *p, const struct live_figures *f, size_t last,
-		      struct buf *out)
-{
-	for (int i = 0; i < LINE_PARTS && p->phase != PROGRESS_PROBE; i++) {
-		size_t before = out->len;
+/* In the order in which they are kept where not all have room; what matters most comes first. A
+ * part that is left empty does not appear. */
+enum part {
+	PART_HEAD,
+	PART_STANDS, /* that nothing moves is said in any case */
+	PART_COUNT,
+	PART_READ,
+	PART_STANDS_RANK,
+	PART_AU,
+	PART_READ_RATE,
+	PART_LEFT,
+	PART_TRAINED,
+	PART_SAMPLES,
+	PART_RATE,
+	PART_WAIT,
+	PART_RANKS,
+	PART_SLOWEST,
+	PART_DEVICE,
+	PARTS
+};
 
-		put_part(p, f, i, out);
-		if (i > 0 && out->len > before && out->len + last > LINE_MOST) {
-			out->len = before;
-			out->data[before] = '\0';
-		}
+/* As they are read. */
+static const enum part shown[] = {PART_HEAD,      PART_COUNT,  PART_TRAINED, PART_READ,
+				  PART_READ_RATE, PART_AU,     PART_STANDS,  PART_STANDS_RANK,
+				  PART_SAMPLES,   PART_RATE,   PART_WAIT,    PART_RANKS,
+				  PART_SLOWEST,   PART_DEVICE, PART_LEFT};
+
+/* At most LINE_MOST bytes, whatever the figures; frees the parts. */
+static void put_parts(struct buf *part, struct buf *out)
+{
+	bool kept[PARTS] = {false};
+	size_t len = 0;
+
+	for (int i = 0; i < PARTS; i++) {
+		kept[i] = len + part[i].len <= LINE_MOST;
+		len += kept[i] ? part[i].len : 0;
+	}
+	for (int i = 0; i < PARTS; i++)
+		if (kept[shown[i]] && part[shown[i]].len)
+			buf_append(out, part[shown[i]].data, part[shown[i]].len);
+	for (int i = 0; i < PARTS; i++)
+		buf_release(&part[i]);
+}
+
+static void of_readers(const struct run_progress *p, const struct live_figures *f, struct buf *part)
+{
+	char s[32];
+
+	buf_say(&part[PART_READ], ", no step yet: workers read %llu samples, %s",
+		(unsigned long long)p->read_samples,
+		str_bytes((double)p->read_bytes, s, sizeof(s)));
+	put_rate(&part[PART_READ_RATE], ", recently ", f->read_recent, "");
+}
+
+static void of_ranks(const struct run_progress *p, const struct live_figures *f, struct buf *part)
+{
+	char s[32];
+
+	if (f->has_slowest && isnan(f->standing_s))
+		buf_say(&part[PART_SLOWEST], ", slowest rank %u (%s behind)", f->slow_rank,
+			str_seconds(f->slow_behind_s, s, sizeof(s)));
+	else if (f->has_slowest) {
+		buf_say(&part[PART_STANDS], ", no step for %s",
+			str_seconds(f->standing_s, s, sizeof(s)));
+		buf_say(&part[PART_STANDS_RANK], ": rank %u %s", f->slow_rank, f->slow_doing);
+	}
+	if (p->ranks > p->ranks_here)
+		buf_say(&part[PART_RANKS], ", ranks %u-%u of %u", p->first_rank,
+			p->first_rank + p->ranks_here - 1, p->ranks);
+}
+
+static void of_training(const struct run_progress *p, const struct live_figures *f,
+			struct buf *part)
+{
+	bool evaluates = p->phase == PROGRESS_EVAL;
+
+	buf_say(&part[PART_HEAD], "%s, epoch %u/%u",
+		evaluates                         ? "Evaluating"
+		: p->phase == PROGRESS_CHECKPOINT ? "Checkpoint"
+						  : "Training",
+		p->epoch, p->epochs);
+	buf_printf(&part[PART_COUNT], ", step %llu/%llu",
+		   (unsigned long long)(evaluates ? p->epoch_done : p->done),
+		   (unsigned long long)(evaluates ? p->epoch_total : p->total));
+	if (evaluates)
+		buf_printf(&part[PART_TRAINED], "; training step %llu/%llu",
+			   (unsigned long long)p->done, (unsigned long long)p->total);
+	of_ranks(p, f, part);
+	if (f->filling) {
+		of_readers(p, f, part);
+	} else {
+		put_percent(&part[PART_AU], ", AU so far ", f->au);
+		put_samples(&part[PART_SAMPLES], ", ", f->samples_recent);
+		put_percent(&part[PART_WAIT], ", exposed wait ", f->wait);
+	}
+	if (f->device == DEVICE_DISK && !isnan(f->device_read))
+		put_rate(&part[PART_DEVICE], ", device ", f->device_read, "");
+	else if (f->device == DEVICE_CALLS)
+		put_rate(&part[PART_DEVICE], ", read calls ", f->device_read, "");
+}
+
+static void of_checkpoints(const struct run_progress *p, const struct live_figures *f,
+			   struct buf *part)
+{
+	buf_printf(&part[PART_HEAD], "Checkpoints, written %llu/%llu", (unsigned long long)p->saves,
+		   (unsigned long long)p->saves_total);
+	buf_printf(&part[PART_COUNT], ", read back %llu/%llu", (unsigned long long)p->loads,
+		   (unsigned long long)p->loads_total);
+	put_rate(&part[PART_RATE], ", ", f->bytes_rate, "");
+	if (f->device == DEVICE_DISK && !isnan(f->device_read)) {
+		buf_say(&part[PART_DEVICE], ", %s reads", f->device_name);
+		put_rate(&part[PART_DEVICE], " ", f->device_read, "");
+		put_rate(&part[PART_DEVICE], ", writes ", f->device_write, "");
 	}
 }
 
 void live_line(const struct run_progress *p, const struct live_figures *f, struct buf *out)
 {
+	struct buf part[PARTS] = {0};
 	char a[32], b[32];
 
-	if (p->training) {
-		of_training(p, f, out);
-		put_parts(p, f,
-			  isnan(f->left_s)
-				  ? 0
-				  : strlen(str_seconds(f->left_s, a, sizeof(a))) + sizeof(", left"),
-			  out);
+	if (p->training && p->phase == PROGRESS_PROBE) {
+		buf_puts(&part[PART_HEAD], "Probing the storage");
+		if (p->probe_total)
+			buf_printf(&part[PART_COUNT], ", %u of %u numbers of readers",
+				   p->probe_done, p->probe_total);
+	} else if (p->training) {
+		of_training(p, f, part);
 	} else if (p->ranks) {
-		buf_printf(out, "Checkpoints, written %llu/%llu, read back %llu/%llu",
-			   (unsigned long long)p->saves, (unsigned long long)p->saves_total,
-			   (unsigned long long)p->loads, (unsigned long long)p->loads_total);
-		put_rate(out, ", ", f->bytes_rate, "");
-		if (f->device == DEVICE_DISK && !isnan(f->device_read)) {
-			buf_say(out, ", %s reads", f->device_name);
-			put_rate(out, " ", f->device_read, "");
-			put_rate(out, ", writes ", f->device_write, "");
-		}
+		of_checkpoints(p, f, part);
 	} else if (p->phase == PROGRESS_VERIFY) {
-		buf_printf(out, "Verifying %s of %s", str_bytes((double)p->done, a, sizeof(a)),
+		buf_printf(&part[PART_HEAD], "Verifying %s of %s",
+			   str_bytes((double)p->done, a, sizeof(a)),
 			   str_bytes((double)p->total, b, sizeof(b)));
-		put_rate(out, ", ", f->bytes_rate, "");
+		put_rate(&part[PART_RATE], ", ", f->bytes_rate, "");
 	} else {
-		buf_say(out, "%s %llu/%llu files",
+		buf_say(&part[PART_HEAD], "%s %llu/%llu files",
 			p->phase == PROGRESS_GENERATE ? "Generating" : "Checking",
 			(unsigned long long)p->done, (unsigned long long)p->total);
 		if (p->phase == PROGRESS_GENERATE)
-			put_rate(out, ", ", f->bytes_rate, "");
+			put_rate(&part[PART_RATE], ", ", f->bytes_rate, "");
 	}
 	if (!isnan(f->left_s))
-		buf_say(out, ", %s left", str_seconds(f->left_s, a, sizeof(a)));
+		buf_say(&part[PART_LEFT], ", %s left", str_seconds(f->left_s, a, sizeof(a)));
+	put_parts(part, out);
+}
+
+static void training_summary(const struct run_progress *p, const struct live_figures *f,
+			     const char *took, struct buf *part)
+{
+	buf_printf(&part[PART_HEAD], "Trained %llu of %llu steps", (unsigned long long)p->done,
+		   (unsigned long long)p->total);
+	buf_printf(&part[PART_COUNT], ", epoch %u of %u", p->epoch, p->epochs);
+	buf_printf(&part[PART_TRAINED], ", in %s", took);
+	put_percent(&part[PART_AU], ": AU so far ", f->au);
+	put_samples(&part[PART_SAMPLES], ", ", f->samples_rate);
+	put_rate(&part[PART_RATE], ", ", f->bytes_rate, "");
+	put_percent(&part[PART_WAIT], ", exposed wait ", f->wait);
+	if (p->ranks > p->ranks_here)
+		buf_say(&part[PART_RANKS], "; of ranks %u-%u of %u", p->first_rank,
+			p->first_rank + p->ranks_here - 1, p->ranks);
 }
 
 void live_summary(const struct run_progress *p, const struct live_figures *f, struct buf *out)
 {
+	struct buf part[PARTS] = {0};
 	char s[32], b[32];
 
 	str_seconds((double)p->elapsed_ns / 1e9, s, sizeof(s));
 	if (p->training) {
-		buf_printf(out, "Trained %llu of %llu steps, epoch %u of %u, in %s",
-			   (unsigned long long)p->done, (unsigned long long)p->total, p->epoch,
-			   p->epochs, s);
-		put_percent(out, ": AU so far ", f->au);
-		put_samples(out, ", ", f->samples_rate);
-		put_rate(out, ", ", f->bytes_rate, "");
-		put_percent(out, ", exposed wait ", f->wait);
-		if (p->ranks > p->ranks_here)
-			buf_say(out, "; of ranks %u-%u of %u", p->first_rank,
-				p->first_rank + p->ranks_here - 1, p->ranks);
+		training_summary(p, f, s, part);
 	} else if (p->ranks) {
-		buf_printf(out, "Checkpoints written %llu of %llu, read back %llu of %llu, in %s",
-			   (unsigned long long)p->saves, (unsigned long long)p->saves_total,
-			   (unsigned long long)p->loads, (unsigned long long)p->loads_total, s);
+		buf_printf(&part[PART_HEAD], "Checkpoints written %llu of %llu",
+			   (unsigned long long)p->saves, (unsigned long long)p->saves_total);
+		buf_printf(&part[PART_COUNT], ", read back %llu of %llu",
+			   (unsigned long long)p->loads, (unsigned long long)p->loads_total);
+		buf_printf(&part[PART_TRAINED], ", in %s", s);
 	} else if (p->phase == PROGRESS_VERIFY) {
-		buf_printf(out, "Compared %s in %s", str_bytes((double)p->done, b, sizeof(b)), s);
+		buf_printf(&part[PART_HEAD], "Compared %s in %s",
+			   str_bytes((double)p->done, b, sizeof(b)), s);
 	} else {
-		unsigned long long now = p->done - p->skipped;
-
-		buf_say(out, "%s %llu of %llu files",
-			p->phase == PROGRESS_GENERATE ? "Generated" : "Checked", now,
-			(unsigned long long)p->total);
+		buf_say(&part[PART_HEAD], "%s %llu of %llu files",
+			p->phase == PROGRESS_GENERATE ? "Generated" : "Checked",
+			(unsigned long long)(p->done - p->skipped), (unsigned long long)p->total);
 		if (p->skipped)
-			buf_say(out, ", %llu were there", (unsigned long long)p->skipped);
-		buf_say(out, ", in %s", s);
-		if (p->phase == PROGRESS_GENERATE && p->bytes)
-			buf_say(out, ", %s", str_bytes((double)p->bytes, b, sizeof(b)));
-		if (p->phase == PROGRESS_GENERATE && p->bytes)
-			put_rate(out, ", ", f->bytes_rate, "");
+			buf_say(&part[PART_COUNT], ", %llu were there",
+				(unsigned long long)p->skipped);
+		buf_say(&part[PART_TRAINED], ", in %s", s);
+		if (p->phase == PROGRESS_GENERATE && p->bytes) {
+			buf_say(&part[PART_SAMPLES], ", %s",
+				str_bytes((double)p->bytes, b, sizeof(b)));
+			put_rate(&part[PART_RATE], ", ", f->bytes_rate, "");
+		}
 	}
+	put_parts(part, out);
 }
 
 /* ---- JSON ---- */

@@ -229,7 +229,7 @@ static void first_batches(void **state)
 	near(f.read_samples_recent, 3);
 	near(f.read_recent, 6e6);
 	live_line(&p, &f, &text);
-	assert_non_null(strstr(text.data, "no step has ended: workers read 24 samples, 45.8 MiB, "
+	assert_non_null(strstr(text.data, "no step yet: workers read 24 samples, 45.8 MiB, "
 					  "recently 5.72 MiB/s"));
 	assert_null(strstr(text.data, "AU so far"));
 	buf_reset(&text);
@@ -254,6 +254,85 @@ static void first_batches(void **state)
 	assert_null(strstr(text.data, "workers read"));
 	buf_release(&text);
 	free(l);
+}
+
+/* Of figures, what no run will reach, and what one with many ranks may. */
+static void lines_have_an_end(void **state)
+{
+	static const uint64_t count[] = {7, 1234567, 98765432101, UINT64_MAX};
+	static const double size[] = {3.25, 98765.4, 1.2345e15, 1e300};
+	static const enum progress_phase phase[] = {PROGRESS_TRAIN,      PROGRESS_EVAL,
+						    PROGRESS_CHECKPOINT, PROGRESS_PROBE,
+						    PROGRESS_GENERATE,   PROGRESS_VERIFY};
+	struct buf line = {0};
+	unsigned filling = 0, standing = 0;
+
+	(void)state;
+	for (int c = 0; c < 4 * 6 * 4 * 8; c++) {
+		uint64_t n = count[c / 192];
+		double v = size[c / 48 % 4];
+		struct run_progress p = after(3);
+		struct live_figures f = {.au = 36.6,
+					 .wait = v,
+					 .samples_rate = v,
+					 .samples_recent = v,
+					 .bytes_rate = v,
+					 .read_recent = v,
+					 .device = DEVICE_DISK,
+					 .device_name =
+						 "a-very-long-name-of-a-device-that-no-one-has",
+					 .device_read = v,
+					 .device_write = v,
+					 .left_s = v,
+					 .filling = c & 1,
+					 .has_slowest = true,
+					 .slow_rank = (uint32_t)n,
+					 .slow_behind_s = v,
+					 .slow_doing = "waits for the other ranks",
+					 .standing_s = c & 2 ? v : NAN};
+
+		p.phase = phase[c / 8 % 6];
+		p.training = c & 4;
+		p.epoch = p.epochs = p.probe_done = p.probe_total = (uint32_t)n;
+		p.done = p.total = p.epoch_done = p.epoch_total = p.saves = p.saves_total = n;
+		p.loads = p.loads_total = p.read_samples = p.read_bytes = n;
+		p.ranks = UINT32_MAX;
+		buf_reset(&line);
+		live_line(&p, &f, &line);
+		if (line.len > 100)
+			fail_msg("%zu columns: %s", line.len, line.data);
+		if (strstr(line.data, "no step for ") && p.training)
+			standing++;
+		if (strstr(line.data, "no step yet"))
+			filling++;
+		buf_reset(&line);
+		live_summary(&p, &f, &line);
+		if (line.len > 100)
+			fail_msg("%zu columns: %s", line.len, line.data);
+	}
+	/* of 16 pairs of figures, in all phases of training but the probe, in two of eight */
+	assert_int_equal(standing, 16 * 5 * 2);
+	assert_in_range(filling, 16 * 5 / 2, 16 * 5 * 2);
+	/* what the workers read has room for how fast it is, too */
+	{
+		struct run_progress p = after(0);
+		struct live_figures f = {.filling = true,
+					 .read_recent = 609 * 1024,
+					 .left_s = NAN,
+					 .standing_s = NAN,
+					 .device_read = NAN};
+
+		p.ranks = p.ranks_here;
+		p.total = 30;
+		p.read_samples = 4;
+		p.read_bytes = 131072;
+		buf_reset(&line);
+		live_line(&p, &f, &line);
+		assert_string_equal(line.data,
+				    "Training, epoch 1/2, step 0/30, no step yet: workers read 4 "
+				    "samples, 128 KiB, recently 609 KiB/s");
+	}
+	buf_release(&line);
 }
 
 static void generation_left(void **state)
@@ -326,8 +405,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(figures_of_training), cmocka_unit_test(lately_differs_from_so_far),
 		cmocka_unit_test(a_step_that_stands),  cmocka_unit_test(nothing_known_yet),
-		cmocka_unit_test(first_batches),       cmocka_unit_test(generation_left),
-		cmocka_unit_test(panels_fit),
+		cmocka_unit_test(first_batches),       cmocka_unit_test(lines_have_an_end),
+		cmocka_unit_test(generation_left),     cmocka_unit_test(panels_fit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
