@@ -23,6 +23,7 @@
 #include "launch/hosts.h"
 #include "launch/launcher.h"
 #include "os/child.h"
+#include "os/signals.h"
 #include "result/json_out.h"
 #include "result/json_room.h"
 
@@ -169,6 +170,7 @@ _Noreturn void cli_leave(int status)
 	fflush(stdout);
 	fflush(stderr);
 	process_drop_outputs();
+	signals_leave(status);
 	_exit(status);
 }
 
@@ -200,10 +202,12 @@ static int finish(int status)
 {
 	int code = output_end();
 
+	status = code && !status ? 1 : status;
+	signals_leave(status);
 	if (code == 0)
 		return status;
 	say(stderr, "stoker: the output could not be written completely: %s\n", strerror(code));
-	return status ? status : 1;
+	return status;
 }
 
 int main(int argc, char **argv)

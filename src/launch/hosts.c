@@ -356,6 +356,14 @@ static int start_all(struct host_run *c, const struct hosts_request *a, int argc
 
 /* ---- while it runs ---- */
 
+/* The signals that ask for the end come by a pipe from a thread of their own, which a reader of the
+ * output that does not read cannot hold up. */
+static struct {
+	int pipe[2];
+	const struct host_run *run;
+	struct stop_flag stop;
+} asked = {.pipe = {-1, -1}};
+
 /* `limit_ns`: for what the processes have to end in, at most. */
 static void signal_all(struct host_run *c, int32_t sig, int64_t limit_ns)
 {
@@ -373,7 +381,8 @@ __attribute__((format(printf, 2, 3))) static void fail(struct host_run *c, const
 	struct buf text = {0};
 	va_list ap;
 
-	if (!c->failed && !c->said) {
+	/* by force the thread of signals ends it, and says so */
+	if (!c->failed && !c->said && !signals_end_by_force()) {
 		va_start(ap, fmt);
 		buf_vprintf(&text, fmt, ap);
 		va_end(ap);
@@ -564,7 +573,8 @@ static void judge_end(struct host_run *c, struct remote *r)
 {
 	char how[64];
 
-	if (r->ended == r->host->processes || c->failed)
+	/* after a signal that asks for the end it is no failure of the host */
+	if (r->ended == r->host->processes || c->failed || stop_is_set(&asked.stop))
 		return;
 	if (WIFSIGNALED(r->status))
 		snprintf(how, sizeof(how), "killed by signal %d", WTERMSIG(r->status));
@@ -618,7 +628,8 @@ static void keep_time(struct host_run *c)
 	for (size_t i = 0; i < c->count; i++) {
 		struct remote *r = &c->remote[i];
 		/* an agent that never answered has nothing to end */
-		bool over = (c->end_ns && now > c->end_ns) || (c->failed && !r->here);
+		bool over = (c->end_ns && now > c->end_ns) ||
+			    ((c->failed || stop_is_set(&asked.stop)) && !r->here);
 
 		if (over && r->pid > 0)
 			kill(-r->pid, SIGKILL);
@@ -639,14 +650,6 @@ static void take_ends(struct host_run *c, int fd)
 	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
 		reap(c);
 }
-
-/* The signals that ask for the end come by a pipe from a thread of their own, which a reader of the
- * output that does not read cannot hold up. */
-static struct {
-	int pipe[2];
-	const struct host_run *run;
-	struct stop_flag stop;
-} asked = {.pipe = {-1, -1}};
 
 static void tell_signal(int sig)
 {
@@ -787,7 +790,7 @@ int hosts_run(const struct hosts_request *a, int argc, char **argv, int *status,
 	buf_release(&c.words);
 	*status = outcome(&c);
 	/* processes that had not begun to look at signals say nothing */
-	if (*status && stop_is_set(&asked.stop) && !c.said && !c.failed)
+	if (*status && stop_is_set(&asked.stop) && !c.said && !c.failed && !signals_end_by_force())
 		say(stderr, "stoker: stopped by a signal\n");
 	close_fd(&ends);
 	free(host);

@@ -100,6 +100,21 @@ bool signals_insist(int sig)
 
 static _Atomic(const struct signal_work *) current;
 static const char *farewell;
+static _Atomic bool ends_by_force;
+static _Atomic int leaves_with = -1; /* a status, once the process ends by itself */
+
+bool signals_end_by_force(void)
+{
+	return atomic_load_explicit(&ends_by_force, memory_order_relaxed);
+}
+
+void signals_leave(int status)
+{
+	/* seq_cst, as in end_now: one of the two sees the other */
+	atomic_store_explicit(&leaves_with, status, memory_order_seq_cst);
+	while (atomic_load_explicit(&ends_by_force, memory_order_seq_cst))
+		pause();
+}
 
 static void part(void *arg)
 {
@@ -116,7 +131,13 @@ static _Noreturn void end_now(const struct signal_work *w, int sig, bool bare)
 {
 	static struct thread t;
 	sigset_t set;
+	int status;
 
+	/* what the other threads find now is its consequence */
+	atomic_store_explicit(&ends_by_force, true, memory_order_seq_cst);
+	status = atomic_load_explicit(&leaves_with, memory_order_seq_cst);
+	if (status >= 0)
+		_exit(status);
 	farewell = bare ? "stoker: stopped by a signal\n"
 			: "stoker: ended at once by a further signal: what was not complete is not "
 			  "kept\n";

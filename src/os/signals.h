@@ -35,6 +35,11 @@ struct signal_work {
 /* Call in the main thread before any other thread exists, and again when what is done with signals
  * changes. SIGPIPE stays as it is while `stop` is NULL. */
 int signals_start(const struct signal_work *work, struct err *e);
+/* Whether the process is being ended by a signal, without waiting for what it does. */
+bool signals_end_by_force(void);
+/* All is done, and the process ends with this status: further signals cannot change that. Does not
+ * return where it is already being ended by force. */
+void signals_leave(int status);
 /* How often the process was continued after having been stopped: then a shell wrote on its
  * terminal. */
 unsigned signals_continued(void);
