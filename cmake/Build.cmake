@@ -20,7 +20,7 @@ function(build_id)
   endif()
   add_custom_command(OUTPUT ${out}
     COMMAND ${CMAKE_COMMAND} -DOUT=${out} -DLIST=${list} -DVERSION=${PROJECT_VERSION} -DROOT=${CMAKE_SOURCE_DIR}
-            -DGIT=$<$<BOOL:${STOKER_GIT}>:${STOKER_GIT}> -P ${CMAKE_SOURCE_DIR}/cmake/BuildId.cmake
+            -DCOMMIT=${STOKER_COMMIT} -DGIT=$<$<BOOL:${STOKER_GIT}>:${STOKER_GIT}> -P ${CMAKE_SOURCE_DIR}/cmake/BuildId.cmake
     DEPENDS ${ARGN} ${list} ${head} ${CMAKE_SOURCE_DIR}/cmake/BuildId.cmake VERBATIM)
   set(BUILD_ID ${out} PARENT_SCOPE)
 endfunction()
