@@ -1,5 +1,6 @@
 # build_id(sources...): writes build_id.c, the version with a digest of the sources and of how they are compiled, so
-# that two builds which may differ in what they do or in how they lay out their data can be told apart.
+# that two builds which may differ in what they do or in how they lay out their data can be told apart. Beside it is what
+# kind of build it is, in words.
 function(build_id)
   set(out ${CMAKE_BINARY_DIR}/gen/build_id.c)
   set(list ${CMAKE_BINARY_DIR}/gen/build_id.txt)
@@ -18,9 +19,20 @@ function(build_id)
       set(head "")
     endif()
   endif()
+  set(traits "for ${CMAKE_SYSTEM_PROCESSOR}, with")
+  if(STOKER_PORTABLE)
+    string(PREPEND traits "portable, ")
+  endif()
+  if(NOT TARGET URING)
+    string(APPEND traits "out")
+  endif()
+  string(APPEND traits " io_uring")
+  if(STOKER_SANITIZE)
+    string(APPEND traits ", with sanitizers (${STOKER_SANITIZE})")
+  endif()
   add_custom_command(OUTPUT ${out}
     COMMAND ${CMAKE_COMMAND} -DOUT=${out} -DLIST=${list} -DVERSION=${PROJECT_VERSION} -DROOT=${CMAKE_SOURCE_DIR}
-            -DCOMMIT=${STOKER_COMMIT} -DGIT=$<$<BOOL:${STOKER_GIT}>:${STOKER_GIT}> -P ${CMAKE_SOURCE_DIR}/cmake/BuildId.cmake
+            -DCOMMIT=${STOKER_COMMIT} "-DTRAITS=${traits}" -DGIT=$<$<BOOL:${STOKER_GIT}>:${STOKER_GIT}> -P ${CMAKE_SOURCE_DIR}/cmake/BuildId.cmake
     DEPENDS ${ARGN} ${list} ${head} ${CMAKE_SOURCE_DIR}/cmake/BuildId.cmake VERBATIM)
   set(BUILD_ID ${out} PARENT_SCOPE)
 endfunction()

@@ -11,3 +11,5 @@ extern const char build_id[];
 /* The commit that was built ("5a4cc88f3c2d", with "+" behind it where sources differ from it); "":
  * the sources are in no repository of their own. */
 extern const char build_commit[];
+/* What kind of build it is: "portable, for x86_64, with io_uring". */
+extern const char build_traits[];

@@ -236,8 +236,8 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0 ||
 	    strcmp(argv[1], "version") == 0) {
-		say(stdout, "stoker %s%s%s%s\n", build_id, build_commit[0] ? " (commit " : "",
-		    build_commit, build_commit[0] ? ")" : "");
+		say(stdout, "stoker %s (%s%s%s%s)\n", build_id, build_commit[0] ? "commit " : "",
+		    build_commit, build_commit[0] ? "; " : "", build_traits);
 		return finish(0);
 	}
 	help = strcmp(argv[1], "help") == 0;

@@ -66,4 +66,5 @@ with tempfile.TemporaryDirectory() as tmp:
     # which program it is, by any name
     for words in (["--version"], ["-V"], ["version"]):
         said = stoker(*words).stdout
-        assert re.fullmatch(r"stoker \d+\.\d+\.\d+-[0-9a-f]{12}( \(commit [0-9a-f]{12}\+?\))?\n", said), said
+        assert re.fullmatch(r"stoker \d+\.\d+\.\d+-[0-9a-f]{12} \((commit [0-9a-f]{12}\+?; )?(portable, )?for \w+, with(out)? io_uring"
+                            r"(, with sanitizers \([\w,]+\))?\)\n", said), said
