@@ -63,6 +63,10 @@ for purpose in "$@"; do
         want iproute2 command -v ip
         want openssh-server have_admin sshd
         want openssh-client command -v ssh
+        # the portable program
+        want mmdebstrap command -v mmdebstrap
+        want debian-archive-keyring test -e /usr/share/keyrings/debian-archive-keyring.gpg
+        want binutils command -v objdump
         # what reads traces beside us
         want nodejs command -v node
         want npm command -v npm
