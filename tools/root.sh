@@ -40,7 +40,7 @@ make_root() {
                 --aptopt='Acquire::Check-Valid-Until "false"' --include="$(echo "$@" | tr ' ' ,)" \
                 "$suite" "$new/root.tar" "$mirror" 2>"$new/messages" && made=yes && break
         done
-        [ "$made" ] || fail "mmdebstrap could not make a root of Debian $suite from $mirrors (STOKER_MIRROR names others): $(tail -3 "$new/messages")"
+        [ "$made" ] || fail "mmdebstrap could not make a root of Debian $suite from $mirrors (STOKER_MIRROR names others): $(grep -m1 'Failed to fetch\|Unable to\|not find' "$new/messages" || tail -2 "$new/messages")"
         mkdir "$new/root"
         tar -xf "$new/root.tar" -C "$new/root" --no-same-owner --exclude='./dev/*' --exclude='./usr/share/info/*' \
             --exclude='./usr/share/man/*' --exclude='./usr/share/locale/*'
