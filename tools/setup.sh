@@ -67,6 +67,9 @@ for purpose in "$@"; do
         want mmdebstrap command -v mmdebstrap
         want debian-archive-keyring test -e /usr/share/keyrings/debian-archive-keyring.gpg
         want binutils command -v objdump
+        want lintian command -v lintian
+        want rpm command -v rpmbuild
+        want python3-venv test -e /usr/share/doc/python3-venv
         # what reads traces beside us
         want nodejs command -v node
         want npm command -v npm
