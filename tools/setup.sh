@@ -42,6 +42,8 @@ for purpose in "$@"; do
         want python3-pandas have_py pandas
         want python3-yaml have_py yaml
         want sysstat command -v iostat
+        want zsh command -v zsh
+        want fish command -v fish
         want libfuse3-dev have_pc fuse3
         want fuse3 command -v fusermount3
         want btrfs-progs have_admin mkfs.btrfs

@@ -14,6 +14,7 @@
 #include "base/vector.h"
 #include "cli/args.h"
 #include "cli/cli.h"
+#include "cli/complete.h"
 #include "dataset/dataset.h"
 #include "format/format.h"
 #include "judge/verdict.h"
@@ -653,6 +654,55 @@ static int take_filter(void *args, const char *word, struct err *e)
 	return 0;
 }
 
+struct script_args {
+	const char *shell;
+};
+
+static const char *script_of(const char *shell)
+{
+	static const struct {
+		const char *shell, *text;
+	} scripts[] = {
+		{"bash", completion_bash}, {"zsh", completion_zsh}, {"fish", completion_fish}};
+
+	for (size_t i = 0; shell && i < sizeof(scripts) / sizeof(scripts[0]); i++)
+		if (strcmp(scripts[i].shell, shell) == 0)
+			return scripts[i].text;
+	return NULL;
+}
+
+static int take_shell(void *args, const char *word, struct err *e)
+{
+	struct script_args *a = args;
+
+	if (a->shell)
+		return err_set(e, ERR_USAGE, "'%s': the shell is already '%s'", word, a->shell);
+	if (!script_of(word))
+		return err_set(e, ERR_USAGE, "'%s' is not one of bash, zsh, fish", word);
+	a->shell = word;
+	return 0;
+}
+
+static int print_script(void *args, struct err *e)
+{
+	const char *text = script_of(((const struct script_args *)args)->shell);
+	struct buf b = {0};
+
+	if (!text)
+		return err_set(e, ERR_USAGE,
+			       "'show completion' needs the name of a shell: bash, zsh or fish");
+	buf_puts(&b, text);
+	cli_print(&b);
+	return 0;
+}
+
+static int show_completion(const struct command *c, int argc, char **argv)
+{
+	struct script_args a = {0};
+
+	return flags_carry_out(c, &a, argc, argv, take_shell, print_script);
+}
+
 static int show_workloads(const struct command *c, int argc, char **argv)
 {
 	struct list_args a = {0};
@@ -691,6 +741,8 @@ static const struct flag *const workloads_flags[] = {
 static const struct flag *const system_flags[] = {
 	F(OPERAND, "FOLDER", "a folder of the file system to be described (default: .)"),
 	&list_json, NULL};
+static const struct flag *const completion_flags[] = {
+	F(OPERAND, "SHELL", "bash, zsh or fish"), NULL};
 /* clang-format on */
 
 static const struct command workloads = {
@@ -757,10 +809,17 @@ static const struct command system_topic = {
 	.flags = system_flags,
 	.examples = {"stoker show system", "stoker show system /tmp"},
 	.carry_out = show_system};
+static const struct command completion = {
+	.name = "show completion",
+	.operands = "SHELL",
+	.help = "Print the script with which a shell completes the words of this program.",
+	.flags = completion_flags,
+	.examples = {"stoker show completion bash", "stoker show completion fish"},
+	.carry_out = show_completion};
 
-static const struct command *const topics[] = {&workloads,    &config,  &checkpoint, &formats,
-					       &stores,       &loaders, &verdicts,   &result_topic,
-					       &system_topic, NULL};
+static const struct command *const topics[] = {
+	&workloads, &config,       &checkpoint,   &formats,    &stores, &loaders,
+	&verdicts,  &result_topic, &system_topic, &completion, NULL};
 
 const struct command command_show = {
 	.name = "show",

@@ -36,8 +36,7 @@ static bool is_called(const struct flag *f, const char *name, size_t n)
 	       (same(f->name, name, n) || same(f->letter, name, n) || same(f->hidden, name, n));
 }
 
-/* The command's flag of that name, or NULL. */
-static const struct flag *flag_of(const struct command *c, const char *name, size_t n)
+const struct flag *flag_find(const struct command *c, const char *name, size_t n)
 {
 	for (size_t i = 0; c->flags && c->flags[i]; i++)
 		if (is_called(c->flags[i], name, n))
@@ -327,7 +326,7 @@ static void command_help(const struct command *c, struct buf *out)
 static const struct flag *attached(const struct command *c, const char *arg)
 {
 	AUTO_FREE char *with_two = xasprintf("-%s", arg);
-	const struct flag *f = arg[1] != '-' && arg[1] && arg[2] ? flag_of(c, arg, 2) : NULL;
+	const struct flag *f = arg[1] != '-' && arg[1] && arg[2] ? flag_find(c, arg, 2) : NULL;
 
 	for (size_t i = 0; f && c->flags[i]; i++)
 		if (str_starts(with_two, c->flags[i]->name))
@@ -341,7 +340,7 @@ static int parse_flag(const struct command *c, void *args, int argc, char **argv
 {
 	const char *arg = argv[*i], *value = strchr(arg, '=');
 	size_t n = value ? (size_t)(value - arg) : strlen(arg);
-	const struct flag *f = flag_of(c, arg, n);
+	const struct flag *f = flag_find(c, arg, n);
 
 	if (!f && (f = attached(c, arg))) {
 		AUTO_FREE char *letter = xstrndup(arg, 2);

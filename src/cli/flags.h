@@ -75,6 +75,8 @@ struct command;
  * which other command has one of that name. */
 int flags_parse(const struct command *c, void *args, int argc, char **argv,
 		int (*operand)(void *args, const char *word, struct err *e), struct err *e);
+/* The command's flag that the `n` bytes name, --help among them, or NULL. */
+const struct flag *flag_find(const struct command *c, const char *name, size_t n);
 /* What sets the field of a flag as it is in `args`, "--name=value" each; nothing where it was not
  * given: NULL, NaN, false, or a count below its least. */
 void flag_put_words(const struct flag *f, const void *args, struct str_list *out);

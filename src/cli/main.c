@@ -19,6 +19,7 @@
 #include "base/say.h"
 #include "base/str.h"
 #include "cli/cli.h"
+#include "cli/complete.h"
 #include "cli/flags.h"
 #include "launch/hosts.h"
 #include "launch/launcher.h"
@@ -240,6 +241,8 @@ int main(int argc, char **argv)
 		    build_commit, build_commit[0] ? "; " : "", build_traits);
 		return finish(0);
 	}
+	if (strcmp(argv[1], COMPLETE_COMMAND) == 0)
+		return finish(complete_main(argc - 2, argv + 2));
 	help = strcmp(argv[1], "help") == 0;
 	if (help && argc > 2 && command_find(argv[2])) {
 		char flag[] = "--help", *of[] = {argv[2], flag, NULL};

@@ -12,7 +12,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from util import SOURCE, STOKER, stoker  # noqa: E402
 
-SUBCOMMANDS = {"show": "workloads config checkpoint formats stores loaders verdicts result system".split(),
+SUBCOMMANDS = {"show": "workloads config checkpoint formats stores loaders verdicts result system completion".split(),
                "study": "run status report sbatch".split()}
 
 
