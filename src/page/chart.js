@@ -92,7 +92,8 @@
   };
 
   /* Lines over numbers of accelerators. series: [{name, color, shape, target, points: [{x, mean, stdev, n, hollow}]}] */
-  C.lines = function (parent, title, unit, what, series, percent, wide) {
+  C.lines = function (parent, title, unit, what, series, percent, wide, axis) {
+    axis = axis || { name: "accelerators", text: String, tip: P.accelerators };
     var xs = [], max = percent ? 100 : 0, targets = {};
     series.forEach(function (s) {
       if (percent && P.has(s.target)) (targets[s.target] = targets[s.target] || []).push(s);
@@ -104,17 +105,18 @@
     });
     xs.sort(function (a, b) { return a - b; });
     var said = title + ". " + series.map(function (s) {
-      return s.name + ": " + s.points.map(function (p) { return p.x + " accelerators " + P.num(p.mean, 1) + " " + unit; }).join(", ");
+      return s.name + ": " + s.points.map(function (p) { return axis.tip(p.x) + " " + P.num(p.mean, 1) + " " + unit; }).join(", ");
     }).join("; ");
     var one = Object.keys(targets);
     var box = C.card(parent, title, said, function (svg, w) {
       var h = Math.max(240, Math.min(340, w * 0.56)), f = upright(svg, w, h, unit, max, what);
       function x(v) { return f.m.l + f.inner * (xs.indexOf(v) + 0.5) / xs.length; }
-      var every = Math.ceil(xs.length / Math.max(1, f.inner / 34));
+      var room = xs.reduce(function (most, v) { return Math.max(most, C.textWidth(axis.text(v)) + 8); }, 34);
+      var every = Math.ceil(xs.length / Math.max(1, f.inner / room));
       xs.forEach(function (v, i) {
-        if (i % every === 0) P.svg(svg, "text", { x: x(v), y: h - 20, "text-anchor": "middle" }, String(v));
+        if (i % every === 0) P.svg(svg, "text", { x: x(v), y: h - 20, "text-anchor": "middle" }, axis.text(v));
       });
-      P.svg(svg, "text", { x: f.m.l + f.inner / 2, y: h - 4, "text-anchor": "middle", "class": "soft" }, "accelerators");
+      P.svg(svg, "text", { x: f.m.l + f.inner / 2, y: h - 4, "text-anchor": "middle", "class": "soft" }, axis.name);
       one.forEach(function (t) {
         P.svg(svg, "line", { x1: f.m.l, x2: w - f.m.r, y1: f.y(t), y2: f.y(t), "class": "target",
           stroke: one.length > 1 && targets[t].length === 1 ? targets[t][0].color : "var(--fg)" });
@@ -127,7 +129,7 @@
         s.points.forEach(function (p) {
           var at = x(p.x) + shift;
           if (spreads(p)) C.error(svg, at, f.y(Math.max(0, p.mean - p.stdev)), f.y(Math.min(f.top, p.mean + p.stdev)), s.color);
-          P.tip(C.mark(svg, at, f.y(p.mean), s.color, s.shape, p.hollow), s.name + ", " + P.accelerators(p.x) + ": " +
+          P.tip(C.mark(svg, at, f.y(p.mean), s.color, s.shape, p.hollow), s.name + ", " + axis.tip(p.x) + ": " +
             P.num(p.mean) + (spreads(p) ? " \u00b1 " + P.num(p.stdev) : "") + " " + unit + (p.hollow ? " (left out)" : ""));
         });
       });

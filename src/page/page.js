@@ -135,9 +135,27 @@
     return names.map(function (k) { return sets[k]; });
   }
 
+  /* Values that are numbers, and enough of them: curves. */
+  function factorCurves(box, s) {
+    var list = s.list.filter(function (g) { return P.has(g.at); }), names = {};
+    if (s.p === SEVERAL || list.length < 4 || list.length < s.list.length) return false;
+    list.forEach(function (g) { names[g.at] = g.factors.slice(g.factors.indexOf("=") + 1); });
+    function series(key) {
+      return [{ name: s.model, color: P.color(s.model), shape: P.shape(s.model), target: list[0].target,
+        points: list.filter(function (g) { return g[key] && P.has(g[key].mean); }).map(function (g) {
+          return { x: g.at, mean: g[key].mean, stdev: g[key].stdev, values: g[key].values, hollow: g.unsound }; }) }];
+    }
+    var axis = { name: s.p, text: function (v) { return names[v]; }, tip: function (v) { return s.p + "=" + names[v]; } };
+    var where = " \u2013 " + s.model + ", " + P.accelerators(s.ranks);
+    C.lines(box, "Whole-run AU" + where, "%", "AU", series("whole_au"), true, false, axis);
+    C.lines(box, "Sample data delivered (decoded)" + where, "MiB/s", "rate", series("payload"), false, false, axis);
+    return true;
+  }
+
   function factorChart(box, s) {
+    if (factorCurves(box, s)) return;
     var base = D.groups.find(function (g) { return g.model === s.model && g.ranks === s.ranks && !g.factors; }), note = [];
-    s.list.sort(function (a, b) { return a.factors.localeCompare(b.factors, "en", { numeric: true }); });
+    s.list.sort(function (a, b) { return P.has(a.at) && P.has(b.at) ? a.at - b.at : a.factors.localeCompare(b.factors, "en", { numeric: true }); });
     /* without what all have */
     var shared = s.list.length < 2 ? [] : s.list[0].factors.split(", ").filter(function (part) {
       return s.list.every(function (g) { return g.factors.split(", ").indexOf(part) >= 0; });

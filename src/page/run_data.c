@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/compare.h"
 #include "base/str.h"
+#include "readback/effects.h"
 #include "readback/record.h"
 #include "readback/record_measures.h"
 #include "result/json_limit.h"
@@ -709,6 +710,18 @@ static double group_fed(const struct run_groups *g, const struct run_group *x)
 	return n ? sum / (double)n : NAN;
 }
 
+/* The value of its only factor, where that is a number. */
+static double place_of(const struct run_group *x)
+{
+	size_t n = strcspn(x->factors, "=");
+	AUTO_FREE char *key = xstrndup(x->factors, n);
+	double v = NAN;
+
+	if (x->factor.n != 1 || x->factors[n] != '=' || !key_number(key, x->factors + n + 1, &v))
+		return NAN;
+	return v;
+}
+
 json_t *group_data(const struct run_groups *g, const struct run_group *x)
 {
 	struct sample_stat payload = payload_of(g, x);
@@ -716,6 +729,7 @@ json_t *group_data(const struct run_groups *g, const struct run_group *x)
 
 	json_put_text(o, "model", x->model);
 	json_put_text(o, "factors", x->factors);
+	json_put_real(o, "at", place_of(x));
 	json_put_int(o, "ranks", x->ranks);
 	json_put(o, "au", json_stat(&x->au));
 	json_put(o, "whole_au", json_stat(&x->whole_au));

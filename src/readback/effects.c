@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "conf/quantity.h"
 #include "readback/compare.h"
 #include "readback/sides.h"
 #include "workload/key.h"
@@ -124,12 +125,18 @@ const char *family_value(const struct family *f, const struct run_group *x)
 	return typed ? typed : f->value;
 }
 
-/* Numbers by their values, before texts. */
-static int by_value(const char *a, const char *b)
+bool key_number(const char *key, const char *value, double *out)
 {
-	char *a_end, *b_end;
-	double x = strtod(a, &a_end), y = strtod(b, &b_end);
-	bool is_x = a_end > a && !*a_end, is_y = b_end > b && !*b_end;
+	const struct opt *row = workload_key_row(key);
+
+	return quantity_number(value, row ? row->unit : "bytes", out);
+}
+
+/* Numbers by their values, before texts. */
+static int by_value(const char *key, const char *a, const char *b)
+{
+	double x, y;
+	bool is_x = key_number(key, a, &x), is_y = key_number(key, b, &y);
 
 	if (is_x && is_y && (x < y || x > y))
 		return x < y ? -1 : 1;
@@ -142,7 +149,8 @@ static int by_value(const char *a, const char *b)
 static int by_override(const void *a, const void *b, void *family)
 {
 	const struct run_group *const *x = a, *const *y = b;
-	int order = by_value(override_of(family, *x), override_of(family, *y));
+	const struct family *f = family;
+	int order = by_value(f->key, override_of(f, *x), override_of(f, *y));
 
 	return order ? order : *x < *y ? -1 : *x > *y;
 }
@@ -198,7 +206,8 @@ static void drop_unlike(struct family *f, const struct run_groups *g)
 		if (other)
 			str_list_add(&f->unlike, xasprintf("%s (%s differs, too)",
 							   override_of(f, f->group[i]), other));
-		else if (f->base && f->value[0] && !by_value(override_of(f, f->group[i]), f->value))
+		else if (f->base && f->value[0] &&
+			 !by_value(f->key, override_of(f, f->group[i]), f->value))
 			str_list_add(&f->unlike,
 				     xasprintf("%s (it is the value without an override)",
 					       override_of(f, f->group[i])));

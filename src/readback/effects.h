@@ -18,6 +18,10 @@ struct effect {
 struct effect effect_of(const struct run_group *base, const struct run_group *x,
 			enum effect_measure m);
 
+/* What the value of a key is as a number, with the unit that the key may have ("64KiB"). false: it
+ * is none. */
+bool key_number(const char *key, const char *value, double *out);
+
 /* Groups of one model and number of processes that differ in the value of one key alone. */
 struct family {
 	const struct run_group **group; /* the first is what the others are compared with; then by

@@ -104,7 +104,7 @@ json_t *table_json(const struct run_groups *g);
  * the same runs, those that count, and on whole-run AU. */
 
 struct key_finding {
-	/* "verdict", "limit", "best", "scaling", "factor", "more", "same", "untested" */
+	/* "verdict", "limit", "best", "scaling", "reach", "factor", "more", "same", "untested" */
 	char topic[24];
 	struct buf text;
 };

@@ -15,6 +15,7 @@
 #include "readback/sides.h"
 #include "readback/compare.h"
 #include "readback/effects.h"
+#include "readback/reach.h"
 
 static const double EFFICIENT = 0.8;  /* of perfect scaling that still counts as scaling */
 static const double WAIT_LARGE = 10;  /* percent of training time spent waiting that limits */
@@ -319,7 +320,7 @@ static void find_limits(struct key_findings *k, const struct run_groups *g)
 			continue;
 		if (x->wait_share > WAIT_LARGE && x->wait_share >= x->other_share) {
 			data++;
-			own += g->record[x->record[0]].facts.costs_limit;
+			own += g->record[x->record[0]].facts.cause == CAUSE_FRAMEWORK;
 		} else if (x->other_share > OTHER_LARGE) {
 			other++;
 		} else {
@@ -773,7 +774,16 @@ static double largest_change(const struct family *x)
 	return most;
 }
 
-static void find_factor(struct key_findings *k, const struct family *x)
+static void say_limits_of(struct key_finding *f, const struct family *x, const struct run_groups *g)
+{
+	struct buf text = {0};
+
+	if (limits_put(&text, x, g))
+		say(f, " What limits the runs: %s.", text.data);
+	buf_release(&text);
+}
+
+static void find_factor(struct key_findings *k, const struct family *x, const struct run_groups *g)
 {
 	struct key_finding *f = new_finding(k, "factor");
 	const struct run_group *base = x->group[0];
@@ -808,6 +818,23 @@ static void find_factor(struct key_findings *k, const struct family *x)
 	for (size_t i = 0; i < x->unlike.n; i++)
 		say(f, "%s %s%s", i ? "," : " Not compared:", x->unlike.v[i],
 		    i + 1 == x->unlike.n ? "." : "");
+	say_limits_of(f, x, g);
+}
+
+/* Where a curve over a number becomes flat. */
+static bool find_reach(struct key_findings *k, const struct family *x, const struct run_groups *g)
+{
+	struct buf text = {0};
+	struct key_finding *f;
+	bool said = reach_put(&text, x, g);
+
+	if (said) {
+		f = new_finding(k, "reach");
+		say_where(f, x);
+		say(f, ": %s", text.data);
+	}
+	buf_release(&text);
+	return said;
 }
 
 /* Those without a difference are listed in one sentence: one for each would hide the others. */
@@ -924,8 +951,10 @@ static void find_factors(struct key_findings *k, const struct run_groups *g)
 			v[n++] = (struct ranked_family){&all.v[i], change, 0};
 	}
 	rank_families(v, n);
+	for (size_t i = 0, said = 0; i < all.n && said < FACTORS_SAID; i++)
+		said += find_reach(k, &all.v[i], g);
 	for (size_t i = 0; i < n && i < FACTORS_SAID; i++)
-		find_factor(k, v[i].family);
+		find_factor(k, v[i].family, g);
 	for (size_t i = FACTORS_SAID; i < n; i++)
 		rest = fmax(rest, v[i].change);
 	if (n > FACTORS_SAID)

@@ -13,6 +13,7 @@
 #include "conf/opt.h"
 #include "readback/dlio_version.h"
 #include "result/fields.h"
+#include "result/judgement.h"
 #include "workload/need.h"
 #include "workload/workload.h"
 
@@ -106,7 +107,7 @@ struct record_facts {
 	 * that had them: percent, NaN; and the sentence, heap, "". */
 	double costs_au;
 	char *costs_text;
-	bool costs_limit; /* the framework's own code is what the run says limited it */
+	enum cause cause; /* what the run says limited it */
 	/* what the run says of itself; seal: the digest of its result.json */
 	char *run_id, *workload, *seal, *status, *claim_storage, *claim_instead, *claim_text,
 		*build; /* heap; NULL */

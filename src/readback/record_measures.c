@@ -459,7 +459,7 @@ static void find_costs(const struct run_record *r, struct record_facts *f)
 	}
 	f->costs_au = effect.au;
 	f->costs_text = text.len ? buf_take(&text) : xstrdup("");
-	f->costs_limit = cause_of(cause) == CAUSE_FRAMEWORK;
+	f->cause = cause_of(cause);
 }
 
 static void measures_find(struct record_facts *f, const struct run_record *r)

@@ -17,6 +17,7 @@
 #include "base/vector.h"
 #include "os/child.h"
 #include "readback/configuration.h"
+#include "readback/effects.h"
 #include "readback/groups.h"
 
 #define NEUTRAL "#444444" /* what belongs to no model */
@@ -371,19 +372,18 @@ static char *parameter_of(const struct run_group *x)
 struct bar {
 	const struct run_group *group;
 	char *value, *label;
+	double number; /* the value; NaN: it is none */
 };
 
 /* Numbers by their values, before texts. */
 static int by_value(const void *a, const void *b)
 {
 	const struct bar *x = a, *y = b;
-	char *x_end, *y_end;
-	double v = strtod(x->value, &x_end), w = strtod(y->value, &y_end);
-	bool is_v = x_end > x->value && !*x_end, is_w = y_end > y->value && !*y_end;
 
-	if (is_v && is_w && (v < w || v > w))
-		return v < w ? -1 : 1;
-	return is_v != is_w ? is_w - is_v : strcmp(x->label, y->label);
+	if (x->number < y->number || x->number > y->number)
+		return x->number < y->number ? -1 : 1;
+	return isnan(x->number) != isnan(y->number) ? isnan(x->number) - isnan(y->number)
+						    : strcmp(x->label, y->label);
 }
 
 /* Which groups are drawn: those of the first one's model and number of processes without another
@@ -414,6 +414,8 @@ static struct bar *find_bars(const struct run_groups *g, const struct run_group 
 			v[*n].value = xstrdup(text + (text[0] == '='));
 			v[*n].label = xstrdup(v[*n].value);
 		}
+		if (!key_number(parameter, v[*n].value, &v[*n].number))
+			v[*n].number = NAN;
 		(*n)++;
 	}
 	qsort(v, *n, sizeof(*v), by_value);

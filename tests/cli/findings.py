@@ -209,6 +209,7 @@ class Checker:
             (rf"{t.MODEL}(?:, {t.LABEL})?: from (\d+) to (\d+) accelerators, throughput (.*)", self.scaling),
             (rf"{t.MODEL}, (\d+) accelerators?(?:, (.*?))?: whole-run AU is {NUMBER} % (?:without (\S+)|with (\S+?)=(\S+?))"
              r"( \(no override\))?\.(?= It )(.*)", self.factor),
+            (rf"{t.MODEL}, (\d+) accelerators?(?:, (.*?))?: ((?:from|with|for all values of) \S+?.*?throughput .*)", self.reach),
             (rf"(\d+) more comparisons? of one factor shows? a difference, of at most {NUMBER} points: see the table\.",
              self.more),
             (r"Changes without an interval are based on fewer than 3 runs of a configuration; stoker study run --repeat 3 adds "
@@ -471,9 +472,43 @@ class Checker:
                 base = g
         return base, members
 
+    def limits_of(self, text, values):
+        """Takes the last sentence, which has each value of a family once, with what limits its runs."""
+        before, found, said = text.partition(" What limits the runs: ")
+        if not found:
+            return text
+        parts = re.findall(r"([^;]+?): ([a-z ]+)[;.]", said)
+        need(len(parts) > 1 and all(a[1] != b[1] for a, b in zip(parts, parts[1:])), "limits that differ", said)
+        named = [v.strip() for values_, _ in parts for v in re.split(r", | to ", values_)]
+        need(len(set(named)) == len(named) and set(named) <= set(values), "the values of the limits", named, values)
+        need(" to " in said or set(named) == set(values), "all values", named, values)
+        return before
+
+    def reach(self, model, ranks, rest, text):
+        """Where a curve becomes flat, against the table."""
+        found = (re.match(r"from (\S+?)=(\S+) on, throughput stays within 10 %()", text) or re.match(r"from (\S+?)=(\S+) to (\S+), throughput", text) or
+                 re.match(r"with (\S+?)=(\S+)(), throughput", text) or re.match(r"for all values of (\S+), (\S+) to (\S+), throughput", text))
+        need(found, "a curve", text)
+        key, first, last = found.groups()
+        base, members = self.family(model, ranks, rest, key)
+        if base:
+            members[first if first not in members else last] = base
+        try:
+            names = sorted(members, key=float)
+        except ValueError:
+            return  # sizes with units: tests/truth/test_experiments.py
+        rates = {v: members[v].value("rate") for v in names}
+        best = max(rates.values())
+        at = names.index(max(rates, key=rates.get))
+        begins = at
+        while begins and rates[names[begins - 1]] >= 0.9 * best:
+            begins -= 1
+        need(first not in names or names[begins] == first or abs(rates[names[begins]] / best - 0.9) < 0.01, "begins at", names[begins], text)
+
     def factor(self, model, ranks, rest, au, without, key, value, no_override, text):
         key = without or key
         base, members = self.family(model, ranks, rest, key)
+        text = self.limits_of(text, [*members, *([value or "no override"] if base else [])])
         reference = base if without or no_override else members.pop(value)
         self.factors.add((model, int(ranks), rest or "", key))
         need(reference and (bool(base) == bool(without or no_override)), "the reference of", key)

@@ -36,6 +36,8 @@ def tried(document, folder, before, made):
         if what == "with":
             if name == "slurm":
                 continue  # mpi.slurm runs it
+            if name == "time":
+                continue  # truth.experiments runs them, smaller
             if name == "hosts":
                 continue  # mpi.over_ssh tests what it names
             if name.startswith("mlpstorage"):
