@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,25 +113,61 @@ static char *cpu_field(const char *text, const char *key)
 
 /* ARM's cpuinfo has numbers where others have a name: implementer and part, as the Linux kernel's
  * arch/arm64/include/asm/cputype.h lists them. */
-static const char *arm_part(long implementer, long part)
+const char *arm_processor_name(const char *implementer, const char *part)
 {
 	static const struct {
-		long implementer, part;
+		unsigned implementer, part;
 		const char *name;
 	} parts[] = {
-		{0x41, 0xd03, "Arm Cortex-A53"},     {0x41, 0xd07, "Arm Cortex-A57"},
-		{0x41, 0xd08, "Arm Cortex-A72"},     {0x41, 0xd0b, "Arm Cortex-A76"},
-		{0x41, 0xd0c, "Arm Neoverse N1"},    {0x41, 0xd40, "Arm Neoverse V1"},
-		{0x41, 0xd49, "Arm Neoverse N2"},    {0x41, 0xd4f, "Arm Neoverse V2"},
-		{0x41, 0xd84, "Arm Neoverse V3"},    {0x41, 0xd8e, "Arm Neoverse N3"},
-		{0x42, 0x516, "Broadcom ThunderX2"}, {0x43, 0x0af, "Cavium ThunderX2"},
-		{0x46, 0x001, "Fujitsu A64FX"},      {0x48, 0xd01, "HiSilicon Kunpeng 920"},
-		{0x4e, 0x004, "NVIDIA Carmel"},      {0xc0, 0xac3, "Ampere-1"},
+		{0x41, 0xd03, "Arm Cortex-A53"},
+		{0x41, 0xd04, "Arm Cortex-A35"},
+		{0x41, 0xd05, "Arm Cortex-A55"},
+		{0x41, 0xd06, "Arm Cortex-A65"},
+		{0x41, 0xd07, "Arm Cortex-A57"},
+		{0x41, 0xd08, "Arm Cortex-A72"},
+		{0x41, 0xd09, "Arm Cortex-A73"},
+		{0x41, 0xd0a, "Arm Cortex-A75"},
+		{0x41, 0xd0b, "Arm Cortex-A76"},
+		{0x41, 0xd0c, "Arm Neoverse N1"},
+		{0x41, 0xd0d, "Arm Cortex-A77"},
+		{0x41, 0xd40, "Arm Neoverse V1"},
+		{0x41, 0xd41, "Arm Cortex-A78"},
+		{0x41, 0xd42, "Arm Cortex-A78AE"},
+		{0x41, 0xd46, "Arm Cortex-A510"},
+		{0x41, 0xd47, "Arm Cortex-A710"},
+		{0x41, 0xd49, "Arm Neoverse N2"},
+		{0x41, 0xd4a, "Arm Neoverse E1"},
+		{0x41, 0xd4f, "Arm Neoverse V2"},
+		{0x41, 0xd83, "Arm Neoverse V3AE"},
+		{0x41, 0xd84, "Arm Neoverse V3"},
+		{0x41, 0xd8e, "Arm Neoverse N3"},
+		{0x42, 0x516, "Broadcom ThunderX2"},
+		{0x43, 0x0a1, "Cavium ThunderX"},
+		{0x43, 0x0af, "Cavium ThunderX2"},
+		{0x43, 0x0b8, "Marvell ThunderX3"},
+		{0x46, 0x001, "Fujitsu A64FX"},
+		{0x46, 0x003, "Fujitsu MONAKA"},
+		{0x48, 0xd01, "HiSilicon Kunpeng 920"},
+		{0x48, 0xd02, "HiSilicon HIP09"},
+		{0x4e, 0x003, "NVIDIA Denver 2"},
+		{0x4e, 0x004, "NVIDIA Carmel"},
+		{0x4e, 0x010, "NVIDIA Olympus"},
+		{0x50, 0x000, "APM X-Gene"},
+		{0x51, 0xc00, "Qualcomm Falkor"},
+		{0x51, 0x001, "Qualcomm Oryon X1"},
+		{0x61, 0x022, "Apple M1 (Icestorm)"},
+		{0x61, 0x023, "Apple M1 (Firestorm)"},
+		{0x6d, 0xd49, "Microsoft Cobalt 100"},
+		{0xc0, 0xac3, "Ampere-1"},
 		{0xc0, 0xac4, "Ampere-1a"},
+		{0xc0, 0xac5, "Ampere-1b"},
 	};
 
+	unsigned long i_number = implementer ? strtoul(implementer, NULL, 0) : 0;
+	unsigned long p_number = part && *part ? strtoul(part, NULL, 0) : ULONG_MAX;
+
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (parts[i].implementer == implementer && parts[i].part == part)
+		if (parts[i].implementer == i_number && parts[i].part == p_number)
 			return parts[i].name;
 	return NULL;
 }
@@ -152,7 +189,7 @@ static void put_cpu_name(struct system_facts *s, const char *cpuinfo)
 	}
 	if (!part)
 		return;
-	name = arm_part(implementer ? strtol(implementer, NULL, 0) : 0, strtol(part, NULL, 0));
+	name = arm_processor_name(implementer, part);
 	if (name)
 		put(s, "CPU", "%s", name);
 	else

@@ -14,3 +14,7 @@ struct system_facts {
  * nearest parent that exists. Opens no device and starts no program. */
 void system_facts_load(struct system_facts *s, const char *root, const char *folder);
 void system_facts_release(struct system_facts *s);
+
+/* What cpuinfo's "CPU implementer" and "CPU part" ("0x41", "0xd4f"; either may be NULL) stand for:
+ * "Arm Neoverse V2"; NULL: not known. */
+const char *arm_processor_name(const char *implementer, const char *part);

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/say.h"
+#include "os/system.h"
 #include "page/run_data.h"
 #include "readback/groups.h"
 #include "result/json_out.h"
@@ -80,7 +81,10 @@ static void put_pair(json_t *list, const char *name, const char *value)
 
 static const char *cpu_name(const json_t *cpuinfo)
 {
-	static const char *const keys[] = {"model name", "Model", "cpu", "CPU part", NULL};
+	static const char *const keys[] = {"model name", "Model", "cpu", NULL};
+	const char *part = json_string_value(json_object_get(cpuinfo, "CPU part"));
+	const char *name = arm_processor_name(
+		json_string_value(json_object_get(cpuinfo, "CPU implementer")), part);
 
 	for (size_t i = 0; keys[i]; i++) {
 		const char *s = json_string_value(json_object_get(cpuinfo, keys[i]));
@@ -88,7 +92,7 @@ static const char *cpu_name(const json_t *cpuinfo)
 		if (s)
 			return s;
 	}
-	return NULL;
+	return name ? name : part;
 }
 
 /* What a "system" object of a result holds, as lines: strings, numbers, lists of them. */

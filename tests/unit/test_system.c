@@ -117,6 +117,47 @@ static void test_unknown_part(void **state)
 	system_facts_release(&s);
 }
 
+/* Texts of cpuinfo as the kernels of these machines print them. */
+static void test_parts(void **state)
+{
+	static const struct {
+		const char *implementer, *part, *name;
+	} machines[] = {
+		{"0x41", "0xd0c", "Arm Neoverse N1"},
+		{"0x41", "0xd40", "Arm Neoverse V1"},
+		{"0x41", "0xd49", "Arm Neoverse N2"},
+		{"0x41", "0xd4f", "Arm Neoverse V2"},
+		{"0x41", "0xd84", "Arm Neoverse V3"},
+		{"0x46", "0x001", "Fujitsu A64FX"},
+		{"0x48", "0xd01", "HiSilicon Kunpeng 920"},
+		{"0xc0", "0xac3", "Ampere-1"},
+		{"0x6d", "0xd49", "Microsoft Cobalt 100"},
+		{"0x61", "0x023", "Apple M1 (Firestorm)"},
+		/* the same part of another implementer */
+		{"0x42", "0xd4f", "implementer 0x42, part 0xd4f"},
+		{"0x41", "0xfff", "implementer 0x41, part 0xfff"},
+		{"0x41", "", "implementer 0x41, part "},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
+		AUTO_FREE char *text =
+			xasprintf("processor\t: 0\nBogoMIPS\t: 2000.00\nFeatures\t: fp asimd sve\n"
+				  "CPU implementer\t: %s\nCPU architecture: 8\nCPU variant\t: 0x0\n"
+				  "CPU part\t: %s\nCPU revision\t: 0\n\nprocessor\t: 1\n",
+				  machines[i].implementer, machines[i].part);
+		struct system_facts s;
+
+		put("/proc/cpuinfo", text);
+		system_facts_load(&s, root, NULL);
+		expect(&s, "CPU", machines[i].name);
+		system_facts_release(&s);
+	}
+	assert_null(arm_processor_name(NULL, NULL));
+	assert_null(arm_processor_name(NULL, "0xd4f"));
+	assert_null(arm_processor_name("0x41", NULL));
+}
+
 static void test_nothing_there(void **state)
 {
 	struct system_facts s;
@@ -158,7 +199,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(room_that_is_not_told), cmocka_unit_test(test_arm),
 		cmocka_unit_test(test_unknown_part),     cmocka_unit_test(test_nothing_there),
-		cmocka_unit_test(test_folder),
+		cmocka_unit_test(test_folder),           cmocka_unit_test(test_parts),
 	};
 
 	return cmocka_run_group_tests(tests, make, unmake);
