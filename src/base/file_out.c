@@ -419,13 +419,15 @@ static int open_beside(struct file_out *f, const char *path, const struct stat *
 	for (int i = 0; fd < 0 && i < NAMES_TRIED; i++) {
 		free(f->tmp);
 		f->tmp = temporary_name(f->name);
+		left_forget(f->left);
+		f->left = left_note(f->folder, f->tmp);
 		/* nobody sees content that they could not read before */
 		fd = open_fully(f->folder, f->tmp,
 				O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 				kept ? 0600 : 0644);
 		if (fd < 0 && errno != EEXIST)
 			return -errno;
-		if (fd >= 0 && !hold(fd)) {
+		if (fd >= 0 && (left_removes() || !hold(fd))) {
 			close(fd);
 			unlinkat(f->folder, f->tmp, 0);
 			fd = -1;
@@ -437,10 +439,8 @@ static int open_beside(struct file_out *f, const char *path, const struct stat *
 	rc = f->held < 0 ? -errno : 0;
 	if (rc == 0 && kept)
 		rc = keep_attributes(fd, kept);
-	if (rc == 0) {
-		f->left = left_note(f->folder, f->tmp);
+	if (rc == 0)
 		return fd;
-	}
 	close(fd);
 	unlinkat(f->folder, f->tmp, 0);
 	return rc;

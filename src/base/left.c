@@ -1,6 +1,7 @@
 #include "base/left.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -42,8 +43,17 @@ void left_forget(int number)
 	pthread_mutex_unlock(&left.lock);
 }
 
+static _Atomic bool begun;
+
+bool left_removes(void)
+{
+	return atomic_load_explicit(&begun, memory_order_seq_cst);
+}
+
 void left_remove(void)
 {
+	/* before the first file is looked for, so that none is made behind it unseen */
+	atomic_store_explicit(&begun, true, memory_order_seq_cst);
 	/* for good: who would give a file its name waits for the end */
 	pthread_mutex_lock(&left.lock);
 	for (int i = 0; i < MOST; i++)

@@ -154,11 +154,26 @@ def waiting():
             assert not [p for p in pathlib.Path(tmp).rglob(".*") if p.name.endswith((".lock", ".tmp"))], command
 
 
+def made():
+    """A temporary file goes with the command that made it, at whichever moment it is ended."""
+    log = os.path.join(SOURCE, "examples/job.strace.gz")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as tmp:
+        begin = time.monotonic()
+        stoker("explain", log, "-o", os.path.join(tmp, "page.html"))
+        took = time.monotonic() - begin
+        for i in range(24):
+            run = started(tmp, "explain", log, "-o", "page.html")
+            time.sleep(took * (0.3 + 0.03 * i))
+            run.send_signal(INT)
+            run.communicate(timeout=10 * PATIENCE)
+            assert os.listdir(tmp) == ["page.html"], (i, os.listdir(tmp))
+
+
 if __name__ == "__main__":
     cases = [(signalled, sig.name, [sig]) for sig in ENDS]
     cases += [(signalled, f"{a.name}, then {b.name} {s} s later", [a, b], s)
               for a, b in ((INT, INT), (USR1, INT), (TERM, QUIT)) for s in (0.001, 0.05)]
-    cases += [(warned_then_limited,), (generated,), (studied,), (piped,), (flooded,), (waiting,)]
+    cases += [(warned_then_limited,), (generated,), (studied,), (piped,), (flooded,), (waiting,), (made,)]
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
         for case in [pool.submit(*c) for c in cases]:
             case.result()
