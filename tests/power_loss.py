@@ -51,8 +51,8 @@ def unmount(node, mount):
 class Disk:
     """with Disk("ext4") as disk: disk.record(work) and then, for each cut, disk.after(cut, keep) as the mount."""
 
-    def __init__(self, kind, backing="/dev/shm"):
-        self.kind = kind
+    def __init__(self, kind, mib=0, backing="/dev/shm"):
+        self.kind, self.mib = kind, mib or SIZE_MIB[kind]
         self.tmp = pathlib.Path(tempfile.mkdtemp(dir=backing, prefix="stoker-power-"))
         self.mount = self.tmp / "mount"
         self.entries = []  # (offset, place in the log) of a write, (None, 0) of a flush
@@ -65,7 +65,7 @@ class Disk:
         self.mount.mkdir()
         (self.tmp / "disk").mkdir()
         self.image, self.log = self.tmp / "disk/image", self.tmp / "log"
-        sh("truncate", "-s", f"{SIZE_MIB[self.kind]}M", self.image)
+        sh("truncate", "-s", f"{self.mib}M", self.image)
         try:
             sh(*MAKE[self.kind], self.image)
             shutil.copyfile(self.image, self.tmp / "empty")

@@ -121,8 +121,9 @@ class Recording(kill.Case):
 class Written(kill.Case):
     """Files whose names were given, over those that had them: the old ones or the new ones."""
 
-    def __init__(self, name, argv, outputs, prepare=None):
+    def __init__(self, name, argv, outputs, prepare=None, mib=0):
         super().__init__(name)
+        self.mib = mib  # of the disk; 0: as all others have
         self._argv, self.outputs, self._prepare = argv, outputs, prepare
 
     def prepare(self, folder):
@@ -160,6 +161,25 @@ class Written(kill.Case):
             kill.need((folder / o).read_text() != "old\n" and self.is_one(folder / o), f"{o} is not whole")
 
 
+class Searched(Written):
+    """How many runs a search makes is up to the times it measures: of those that are there each has the same files."""
+
+    def __init__(self):
+        super().__init__("capacity", searched, [])
+
+    @staticmethod
+    def named(names):
+        return {re.sub(r"^search/\d+/\d+/", "search/N/K/", n) for n in names}
+
+    def killed(self, folder, victim):
+        super().killed(folder, victim)
+        for answer in folder.glob("search/capacity.json"):
+            kill.need(isinstance(kill.json_of(answer), dict), "the answer of the search is not whole")
+
+    def lost(self, folder):
+        return self.named(self.files) - self.named(kill.names(folder))
+
+
 LOG = SOURCE / "examples/job.strace.gz"
 POINT = ["--point", "hosts=1,accelerators=8,samples_per_s=160,au=93.1", "--model", "unet3d_h100", "-n", "8"]
 
@@ -177,9 +197,9 @@ def written():
         Written("replay", lambda f: ["replay", LOG, "--sparse", "--no-think", "--data", f / "image", "-o", f / "compared.json"],
                 ["compared.json"]),
         Written("calibrate", lambda f: ["calibrate", "--only", "step", "-q", "-o", f / "costs.yaml"], ["costs.yaml"]),
-        Written("survey", lambda f: ["survey", f, "--only", "resnet50_h100", "--time", 5, "-q", "-o", f / "survey.html"],
-                ["survey.html"]),
-        Written("capacity", searched, []),
+        Written("survey", mib=400, argv=lambda f: ["survey", f, "--only", "resnet50_h100", "--time", 5, "-q", "-o", f / "survey.html"],
+                outputs=["survey.html"]),
+        Searched(),
         Written("report", lambda f: ["report", SOURCE / "tests/data/dlio-output", "-o", f / "page.html", "--csv", f / "runs.csv"],
                 ["page.html", "runs.csv"]),
     ]
@@ -249,7 +269,8 @@ class Loss:
                                   env=kill.ENV, stdin=subprocess.DEVNULL)
             kill.need(done.returncode == 0, f"the same command again: status {done.returncode}: {done.stdout[-300:]}{done.stderr}")
             case.finish(folder, before)
-            left = kill.names(folder) ^ case.files
+            named = getattr(case, "named", set)
+            left = named(kill.names(folder)) ^ named(case.files)
             kill.need(not left, f"names that an undisturbed command does not leave, or leaves: {sorted(left)[:6]}")
             return None
         except (kill.Wrong, KeyError, ValueError, OSError, subprocess.TimeoutExpired) as e:
@@ -283,7 +304,7 @@ def main():
                 continue
             begin = time.monotonic()
             try:
-                with Disk(kind) as disk:
+                with Disk(kind, getattr(case, "mib", 0)) as disk:
                     loss = Loss(case, disk)
                     loss.record()
                     moments = loss.moments(args.cuts, random.Random(args.seed))
