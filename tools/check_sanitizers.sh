@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds and tests under the address, undefined and thread sanitizers; the first of the two builds is
 # clang's where there is one, with warnings as errors. Left out, and not built, is what they cannot find anything in:
-# tests that measure, tests that spend their time in a browser or a real library, arithmetic that takes a minute there, and for the
+# tests that measure, tests that spend their time in a browser, a shell or a real library, arithmetic that takes a minute there, and for the
 # thread sanitizer codecs, suites that start no thread (of unit tests, those that do are named: `strace -f -e clone3,clone TEST`
 # tells), and readers of results that take minutes there.
 set -eu
@@ -15,9 +15,9 @@ clang_asan() {
 }
 for preset in asan tsan; do
     case $preset in
-    asan) tiers=interop,tidy,truth,scale,fault tests='cli.(report|recipes|page_cache)|unit.(rng_large|point_fit)' ;;
+    asan) tiers=interop,tidy,truth,scale,fault tests='cli.(report|recipes|page_cache|completion)|unit.(rng_large|point_fit)' ;;
     tsan)
-        tiers=interop,tidy,fuzz,truth,fault tests='contract.(format|checkpoint)|cli.(report|recipes|words|findings|hostile_text|damaged_results|examples|framework_time|plan|need|flags|survey|mlperf_results)'
+        tiers=interop,tidy,fuzz,truth,fault tests='contract.(format|checkpoint)|cli.(report|recipes|words|findings|hostile_text|damaged_results|examples|framework_time|plan|need|flags|survey|mlperf_results|compare|completion|calibrate)'
         threads='at_once|clock|comm|dali|fault|file|flight|framework|generate|handover|loader.*|native_dali|net|order|processors|queue'
         tests="$tests|unit.(?!($threads|residency|run|series|span|survey|thread|throttle|verify)$)"
         ;;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # package.sh tarball|deb|rpm|wheel [ARCH]: a package of the portable program, which tools/portable.sh has built, in
-# build/packages. The same sources give the same bytes.
+# build/packages.
 set -eu
 cd "$(dirname "$0")/.."
 kind=$1

@@ -1,4 +1,4 @@
-# The image of mpijob.yaml: Stoker's own (examples/Dockerfile), with an mpirun and an ssh server.
+# The image of mpijob.yaml: Stoker's own (packaging/Dockerfile), with an mpirun and an ssh server.
 #
 #     docker build -f examples/kubernetes/mpi.Dockerfile -t stoker-mpi .
 FROM stoker
