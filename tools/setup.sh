@@ -71,6 +71,7 @@ for purpose in "$@"; do
         want binutils command -v objdump
         want lintian command -v lintian
         want rpm command -v rpmbuild
+        want qemu-user command -v qemu-aarch64
         want python3-venv test -e /usr/share/doc/python3-venv
         # what reads traces beside us
         want nodejs command -v node

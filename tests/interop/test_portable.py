@@ -15,9 +15,6 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 import portable_root  # noqa: E402
 from util import SOURCE  # noqa: E402
 
-GLIBC = (2, 28)
-GLIBCS_OWN = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1"}  # all in libc.so.6 from 2.34 on
-MOST_BYTES = 6e6
 SUITES = ["bullseye", "bookworm", "trixie"]
 
 WORK = """
@@ -39,26 +36,6 @@ stoker report out-* -o report.html
 stoker audit out-hdf5 >/dev/null
 stoker show system
 """
-
-
-def needed(file):
-    """The libraries that a file asks the loader for, and the versions of glibc's symbols."""
-    text = subprocess.run(["objdump", "-p", "-T", file], capture_output=True, text=True, check=True).stdout
-    libraries = re.findall(r"^ +NEEDED +(\S+)$", text, re.M)
-    return libraries, {tuple(int(n) for n in v.split(".")) for v in re.findall(r"GLIBC_(\d+(?:\.\d+)+)", text)}
-
-
-def check_files(folder):
-    for name in ("stoker", "libstoker_record.so"):
-        libraries, versions = needed(folder / name)
-        assert set(libraries) <= GLIBCS_OWN, (name, libraries)
-        assert versions and max(versions) <= GLIBC, (name, sorted(versions)[-3:])
-        size = (folder / name).stat().st_size
-        assert size < MOST_BYTES, (name, size)
-        print(f"{name}: {size / 1e6:.1f} MB, glibc {'.'.join(map(str, max(versions)))}, {' '.join(sorted(libraries))}")
-    # whoever passes the program on passes these on
-    licences = (folder / "LICENSES").read_text()
-    assert all(name in licences for name in ("LibYAML", "Jansson", "libdeflate", "bzip2", "libjpeg", "liburing", "zlib"))
 
 
 def check_works(suite, folder, tmp):
@@ -97,7 +74,7 @@ def main():
     portable_root.needs("objdump")
     portable_root.build("portable")
     folder = SOURCE / "build" / "portable"
-    check_files(folder)
+    portable_root.check_files(folder)
     with tempfile.TemporaryDirectory(dir="/var/tmp") as tmp, concurrent.futures.ThreadPoolExecutor(2) as pool:
         tmp = pathlib.Path(tmp)
         for job in [pool.submit(check_works, suite, folder, tmp) for suite in SUITES]:
