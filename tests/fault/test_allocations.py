@@ -245,8 +245,8 @@ class Compare(Report):
 
 
 class Show(Copied):
-    def __init__(self, name, *arguments, places_only=False):
-        self.name, self.arguments, self.places_only = name, arguments, places_only
+    def __init__(self, name, *arguments, places_only=False, varies=""):
+        self.name, self.arguments, self.places_only, self.varies = name, arguments, places_only, varies
 
 
 class Small(Copied):
@@ -348,7 +348,8 @@ class Repeat(Run):
 
 COMMANDS = {c.name: c for c in (
     Report(), Audit(), Show("show workloads", "show", "workloads", places_only=True),
-    *(Show(f"show {topic}", "show", topic) for topic in ("formats", "stores", "loaders", "verdicts", "system")),
+    *(Show(f"show {topic}", "show", topic) for topic in ("formats", "stores", "loaders", "verdicts")),
+    Show("show system", "show", "system", varies="data"),  # what is free there
     Show("show config", "show", "config", "unet3d_h100", "--set"), Show("show checkpoint", "show", "checkpoint", "llama3_8b"),
     ReportMany(), AuditMany(), Compare(), Small(), Data(), Plan(), SmallPlan(), Generate(), Run(), Checkpoint(), Repeat(),
     Study())}

@@ -219,7 +219,7 @@ def cached_figures(f, other):
 
 def sentence_of_whole_run(f, other):
     for v in f["result"]["verdicts"]:
-        v["text"] = re.sub(r"Computation takes [0-9.]+ %", "Computation takes 97.9 %", v["text"])
+        v["text"] = re.sub(r"(?<=Computation takes )[0-9.]+", lambda m: f"{(float(m[0]) + 37) % 100:.1f}", v["text"])
 
 
 def cache_deleted(f, other):
@@ -683,7 +683,7 @@ CACHED = [
     (all_pass, "all verdicts set to pass"),
     (cache_deleted, "verdict cache removed"),
     (cached_figures, "bytes in the page cache set to 0"),
-    (sentence_of_whole_run, "97.9 % in the sentence of whole-run AU"),
+    (sentence_of_whole_run, "37 points more in the sentence of whole-run AU"),
     (device_bytes, "bytes from the device set to all that was returned"),
     (ledger_agrees, "the ledger's line of fetched bytes set to agree"),
     (generation, "the rate of generation × 4"),
