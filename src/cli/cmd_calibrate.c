@@ -228,9 +228,9 @@ static void take_disturbed(struct calibration *c, json_t *o)
 	long long n = json_integer_value(json_object_get(o, "disturbed"));
 
 	say(stderr,
-	    "%lld measurement%s made while this machine was more than 1.3 times slower than at its "
-	    "best: other programs, or processors that share a core. The profile may be too slow: "
-	    "measure it again when the machine is idle\n",
+	    "%lld measurement%s made while this machine was slower than at its best, because of "
+	    "other programs or processors that share a core: their times may be too long. Measure "
+	    "again when the machine is idle\n",
 	    n, n == 1 ? " was" : "s were");
 	buf_printf(&c->unsteady, "; measured while the machine was slower: %lld", n);
 }

@@ -112,7 +112,7 @@ static char *cpu_field(const char *text, const char *key)
 }
 
 /* ARM's cpuinfo has numbers where others have a name: implementer and part, as the Linux kernel's
- * arch/arm64/include/asm/cputype.h lists them. */
+ * arch/arm64/include/asm/cputype.h and util-linux's lscpu list them. */
 const char *arm_processor_name(const char *implementer, const char *part)
 {
 	static const struct {

@@ -98,7 +98,7 @@ def profile(tmp):
     assert "h5py cannot be imported (no module): not measured: load_hdf5" in done.stderr, done.stderr
     assert "load_npz of 4096 bytes did not repeat: 100 to 200 us" in done.stderr, done.stderr
     assert "did not repeat: load_npz of 4096 bytes" in " ".join(out.read_text().split()), out.read_text()
-    assert "3 measurements were made while this machine was more than 1.3 times slower" in done.stderr, done.stderr
+    assert "3 measurements were made while this machine was slower than at its best" in done.stderr, done.stderr
     assert "measured while the machine was slower: 3" in " ".join(out.read_text().split()), out.read_text()
     laws = json.loads(stoker("calibrate", "--python", tmp / "good", "-o", out, "--json").stdout)["laws"]
     assert laws["step"] == {"fixed": 0.5, "after_wait": 0.001, "spread": 0.25} and laws["pack"]["points"][1] == [8192, 0.25, 0.5], laws
