@@ -71,6 +71,7 @@ void crc_poly_init(struct crc_poly *p)
 				p->table[k - 1][i] >> 8 ^ p->table[0][p->table[k - 1][i] & 0xff];
 	fold_factors(p->polynomial, 128, p->fold_128);
 	fold_factors(p->polynomial, 256, p->fold_256);
+	fold_factors(p->polynomial, 512, p->fold_512);
 	fold_factors(p->polynomial, 1024, p->fold_1024);
 	fold_factors(p->polynomial, 2048, p->fold_2048);
 	p->way = fastest_way();
@@ -183,9 +184,12 @@ FOLDS static uint32_t by_folds(const struct crc_poly *p, uint32_t state, const u
 	for (b += 16 * LANES, n -= 16 * LANES; n >= 16 * LANES; b += 16 * LANES, n -= 16 * LANES)
 		for (int i = 0; i < LANES; i++)
 			sum[i] = ADD(FOLD(sum[i], far), LOAD(b + 16 * i));
-	for (int i = 1; i < LANES; i++)
-		sum[0] = ADD(FOLD(sum[0], near), sum[i]);
-	return fold_end(p, sum[0], b, n);
+	/* in pairs, whose multiplications overlap too */
+	for (int i = 0; i < LANES; i += 2)
+		sum[i] = ADD(FOLD(sum[i], near), sum[i + 1]);
+	for (int i = 0; i < LANES; i += 4)
+		sum[i] = ADD(FOLD(sum[i], LOAD(p->fold_256)), sum[i + 2]);
+	return fold_end(p, ADD(FOLD(sum[0], LOAD(p->fold_512)), sum[4]), b, n);
 }
 #endif
 
@@ -200,7 +204,9 @@ FOLDS static uint32_t by_folds(const struct crc_poly *p, uint32_t state, const u
 WIDE_FOLDS static uint32_t by_wide_folds(const struct crc_poly *p, uint32_t state, const uint8_t *b,
 					 size_t n)
 {
-	const __m256i next = _mm256_broadcastsi128_si256(LOAD(p->fold_256));
+	const __m256i by_1 = _mm256_broadcastsi128_si256(LOAD(p->fold_256));
+	const __m256i by_2 = _mm256_broadcastsi128_si256(LOAD(p->fold_512));
+	const __m256i by_4 = _mm256_broadcastsi128_si256(LOAD(p->fold_1024));
 	const __m256i far = _mm256_broadcastsi128_si256(LOAD(p->fold_2048));
 	__m256i sum[WIDE_LANES];
 	block one;
@@ -213,8 +219,11 @@ WIDE_FOLDS static uint32_t by_wide_folds(const struct crc_poly *p, uint32_t stat
 	for (; n >= 32 * WIDE_LANES; b += 32 * WIDE_LANES, n -= 32 * WIDE_LANES)
 		for (int i = 0; i < WIDE_LANES; i++)
 			sum[i] = _mm256_xor_si256(WIDE_FOLD(sum[i], far), WIDE_LOAD(b + 32 * i));
-	for (int i = 1; i < WIDE_LANES; i++)
-		sum[0] = _mm256_xor_si256(WIDE_FOLD(sum[0], next), sum[i]);
+	for (int i = 0; i < WIDE_LANES; i += 2)
+		sum[i] = _mm256_xor_si256(WIDE_FOLD(sum[i], by_1), sum[i + 1]);
+	for (int i = 0; i < WIDE_LANES; i += 4)
+		sum[i] = _mm256_xor_si256(WIDE_FOLD(sum[i], by_2), sum[i + 2]);
+	sum[0] = _mm256_xor_si256(WIDE_FOLD(sum[0], by_4), sum[4]);
 	one = _mm256_castsi256_si128(sum[0]);
 	one = ADD(FOLD(one, LOAD(p->fold_128)), _mm256_extracti128_si256(sum[0], 1));
 	return fold_end(p, one, b, n);

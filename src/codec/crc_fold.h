@@ -20,8 +20,8 @@ struct crc_poly {
 	uint32_t polynomial; /* reflected: the highest bit is x^0 */
 	enum crc_way way;    /* the fastest of this processor */
 	uint32_t table[8][256];
-	/* {x^(D + 32), x^(D - 32)} modulo the polynomial, for D of 128, 256, 1024 and 2048 bits */
-	uint64_t fold_128[2], fold_256[2], fold_1024[2], fold_2048[2];
+	/* {x^(D + 32), x^(D - 32)} modulo the polynomial, for D of 128, 256 ... 2048 bits */
+	uint64_t fold_128[2], fold_256[2], fold_512[2], fold_1024[2], fold_2048[2];
 };
 
 /* Fills in all but the polynomial; once for each, before any other call. */

@@ -29,6 +29,27 @@
 
 const char *const study_launcher_names[] = {"local", "mpirun", "srun", NULL};
 
+/* Adds to `e` where a workload of this name lies that --config-dir would find: beside the design.
+ */
+static void add_folder_hint(const struct study_plan *p, const char *model, struct err *e)
+{
+	static const char *const places[] = {"workload/", ""}; /* below --config-dir */
+	AUTO_FREE char *folder = path_dirname(p->design.path);
+	struct err said = *e;
+
+	if (p->options->config_dir || workload_builtin_text(model))
+		return;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		AUTO_FREE char *file = xasprintf("%s/%s%s.yaml", folder, places[i], model);
+
+		if (!file_exists(file))
+			continue;
+		err_set(e, ERR_USAGE, "%.600s; it is '%.120s': add --config-dir %.100s", said.text,
+			file, folder);
+		return;
+	}
+}
+
 int study_load(const struct study_plan *p, const struct experiment *x,
 	       const struct str_list *overrides, bool inspect, struct workload *w, struct err *e)
 {
@@ -42,7 +63,11 @@ int study_load(const struct study_plan *p, const struct experiment *x,
 		.inspect = inspect,
 	};
 
-	return workload_load(w, &req, e);
+	int rc = workload_load(w, &req, e);
+
+	if (rc == ERR_USAGE && p->design.path && e)
+		add_folder_hint(p, x->model, e);
+	return rc;
 }
 
 int study_load_values(const struct study_plan *p, const struct experiment *x, struct workload *w,

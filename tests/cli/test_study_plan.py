@@ -117,6 +117,11 @@ def problems(tmp):
                   "line 15: 1 process: 16 steps an epoch, steady needs 40", "metric.au is not set: the target is the default, 90 %",
                   "memory: at most ", "disk: at most ", "--small shrinks the design"):
         assert words in text, (words, text)
+    told = stoker("study", "run", "config/../d.csv", "--dry-run", "-v", cwd=tmp)
+    assert "add --config-dir" not in told.stdout, told.stdout
+    (tmp / "nothing.yaml").write_text(WORKLOAD)
+    told = stoker("study", "run", tmp / "d.csv", "--dry-run", "-v", cwd=tmp)
+    assert f"it is '{tmp}/nothing.yaml': add --config-dir {tmp}" in told.stdout, told.stdout
     study(tmp, "run", "--dry-run", "--launcher", "mpirun", status=0)
     text = dry(tmp, "--launcher", "srun", env={**os.environ, "PATH": "/nowhere"})
     assert "--launcher srun: there is no program 'srun' in PATH" in text.split("Will fail:\n")[1], text

@@ -1,9 +1,9 @@
 /* hdf5: datasets as h5py writes them, samples along the first axis. Files are written, and
  * compared, as one ascending stream; hdf5_read.c reads. */
 #include <assert.h>
-#include <libdeflate.h>
 #include <string.h>
 
+#include "codec/adler.h"
 #include "format/blob_stream.h"
 #include "format/hdf5/hdf5_layout.h"
 #include "format/hdf5/hdf5_file.h"
@@ -267,7 +267,7 @@ static int put_chunk(struct writer *w, uint32_t n, uint64_t chunk, struct err *e
 	const struct hdf5_shape *s = &w->l->records;
 	bool deflate = s->filter == HDF5_DEFLATE;
 	unsigned char b[5 + GATHER], head[4] = {0x78, level_bits[s->level < 10 ? s->level : 9]};
-	uint32_t sum = 1;
+	uint32_t sum = ADLER32_BEGIN;
 	struct hdf5_rows rows;
 	int rc = deflate ? put_bytes(w, head, 2, e) : 0;
 
@@ -282,7 +282,7 @@ static int put_chunk(struct writer *w, uint32_t n, uint64_t chunk, struct err *e
 		hdf5_put(b + 1, part, 2);
 		hdf5_put(b + 3, ~part, 2);
 		if (deflate)
-			sum = libdeflate_adler32(sum, b + 5, part);
+			sum = adler32_update(sum, b + 5, part);
 		rc = put_bytes(w, deflate ? b : b + 5, deflate ? 5 + part : part, e);
 	}
 	if (rc < 0 || !deflate)

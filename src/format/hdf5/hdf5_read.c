@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "codec/adler.h"
 #include "format/hdf5/hdf5_file.h"
 #include "format/reader.h"
 
@@ -60,7 +61,7 @@ static int inflate_chunk(const struct hdf5_chunk *c, const unsigned char *in, si
 	if (result != LIBDEFLATE_SUCCESS)
 		return bad_chunk(c, "holds damaged compressed data", e);
 	in += 2 + used;
-	if (libdeflate_adler32(1, out, *n) !=
+	if (adler32_update(ADLER32_BEGIN, out, *n) !=
 	    ((uint32_t)in[0] << 24 | (uint32_t)in[1] << 16 | (uint32_t)in[2] << 8 | in[3]))
 		return bad_chunk(c, "does not match its Adler-32 checksum", e);
 	return 0;

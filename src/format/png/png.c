@@ -17,6 +17,7 @@
 #include <libdeflate.h>
 #include <string.h>
 
+#include "codec/adler.h"
 #include "codec/crc.h"
 #include "format/blob_stream.h"
 #include "format/image.h"
@@ -29,7 +30,6 @@
 #define BLOCK_HEAD 5
 #define ZLIB_HEAD 2
 #define ZLIB_TAIL 4
-#define ADLER_BEGIN 1u
 #define IDAT_MIN 65536u
 #define IDAT_MAX (1u << 30)
 /* Part of the scratch in which pixels are made into rows. */
@@ -241,7 +241,7 @@ static int put_zeros(struct idat *d, uint64_t matches, uint32_t *adler, unsigned
 	while (left > 0) {
 		size_t part = left < BLOCK_MAX ? (size_t)left : BLOCK_MAX;
 
-		*adler = libdeflate_adler32(*adler, room, part);
+		*adler = adler32_update(*adler, room, part);
 		left -= part;
 	}
 	for (uint64_t i = 0; rc == 0 && i <= matches; i++) {
@@ -263,7 +263,7 @@ static int put_pixels(struct blob_stream *s, const struct png_layout *p, const s
 {
 	struct idat d = {.s = s, .left = p->zlib_bytes, .chunk_bytes = p->idat_bytes};
 	unsigned char *rows = scratch, *pixels = scratch + ROWS_SCRATCH / 2;
-	uint32_t adler = ADLER_BEGIN;
+	uint32_t adler = ADLER32_BEGIN;
 	unsigned char tail[ZLIB_TAIL];
 	/* deflate with a window of 32 KiB, made by the fastest way */
 	int rc = idat_put(&d, (const unsigned char *)"\x78\x01", ZLIB_HEAD, e);
@@ -276,7 +276,7 @@ static int put_pixels(struct blob_stream *s, const struct png_layout *p, const s
 						  (unsigned char)(~n >> 8)};
 
 		make_rows(f, content, (uint64_t)p->shape.width + 1, at, rows, pixels, n);
-		adler = libdeflate_adler32(adler, rows, n);
+		adler = adler32_update(adler, rows, n);
 		rc = idat_put(&d, head, sizeof(head), e) ?: idat_put(&d, rows, n, e);
 	}
 	if (rc == 0 && p->matches)
@@ -469,7 +469,7 @@ static int row_done(struct decoding *d, struct err *e)
 	unsigned char filter = row[0];
 	int rc;
 
-	d->adler = libdeflate_adler32(d->adler, row, d->filled);
+	d->adler = adler32_update(d->adler, row, d->filled);
 	rc = png_unfilter(&d->image, filter, row + 1, above, row + 1, d->y, e);
 	if (rc == 0)
 		rc = compare_pixels(d, d->y * d->image.row_bytes, row + 1, d->image.row_bytes, e);
@@ -785,7 +785,7 @@ static int png_read_image(struct reader *r, const struct file_spec *f, uint64_t 
 			     .f = f,
 			     .look = r->image.base.config.decode != DECODE_NONE,
 			     .noise_pixels = f->want_bytes ? noise_pixels_of(f) : 0,
-			     .adler = ADLER_BEGIN};
+			     .adler = ADLER32_BEGIN};
 	struct chunk k;
 	int rc = image_source_start(&r->image, e);
 

@@ -2,9 +2,10 @@
 #include "format/png/png_image.h"
 
 #include <inttypes.h>
-#include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "codec/adler.h"
 
 /* Pixels from stored blocks: a checksum over the bytes where they lie, and one copy of them. */
 
@@ -49,7 +50,7 @@ bool png_stored_pixels(const struct png_image *m, const unsigned char *in, size_
 {
 	struct rows rows = {.row_bytes = m->row_bytes, .out = out};
 	uint64_t left = m->raw_bytes;
-	uint32_t adler = 1;
+	uint32_t adler = ADLER32_BEGIN;
 	bool last = false;
 
 	if (n < HEAD_BYTES || (in[0] & 15) != 8 || in[0] >> 4 > 7 || in[1] & DICTIONARY ||
@@ -71,7 +72,7 @@ bool png_stored_pixels(const struct png_image *m, const unsigned char *in, size_
 		n -= BLOCK_BYTES;
 		if ((bytes ^ inverse) != 0xffff || bytes > n || bytes > left)
 			return false;
-		adler = libdeflate_adler32(adler, in, bytes);
+		adler = adler32_update(adler, in, bytes);
 		if (!place(&rows, in, bytes))
 			return false;
 		in += bytes;
