@@ -19,7 +19,7 @@ SRC = ROOT / "src"
 LAYERS = [
     {"cli"}, {"launch", "screen", "page"}, {"study", "plan"}, {"readback", "trace"}, {"run"}, {"judge"}, {"predict"}, {"result"}, {"words"}, {"loader", "checkpoint"},
     {"dataset"}, {"format"}, {"store"},
-    {"metric", "workload"}, {"conf", "comm", "codec"}, {"os"}, {"base"}, {"recorder"},
+    {"metric", "workload"}, {"http"}, {"conf", "comm", "codec"}, {"os"}, {"base"}, {"recorder"},
 ]
 RANK = {name: i for i, group in enumerate(LAYERS) for name in group}
 LINES_MANY = 1000  # a warning
@@ -57,7 +57,7 @@ MAY_READ_PROSE = {
 }
 # What one person can carry on, with some room. Growth is a change of these figures, and a line in the commit's body that
 # says what for.
-SRC_LINES, SRC_FILES = 187000, 756
+SRC_LINES, SRC_FILES = 191000, 785
 EXITS = re.compile(r"\b(exit|_exit|abort)\s*\(")
 
 

@@ -305,6 +305,19 @@ void checkpoint_rank_close(struct checkpoint_rank *r)
 
 /* ---- writing: temporary names, syncs, renames ---- */
 
+/* What a file is called until it is whole: an object appears whole in any case. */
+static char *name_until_whole(const struct io *io, const char *path)
+{
+	bool objects = store_base_flags(io->store) & STORE_HAS_OBJECTS;
+
+	return objects ? xstrdup(path) : xasprintf("%s" TEMPORARY, path);
+}
+
+static int name_whole(const struct io *io, const char *temporary, const char *path, struct err *e)
+{
+	return strcmp(temporary, path) == 0 ? 0 : io_rename(io, temporary, path, e);
+}
+
 /* The open file: filled, synced, closed. */
 static int fill_file(struct checkpoint_rank *r, const struct checkpoint_file *f, unsigned part,
 		     const struct io *io, struct err *e)
@@ -341,7 +354,7 @@ static int write_part(struct checkpoint_rank *r, const struct checkpoint_file *f
 {
 	const char *suffix = r->c->format->part_suffix[part];
 	AUTO_FREE char *path = part_path(r->c, epoch, step, f->name, suffix);
-	AUTO_FREE char *temporary = xasprintf("%s" TEMPORARY, path);
+	AUTO_FREE char *temporary = name_until_whole(io, path);
 	int rc;
 
 	r->writer.key = content_file_key(r->c->common.seed, epoch, step, f->name);
@@ -349,7 +362,7 @@ static int write_part(struct checkpoint_rank *r, const struct checkpoint_file *f
 	rc = io_open(io, temporary, STORE_WRITE | STORE_CREATE, r->blob, e);
 	if (rc < 0)
 		return explain_write_error(rc, path, e);
-	rc = fill_file(r, f, part, io, e) ?: io_rename(io, temporary, path, e);
+	rc = fill_file(r, f, part, io, e) ?: name_whole(io, temporary, path, e);
 	if (rc < 0)
 		store_remove(io->store, temporary, NULL);
 	return rc < 0 ? explain_write_error(rc, path, e) : 0;
@@ -408,7 +421,7 @@ int checkpoint_write(struct checkpoint_rank *r, int64_t epoch, int64_t step, con
 static int write_small(struct checkpoint_rank *r, const char *path, const struct buf *b,
 		       const struct io *io, struct err *e)
 {
-	AUTO_FREE char *temporary = xasprintf("%s" TEMPORARY, path);
+	AUTO_FREE char *temporary = name_until_whole(io, path);
 	int rc, closed;
 	ssize_t w;
 
@@ -422,7 +435,7 @@ static int write_small(struct checkpoint_rank *r, const char *path, const struct
 		rc = io_sync(io, r->blob, e);
 	closed = io_close(io, r->blob, rc == 0 ? e : NULL);
 	if (rc == 0)
-		rc = closed ?: io_rename(io, temporary, path, e);
+		rc = closed ?: name_whole(io, temporary, path, e);
 	if (rc < 0)
 		store_remove(io->store, temporary, NULL);
 	return rc < 0 ? explain_write_error(rc, path, e) : 0;

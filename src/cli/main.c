@@ -27,6 +27,7 @@
 #include "os/signals.h"
 #include "result/json_out.h"
 #include "result/json_room.h"
+#include "workload/secret.h"
 
 #define DOCUMENT_BYTES_MAX (1u << 30)
 
@@ -225,6 +226,7 @@ int main(int argc, char **argv)
 	json_set_alloc_funcs(json_room_alloc, json_room_free);
 	/* a write beyond the file size limit fails with an error instead of ending the process */
 	signal(SIGXFSZ, SIG_IGN);
+	secret_hide_words(argc, argv);
 	/* who ignores the ends of children is not told how they ended, and may hand that on */
 	signal(SIGCHLD, SIG_DFL);
 	for (; command_table[n]; n++)

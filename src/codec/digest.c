@@ -202,14 +202,53 @@ void sha256_add(struct sha256 *h, const void *data, size_t n)
 		memcpy(h->block, p, n);
 }
 
-void sha256_end(struct sha256 *h, char hex[SHA256_HEX])
+static void sha256_finish(struct sha256 *h)
 {
 	unsigned char tail[2 * HASH_BLOCK];
 	size_t end = hash_tail(tail, h->block, h->bytes % HASH_BLOCK, h->bytes, true);
 
 	take_blocks(h->state, tail, end / HASH_BLOCK);
+}
+
+void sha256_end_bytes(struct sha256 *h, unsigned char out[SHA256_BYTES])
+{
+	sha256_finish(h);
+	for (int i = 0; i < SHA256_BYTES; i++)
+		out[i] = (unsigned char)(h->state[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+void sha256_end(struct sha256 *h, char hex[SHA256_HEX])
+{
+	sha256_finish(h);
 	for (int i = 0; i < 8; i++)
 		snprintf(hex + 8 * i, 9, "%08x", h->state[i]);
+}
+
+void hmac_sha256(const void *key, size_t key_n, const void *data, size_t n,
+		 unsigned char out[SHA256_BYTES])
+{
+	unsigned char pad[HASH_BLOCK] = {0}, inner[SHA256_BYTES];
+	struct sha256 h;
+
+	sha256_begin(&h);
+	if (key_n > HASH_BLOCK) {
+		sha256_add(&h, key, key_n);
+		sha256_end_bytes(&h, pad);
+		sha256_begin(&h);
+	} else {
+		memcpy(pad, key, key_n);
+	}
+	for (size_t i = 0; i < HASH_BLOCK; i++)
+		pad[i] ^= 0x36;
+	sha256_add(&h, pad, HASH_BLOCK);
+	sha256_add(&h, data, n);
+	sha256_end_bytes(&h, inner);
+	for (size_t i = 0; i < HASH_BLOCK; i++)
+		pad[i] ^= 0x36 ^ 0x5c;
+	sha256_begin(&h);
+	sha256_add(&h, pad, HASH_BLOCK);
+	sha256_add(&h, inner, sizeof(inner));
+	sha256_end_bytes(&h, out);
 }
 
 /* RFC 1321: floor(2^32 * |sin(i + 1)|), i in radians. */

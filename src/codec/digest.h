@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define SHA256_BYTES 32
 #define SHA256_HEX 65 /* with the terminating zero */
 
 struct sha256 {
@@ -16,6 +17,11 @@ void sha256_begin(struct sha256 *h);
 void sha256_add(struct sha256 *h, const void *data, size_t n);
 /* Writes 64 hexadecimal digits, in lower case, and a zero; `h` is used up. */
 void sha256_end(struct sha256 *h, char hex[SHA256_HEX]);
+/* The digest itself, likewise. */
+void sha256_end_bytes(struct sha256 *h, unsigned char out[SHA256_BYTES]);
+/* HMAC (RFC 2104) with SHA-256. */
+void hmac_sha256(const void *key, size_t key_n, const void *data, size_t n,
+		 unsigned char out[SHA256_BYTES]);
 /* Takes whole blocks of 64 bytes into a state, without the processor's own instructions for that:
  * what sha256_add does where it has none. The tests compare both. */
 void sha256_blocks_plain(uint32_t state[8], const unsigned char *p, size_t blocks);

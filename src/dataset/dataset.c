@@ -585,7 +585,9 @@ static int set_form(struct dataset *d, const struct workload *w, struct err *e)
 
 static int init_layout(struct dataset *d, const struct workload *w, bool draws, struct err *e)
 {
-	const char *root = w->storage.storage_root ? w->storage.storage_root : "";
+	/* of objects it is the bucket, which no key begins with */
+	bool objects = workload_base_store(w)->flags & STORE_HAS_OBJECTS;
+	const char *root = w->storage.storage_root && !objects ? w->storage.storage_root : "";
 	const char *folder = w->dataset.data_folder ? w->dataset.data_folder : "";
 	int rc = find_format(d, w, e);
 

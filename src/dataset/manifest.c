@@ -105,7 +105,10 @@ int manifest_write(const struct io *io, const struct dataset *d, enum manifest_s
 		   struct err *e)
 {
 	AUTO_FREE char *path = path_join(d->folder, MANIFEST_NAME);
-	AUTO_FREE char *part = path_join(d->folder, "." MANIFEST_NAME ".part");
+	/* an object appears whole in any case */
+	bool objects = store_base_flags(io->store) & STORE_HAS_OBJECTS;
+	AUTO_FREE char *part =
+		path_join(d->folder, objects ? MANIFEST_NAME : "." MANIFEST_NAME ".part");
 	json_t *root = to_json(d, state);
 	struct err why;
 	char *text;
@@ -122,7 +125,7 @@ int manifest_write(const struct io *io, const struct dataset *d, enum manifest_s
 			d->prefix, path);
 	rc = put_file(io, part, text, &why);
 	free(text);
-	if (rc == 0)
+	if (rc == 0 && !objects)
 		rc = store_rename(io->store, part, path, &why);
 	if (rc < 0) {
 		store_remove(io->store, part, NULL);

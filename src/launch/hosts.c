@@ -308,7 +308,7 @@ static void put_texts(struct buf *out, struct hosts_job *job, int argc, char **a
 	}
 	for (char **v = environ; *v; v++)
 		if ((str_starts(*v, "STOKER_") && !str_starts(*v, "STOKER_HOSTS_")) ||
-		    str_starts(*v, "DLIO_")) {
+		    str_starts(*v, "DLIO_") || str_starts(*v, "AWS_") || str_starts(*v, "S3_")) {
 			put_text(out, *v);
 			job->variables++;
 		}

@@ -47,6 +47,7 @@ struct store_batch {
 	uint64_t bytes;
 	int64_t begun_ns;
 	bool files;   /* the store has descriptors to be kept */
+	bool objects; /* of the store appear whole, under their own names */
 	bool unnamed; /* files without a name are tried */
 	dev_t device; /* of the first file */
 	bool whole;   /* syncfs does for that one */
@@ -103,6 +104,7 @@ int store_batch_new(struct store_batch **out, struct store *s, unsigned batches,
 		return -ENOMEM;
 	b->store = s;
 	b->files = keeps_descriptors(s);
+	b->objects = store_base_flags(s) & STORE_HAS_OBJECTS;
 	/* a file without a name may get one only by way of this folder */
 	b->unnamed = b->files && access("/proc/self/fd", X_OK) == 0;
 	b->room = b->files ? files_open(batches ? batches : 1) : 1;
@@ -238,8 +240,13 @@ int store_batch_open(struct store_batch *b, const struct io *io, const char *pat
 	b->open.path = put_path(b, "", path, 0, "");
 	if (b->unnamed && open_unnamed(b, io, path, blob) == 0)
 		return 0;
-	b->open.part = part_of(b, path);
-	rc = open_part(b, io, b->paths + b->open.part, blob, e);
+	if (b->objects) {
+		b->open.part = b->open.path;
+		rc = io_open(io, path, STORE_WRITE | STORE_CREATE, blob, e);
+	} else {
+		b->open.part = part_of(b, path);
+		rc = open_part(b, io, b->paths + b->open.part, blob, e);
+	}
 	if (rc < 0)
 		b->paths_used = b->open.path;
 	return not_written(rc, path, e);
@@ -407,7 +414,8 @@ static int give_name(struct store_batch *b, struct entry *f, struct err *e)
 		}
 		return rc < 0 ? cannot_write(b, f, -rc, "it cannot be named", e) : 0;
 	}
-	rc = store_rename(b->store, b->paths + f->part, b->paths + f->path, e);
+	rc = f->part == f->path ? 0
+				: store_rename(b->store, b->paths + f->part, b->paths + f->path, e);
 	if (rc < 0)
 		return not_written(rc, b->paths + f->path, e);
 	f->part = NO_NAME;

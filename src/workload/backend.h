@@ -35,6 +35,9 @@ enum {
 	STORE_EACH_CALL = 1u << 9,
 	/* A shim that limits what is below it, for its own process. */
 	STORE_LIMITS = 1u << 10,
+	/* Names are keys of objects of a server: an object appears whole, under its own name, when
+	 * it is closed, and none is named anew. What storage.storage_type s3 uses. */
+	STORE_HAS_OBJECTS = 1u << 11,
 };
 
 struct store_facts {

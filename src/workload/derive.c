@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -108,6 +109,100 @@ static int derive_direct(struct workload *w, struct err *e)
 
 	set_string(&w->storage.store, made);
 	return 0;
+}
+
+/* ---- objects ---- */
+
+static struct node *map_at(struct node *map, const char *key)
+{
+	struct node *child = node_get(map, key);
+
+	if (!child || child->kind != NODE_MAP) {
+		child = node_new(NODE_MAP, (struct node_mark){0});
+		node_set(map, key, child);
+	}
+	return child;
+}
+
+/* What DLIO's keys say, as options of the store, unless those are given. */
+static void give_option(struct node *own, const char *key, const struct node *v)
+{
+	if (v && v->kind != NODE_NULL && !node_get(own, key))
+		node_set(own, key, node_clone(v));
+}
+
+static bool is_true(const struct node *v)
+{
+	return v && ((v->kind == NODE_BOOL && v->b) ||
+		     (v->kind == NODE_STR && strcasecmp(v->s, "true") == 0));
+}
+
+static struct node *text_node(const char *text)
+{
+	return node_new_str(text, (struct node_mark){0});
+}
+
+static void derive_object_options(struct workload *w, const struct store_facts *s)
+{
+	struct node *storage = node_path(w->tree, "workload.storage"), *own;
+	const struct node *given, *attempts, *endpoint;
+	const char *bucket = w->storage.storage_root, *variable = getenv("DLIO_BUCKET");
+
+	if (!storage || storage->kind != NODE_MAP)
+		return;
+	own = map_at(storage, s->name);
+	given = node_get(storage, "storage_options");
+	if (!workload_is_set(w, "storage.storage_root") && variable && *variable)
+		set_string(&w->storage.storage_root, bucket = variable);
+	if (!node_get(own, "bucket") && bucket && strcmp(bucket, "./") != 0)
+		node_set(own, "bucket", text_node(bucket));
+	if (w->storage.s3_force_path_style && !node_get(own, "addressing"))
+		node_set(own, "addressing", text_node("path"));
+	if (!given || given->kind != NODE_MAP)
+		return;
+	endpoint = node_get(given, "endpoint_url");
+	if (endpoint && endpoint->kind == NODE_STR && *endpoint->s &&
+	    is_true(node_get(given, "secure")) && !strstr(endpoint->s, "://")) {
+		AUTO_FREE char *secure = xasprintf("https://%s", endpoint->s);
+
+		if (!node_get(own, "endpoints"))
+			node_set(own, "endpoints", text_node(secure));
+	} else if (endpoint && endpoint->kind == NODE_STR && *endpoint->s) {
+		give_option(own, "endpoints", endpoint);
+	}
+	give_option(own, "region", node_get(given, "region"));
+	give_option(own, "profile", node_get(given, "s3_profile"));
+	if (is_true(node_get(given, "s3_force_path_style")) && !node_get(own, "addressing"))
+		node_set(own, "addressing", text_node("path"));
+	attempts = node_get(given, "s3_max_attempts");
+	if (attempts && attempts->kind == NODE_INT && attempts->i > 0 &&
+	    !node_get(own, "retries")) {
+		struct node *v = node_new(NODE_INT, attempts->mark);
+
+		v->i = attempts->i - 1;
+		v->f = (double)v->i;
+		node_set(own, "retries", v);
+	}
+}
+
+/* storage.storage_type s3 is the store that has objects, unless another one is asked for. */
+static void derive_objects(struct workload *w)
+{
+	const struct store_facts *objects = store_with(STORE_HAS_OBJECTS);
+	const char *variable = getenv("DLIO_STORAGE_TYPE");
+
+	if (!workload_is_set(w, "storage.storage_type") && variable && strcmp(variable, "s3") == 0)
+		w->storage.storage_type = STORAGE_S3;
+	if (!objects || w->storage.storage_type != STORAGE_S3)
+		return;
+	if (!workload_is_set(w, "storage.store")) {
+		AUTO_FREE char *made = xasprintf("%.*s%s", shims_length(w->storage.store),
+						 w->storage.store, objects->name);
+
+		set_string(&w->storage.store, made);
+	}
+	if (workload_base_store(w)->flags & STORE_HAS_OBJECTS)
+		derive_object_options(w, objects);
 }
 
 static void derive_drop_behind(struct workload *w)
@@ -305,6 +400,7 @@ int workload_derive(struct workload *w, bool back, struct err *e)
 	if (workload_loader(w)->flags & LOADER_SHARDS &&
 	    (w->compat.dlio || !workload_is_set(w, "reader.order")))
 		w->reader.order = ORDER_SHARDED;
+	derive_objects(w);
 	if (w->storage.storage_type == STORAGE_DIRECT_FS && !workload_is_set(w, "reader.odirect"))
 		w->reader.odirect = true;
 	if (w->reader.odirect && (rc = derive_direct(w, e)) < 0)

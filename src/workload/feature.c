@@ -16,6 +16,7 @@ static const struct {
 	{"storage.storage_type", "local_fs"},
 	{"storage.storage_type", "parallel_fs"},
 	{"storage.storage_type", "direct_fs"},
+	{"storage.storage_type", "s3"},
 	{"profiling.profiler", "none"},
 	{"profiling.profiler", "iostat"},
 };

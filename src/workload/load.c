@@ -14,6 +14,7 @@
 #include "workload/framework_key.h"
 #include "workload/key.h"
 #include "workload/recorded_file.h"
+#include "workload/secret.h"
 #include "workload/validate.h"
 #include "workload/workload.h"
 
@@ -454,6 +455,7 @@ static int load(struct loading *l)
 		     apply_overrides(l) ?:
 		     compose_hydra(l) ?:
 		     interpolate(l) ?:
+		     (secret_take(w), 0) ?:
 		     keep(l, framework_take_costs(w, false, l->e)) ?:
 		     workload_type(w, l->req, l->e);
 	/* rules across keys say nothing of keys that were not understood */

@@ -414,16 +414,15 @@ static bool fits_objects(const struct format_facts *f)
 
 static int check_storage(const struct workload *w, struct err *e)
 {
-	bool object =
-		w->storage.storage_type == STORAGE_S3 || w->storage.storage_type == STORAGE_AISTORE;
+	bool object = w->storage.storage_type == STORAGE_AISTORE;
 	struct buf formats = {0};
 
 	if (!object || w->framework != FRAMEWORK_PYTORCH || fits_objects(workload_format(w)))
 		return 0;
 	format_list(fits_objects, "or", &formats);
 	workload_key_error(w, ERR_USAGE, e, "storage.storage_type",
-			   "storage.storage_type s3 and aistore with framework pytorch hold "
-			   "%s files, not %s",
+			   "storage.storage_type aistore with framework pytorch holds %s "
+			   "files, not %s",
 			   formats.data, w->dataset.format);
 	buf_release(&formats);
 	return ERR_USAGE;

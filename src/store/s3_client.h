@@ -1,0 +1,166 @@
+#pragma once
+/* Requests to an S3 server: signed, sent over kept connections to one of several endpoints,
+ * repeated where that helps, counted. One call is one request with all its repetitions; any number
+ * of calls can be under way in one thread. Any number of threads may use one client. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "conf/opt.h"
+#include "http/connection.h"
+#include "http/sigv4.h"
+#include "store/s3_credentials.h"
+
+#define S3_ENDPOINTS_MAX 64
+#define S3_KEY_MAX 1024                   /* bytes of a key */
+#define S3_PATH_MAX (3 * S3_KEY_MAX + 80) /* of "/bucket/key", encoded */
+#define S3_ETAG_MAX 80
+
+enum s3_balance { S3_BY_THREAD, S3_ROUND_ROBIN, S3_LEAST_BUSY };
+enum s3_addressing { S3_ADDRESS_AUTO, S3_ADDRESS_PATH, S3_ADDRESS_HOST };
+
+struct s3_options {
+	char *bucket, *region, *profile;
+	struct str_list endpoints;
+	int balance, addressing;
+	bool sign, head_on_open;
+	int64_t retries, put_bytes, part_bytes, parts_in_flight, list_page;
+	double retry_first, retry_most, connect_time, answer_time, idle_time;
+};
+
+enum s3_kind {
+	S3_GET,
+	S3_HEAD,
+	S3_LIST,
+	S3_PUT,
+	S3_MULTIPART_BEGIN,
+	S3_PART,
+	S3_MULTIPART_END,
+	S3_MULTIPART_ABORT,
+	S3_COPY,
+	S3_DELETE,
+	S3_DELETE_MANY,
+	S3_KINDS
+};
+extern const char *const s3_kind_names[S3_KINDS];
+
+/* Why requests were sent again. */
+enum s3_retry {
+	S3_RETRY_REUSED,    /* a kept connection that the server had closed: at once */
+	S3_RETRY_RESET,     /* lost before or in the middle of an answer */
+	S3_RETRY_CONNECT,   /* no connection */
+	S3_RETRY_TIMEOUT,   /* a time limit */
+	S3_RETRY_SLOW_DOWN, /* 503, 429 */
+	S3_RETRY_SERVER,    /* 500, 502, 504 */
+	S3_RETRY_MOVED,     /* a redirect, or another region */
+	S3_RETRY_CLOCK,     /* signed anew with the server's time */
+	S3_RETRY_EXPIRED,   /* signed anew with fresh credentials */
+	S3_RETRIES
+};
+extern const char *const s3_retry_names[S3_RETRIES];
+
+/* What was done with one endpoint. All but grow. */
+struct s3_counts {
+	_Atomic uint64_t requests[S3_KINDS]; /* answered or failed, without repetitions */
+	_Atomic uint64_t failed;
+	_Atomic uint64_t sent_again[S3_RETRIES];
+	_Atomic uint64_t again_ns; /* waited before and lost in tries that were void */
+	_Atomic uint64_t body_sent, body_received; /* bytes */
+	/* from the end of a request to the first byte of its answer, and to the last one */
+	_Atomic uint64_t first_ns, last_ns, first_max_ns, answers;
+	_Atomic uint64_t late_ack; /* answers of kept connections between 38 and 46 ms */
+};
+
+struct s3_endpoint {
+	struct http_server server;
+	char host[URL_HOST_MAX + 128]; /* the Host line: with the bucket, where it is part of it */
+	_Atomic unsigned busy;
+	struct s3_counts counts;
+};
+
+struct s3_client {
+	const struct s3_options *options; /* lent */
+	bool by_path;
+	char bucket_path[80]; /* "/bucket", or "" where it is part of the host */
+	pthread_mutex_t lock; /* of what follows */
+	struct s3_credentials credentials;
+	_Atomic unsigned version; /* of the credentials and the region */
+	char region[64];
+	struct s3_call *idle; /* calls that nobody uses */
+	struct s3_endpoint *endpoint[S3_ENDPOINTS_MAX];
+	_Atomic unsigned endpoints,
+		given; /* given by the user; others are where they redirect to */
+	_Atomic unsigned turn;
+	_Atomic int64_t skew_s; /* the server's time less ours */
+};
+
+int s3_client_create(struct s3_client **out, const struct s3_options *o, struct err *e);
+void s3_client_destroy(struct s3_client *c);
+
+enum s3_state { S3_CALL_IDLE, S3_CALL_WAITING, S3_CALL_RUNNING, S3_CALL_DONE };
+
+struct s3_call {
+	/* ---- the request, set between s3_call_take and s3_call_begin ---- */
+	enum s3_kind kind;
+	const char *path;  /* "/bucket/key", encoded; lent */
+	const char *query; /* encoded and sorted, or NULL; lent */
+	uint64_t from, n;  /* of a GET: a range, n > 0 */
+	const char *if_match;
+	const char *copy_source; /* encoded */
+	const void *body;
+	size_t body_n;
+	bool checked; /* the body goes with its MD5 */
+	void *into;   /* of a GET: n bytes of room */
+
+	/* ---- the answer ---- */
+	int rc; /* 0, or negative with `err` */
+	struct err err;
+	int status;
+	uint64_t got;    /* bytes of the body in `into` */
+	uint64_t length; /* of the object, as HEAD or a range tells it; UINT64_MAX: untold */
+	char etag[S3_ETAG_MAX];
+	int64_t modified_s;
+	struct buf text; /* the body of other answers; kept until the next request */
+
+	/* ---- the client's ---- */
+	struct s3_client *client;
+	struct s3_endpoint *at;
+	unsigned at_index;
+	enum s3_state state;
+	int64_t begun_ns, not_before_ns, lost_ns;
+	unsigned tries, hops;
+	bool clock_mended, renewed, reused_again;
+	unsigned version;
+	char *moved_path, *moved_query; /* after a redirect */
+	struct http_exchange x;
+	struct http_connection *conn; /* the one in use */
+	struct buf head;
+	struct sigv4_key key;
+	char access_key[256], secret[256], region[64];
+	char *token;
+	struct s3_call *next;
+	void *owner;
+	struct http_connection *kept[S3_ENDPOINTS_MAX];
+};
+
+/* A call of the client's, with its connections; only the first few allocate. */
+struct s3_call *s3_call_take(struct s3_client *c);
+void s3_call_give(struct s3_call *call);
+void s3_call_begin(struct s3_call *call);
+/* As far as it goes without waiting; afterwards it is done or waits: for its connection when it
+ * runs, for not_before_ns when it waits. */
+void s3_call_step(struct s3_call *call);
+/* Until all that were begun are done, or `any` of them is. */
+void s3_calls_wait(struct s3_call *const *calls, size_t n, bool any);
+/* Begins one and waits for it: its rc. */
+int s3_call_run(struct s3_call *call, struct err *e);
+
+/* Appends "/bucket/key" or "/key", encoded; ERR_USAGE for what can be no key. Leading "/" and "./"
+ * are left out, as are the slashes at the end. */
+int s3_path(const struct s3_client *c, const char *name, struct buf *out, struct err *e);
+/* The key of a name, not encoded, in the name. */
+const char *s3_key(const char *name);

@@ -1,0 +1,244 @@
+/* Many requests in flight from one thread: calls of the client's, watched by an epoll. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "store/s3_store.h"
+
+#define EVENTS 64
+#define TICK_MS 100 /* how often time limits are looked at */
+
+struct slot {
+	struct s3_call *call;
+	struct store_request *request; /* NULL: free */
+};
+
+struct s3_queue {
+	struct store_queue base;
+	struct s3_store *store;
+	int epoll;
+	unsigned slots, waiting; /* calls that pause before they are sent again */
+	int64_t looked_ns;
+	struct store_request *done, **last;
+	unsigned *free_slot, frees;
+	struct slot slot[];
+};
+
+static struct s3_queue *of(struct store_queue *q)
+{
+	return (struct s3_queue *)q;
+}
+
+static uint64_t queue_bytes(const struct store *s, unsigned depth)
+{
+	(void)s;
+	return sizeof(struct s3_queue) +
+	       depth * (sizeof(struct slot) + sizeof(unsigned) + sizeof(struct s3_call) +
+			sizeof(struct http_connection) + 8192u);
+}
+
+static uint32_t queue_align(const struct store *s)
+{
+	(void)s;
+	return 1;
+}
+
+static void queue_destroy(struct store_queue *base)
+{
+	struct s3_queue *q = of(base);
+
+	for (unsigned i = 0; i < q->slots; i++) {
+		struct s3_call *call = q->slot[i].call;
+
+		for (unsigned k = 0; call && k < S3_ENDPOINTS_MAX; k++)
+			if (call->kept[k]) {
+				/* the epoll goes, what it watches stays */
+				call->kept[k]->watched = -1;
+			}
+		if (call)
+			s3_call_give(call);
+	}
+	close(q->epoll);
+	free(q->free_slot);
+	free(q);
+}
+
+static int queue_create(struct store_queue **out, struct store *s,
+			const struct store_queue_config *config, struct err *e)
+{
+	struct s3_queue *q = try_calloc(1, sizeof(*q) + config->depth * sizeof(struct slot),
+					"a queue of requests", e);
+
+	if (!q)
+		return -ENOMEM;
+	q->store = s3_of(s);
+	q->last = &q->done;
+	q->slots = config->depth;
+	q->free_slot = xcalloc(config->depth, sizeof(q->free_slot[0]));
+	q->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (q->epoll < 0) {
+		int code = errno;
+
+		free(q->free_slot);
+		free(q);
+		return err_sys(e, code, "cannot watch the connections of a queue");
+	}
+	for (unsigned i = 0; i < config->depth; i++) {
+		q->slot[i].call = s3_call_take(q->store->client);
+		q->slot[i].call->owner = &q->slot[i];
+		q->free_slot[q->frees++] = config->depth - 1 - i;
+	}
+	*out = &q->base;
+	return 0;
+}
+
+static void put_done(struct s3_queue *q, struct store_request *r, ssize_t result)
+{
+	r->result = result;
+	r->done_ns = clock_now_ns();
+	r->next = NULL;
+	*q->last = r;
+	q->last = &r->next;
+}
+
+static void watch(struct s3_queue *q, struct http_connection *c)
+{
+	struct epoll_event ev = {.data.ptr = c};
+	short wanted = http_events(c);
+
+	if (c->watched == c->fd && c->watched_for == wanted)
+		return;
+	ev.events = (wanted & POLLIN ? EPOLLIN : 0u) | (wanted & POLLOUT ? EPOLLOUT : 0u);
+	/* a connection that was in another queue's epoll may be in this one, too */
+	if (epoll_ctl(q->epoll, EPOLL_CTL_MOD, c->fd, &ev) != 0)
+		epoll_ctl(q->epoll, EPOLL_CTL_ADD, c->fd, &ev);
+	c->watched = c->fd;
+	c->watched_for = wanted;
+}
+
+/* After a step: what the call waits for now, or its end. */
+static void look(struct s3_queue *q, struct slot *s)
+{
+	struct store_request *r = s->request;
+	struct s3_call *call = s->call;
+
+	if (call->state == S3_CALL_RUNNING) {
+		watch(q, call->conn);
+		return;
+	}
+	if (call->state == S3_CALL_WAITING)
+		return;
+	put_done(q, r, s3_take_get(call, (struct s3_blob *)r->blob, &r->err));
+	s->request = NULL;
+	q->free_slot[q->frees++] = (unsigned)(s - q->slot);
+}
+
+static void step(struct s3_queue *q, struct slot *s)
+{
+	bool waited = s->call->state == S3_CALL_WAITING;
+
+	s3_call_step(s->call);
+	q->waiting += (s->call->state == S3_CALL_WAITING) - waited;
+	look(q, s);
+}
+
+static int queue_submit(struct store_queue *base, struct store_request *r, struct err *e)
+{
+	struct s3_queue *q = of(base);
+	struct s3_blob *b = (struct s3_blob *)r->blob;
+	struct slot *s;
+	uint64_t n;
+
+	(void)e;
+	if (r->write || b->writer) {
+		put_done(q, r,
+			 r->write ? store_pwrite(r->blob, r->buffer, r->n, r->offset, &r->err)
+				  : store_pread(r->blob, r->buffer, r->n, r->offset, &r->err));
+		return 0;
+	}
+	n = s3_clip(b, r->n, r->offset);
+	if (n == 0) {
+		put_done(q, r, 0);
+		return 0;
+	}
+	s = &q->slot[q->free_slot[--q->frees]];
+	s->request = r;
+	s3_prepare_get(s->call, b, r->buffer, (size_t)n, r->offset);
+	s3_call_begin(s->call);
+	step(q, s);
+	return 0;
+}
+
+static int queue_flush(struct store_queue *q, struct err *e)
+{
+	(void)q;
+	(void)e;
+	return 0;
+}
+
+/* Time limits, and calls whose pause is over. */
+static void look_at_times(struct s3_queue *q)
+{
+	int64_t now = clock_now_ns();
+
+	if (now - q->looked_ns < TICK_MS * 1000000LL && !q->waiting)
+		return;
+	q->looked_ns = now;
+	for (unsigned i = 0; i < q->slots; i++) {
+		struct slot *s = &q->slot[i];
+
+		if (!s->request)
+			continue;
+		if (s->call->state == S3_CALL_WAITING ? now >= s->call->not_before_ns
+						      : now >= s->call->conn->deadline_ns)
+			step(q, s);
+	}
+}
+
+static int queue_reap(struct store_queue *base, struct store_request **out, unsigned max,
+		      struct err *e)
+{
+	struct s3_queue *q = of(base);
+	struct epoll_event ev[EVENTS];
+	unsigned got = 0;
+
+	while (!q->done) {
+		int n = epoll_wait(q->epoll, ev, EVENTS, q->waiting ? 5 : TICK_MS);
+
+		if (n < 0 && errno != EINTR)
+			return err_sys(e, errno, "cannot wait for the connections of a queue");
+		for (int i = 0; i < n; i++) {
+			struct http_connection *c = ev[i].data.ptr;
+			struct s3_call *call = c->owner;
+			struct slot *s = call->owner;
+
+			/* an idle one that the server closed or wrote to */
+			if (!s->request || call->conn != c || call->state != S3_CALL_RUNNING)
+				http_close(c);
+			else
+				step(q, s);
+		}
+		look_at_times(q);
+	}
+	while (got < max && q->done) {
+		out[got++] = q->done;
+		q->done = q->done->next;
+		if (!q->done)
+			q->last = &q->done;
+	}
+	return (int)got;
+}
+
+const struct store_queue_ops s3_queue_ops = {
+	.bytes = queue_bytes,
+	.align = queue_align,
+	.create = queue_create,
+	.destroy = queue_destroy,
+	.submit = queue_submit,
+	.flush = queue_flush,
+	.reap = queue_reap,
+};

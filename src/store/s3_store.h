@@ -1,0 +1,54 @@
+#pragma once
+/* What the files of the store s3 share. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "store/async.h"
+#include "store/s3_client.h"
+#include "store/store.h"
+
+#define S3_BUFFERS_KEPT 32
+
+struct s3_store {
+	struct store base;
+	struct s3_options options;
+	struct s3_client *client;
+	pthread_mutex_t lock; /* of the buffers of parts that nobody uses */
+	void *buffer[S3_BUFFERS_KEPT];
+	unsigned buffers;
+};
+
+struct s3_writer;
+
+struct s3_blob {
+	struct blob base;
+	unsigned how;
+	_Atomic uint64_t size; /* UINT64_MAX: not known yet */
+	int64_t modified_s;
+	struct s3_writer *writer; /* NULL: open for reading */
+	char etag[S3_ETAG_MAX];
+	char path[S3_PATH_MAX]; /* "/bucket/key", encoded */
+};
+
+static inline struct s3_store *s3_of(struct store *s)
+{
+	return (struct s3_store *)s;
+}
+
+/* An object that appears when it ends. Bytes come in order, but for what lies in the last part. */
+struct s3_writer *s3_writer_begin(struct s3_store *s, const char *path);
+ssize_t s3_writer_put(struct s3_writer *w, const void *p, size_t n, uint64_t offset, struct err *e);
+/* Of what is not sent yet. */
+ssize_t s3_writer_get(struct s3_writer *w, void *p, size_t n, uint64_t offset, struct err *e);
+uint64_t s3_writer_bytes(struct s3_writer *w);
+/* Releases it; the object is there, or an error and nothing of it. */
+int s3_writer_end(struct s3_writer *w, struct err *e);
+
+/* How many bytes of a read exist, as far as that is known. */
+uint64_t s3_clip(const struct s3_blob *b, size_t n, uint64_t offset);
+/* Sets up a GET, and what came of it: bytes or negative. */
+void s3_prepare_get(struct s3_call *call, struct s3_blob *b, void *p, size_t n, uint64_t offset);
+ssize_t s3_take_get(struct s3_call *call, struct s3_blob *b, struct err *e);
+
+extern const struct store_queue_ops s3_queue_ops;

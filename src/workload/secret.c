@@ -1,0 +1,136 @@
+#include "workload/secret.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "workload/workload.h"
+
+#define HIDDEN "hidden"
+
+static const struct {
+	const char *key, *variable;
+} secrets[] = {
+	{"access_key_id", "AWS_ACCESS_KEY_ID"},
+	{"secret_access_key", "AWS_SECRET_ACCESS_KEY"},
+	{"session_token", "AWS_SESSION_TOKEN"},
+};
+#define SECRETS (sizeof(secrets) / sizeof(secrets[0]))
+
+/* Which of them the last component of a key names, with or without "aws_" before it; SECRETS: none.
+ */
+static size_t secret_of(const char *key, size_t n)
+{
+	for (size_t i = 0; i < SECRETS; i++) {
+		size_t word = strlen(secrets[i].key);
+
+		if (n == word && strncmp(key, secrets[i].key, word) == 0)
+			return i;
+		if (n == word + 4 && strncmp(key, "aws_", 4) == 0 &&
+		    strncmp(key + 4, secrets[i].key, word) == 0)
+			return i;
+	}
+	return SECRETS;
+}
+
+static bool is_hidden(const char *text)
+{
+	size_t n = strlen(text);
+
+	return n == 0 || (n <= sizeof(HIDDEN) - 1 && strncmp(text, HIDDEN, n) == 0);
+}
+
+/* Keys that are given replace those of the environment together, so that none is mixed. */
+static void put(const char *const value[SECRETS])
+{
+	if (value[0] && value[1] && !value[2])
+		unsetenv(secrets[2].variable);
+	for (size_t i = 0; i < SECRETS; i++)
+		if (value[i])
+			setenv(secrets[i].variable, value[i], 1);
+}
+
+static char *value_of_word(char *word, size_t *which)
+{
+	char *equals = strchr(word, '=');
+	const char *key;
+
+	if (!equals)
+		return NULL;
+	for (key = equals; key > word && key[-1] != '.' && key[-1] != '+'; key--)
+		;
+	*which = secret_of(key, (size_t)(equals - key));
+	return *which < SECRETS && !is_hidden(equals + 1) ? equals + 1 : NULL;
+}
+
+void secret_hide_words(int argc, char **argv)
+{
+	char *value[SECRETS] = {0};
+
+	for (int i = 1; i < argc; i++) {
+		size_t which, n;
+		char *at = value_of_word(argv[i], &which);
+
+		if (!at || strstr(at, "${"))
+			continue;
+		n = strlen(at);
+		free(value[which]);
+		value[which] = n > 1 && (*at == '\'' || *at == '"') && at[n - 1] == *at
+				       ? xstrndup(at + 1, n - 2)
+				       : xstrdup(at);
+		memset(at, 0, n);
+		memcpy(at, HIDDEN, n < sizeof(HIDDEN) - 1 ? n : sizeof(HIDDEN) - 1);
+	}
+	put((const char *const *)value);
+	for (size_t i = 0; i < SECRETS; i++)
+		free(value[i]);
+}
+
+/* A whole word that holds the secret, such as a map of options, is not kept. */
+static void hide_in_words(struct str_list *words, const char *secret)
+{
+	for (size_t i = 0; i < words->n; i++) {
+		char *equals = strchr(words->v[i], '=');
+
+		if (!equals || !strstr(equals, secret))
+			continue;
+		memset(equals + 1, 0, strlen(equals + 1));
+		str_list_add(words, xasprintf("%s" HIDDEN, words->v[i]));
+		free(words->v[i]);
+		words->v[i] = words->v[--words->n];
+	}
+}
+
+static void hide_in_map(struct node *map, const char *value[SECRETS], struct str_list *kept)
+{
+	for (size_t i = 0; map && map->kind == NODE_MAP && i < map->n; i++) {
+		size_t which = secret_of(map->key[i], strlen(map->key[i]));
+		struct node *v = map->child[i];
+
+		if (which == SECRETS || !v->s || strstr(v->s, "${") || is_hidden(v->s))
+			continue;
+		str_list_add(kept, xstrdup(v->s));
+		value[which] = kept->v[kept->n - 1];
+		node_become(v, node_new_str(HIDDEN, v->mark));
+	}
+}
+
+void secret_take(struct workload *w)
+{
+	static const char *const maps[] = {"workload.storage", "workload.storage.storage_options"};
+	const char *value[SECRETS] = {0}, *unused[SECRETS] = {0};
+	struct str_list kept = {0};
+
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
+		hide_in_map(node_path(w->composed, maps[i]), unused, &kept);
+		hide_in_map(node_path(w->tree, maps[i]), value, &kept);
+	}
+	put(value);
+	for (size_t i = 0; i < kept.n; i++) {
+		hide_in_words(&w->overrides, kept.v[i]);
+		memset(kept.v[i], 0, strlen(kept.v[i]));
+	}
+	str_list_release(&kept);
+}
