@@ -18,6 +18,9 @@ LITERAL = re.compile(r'"((?:\\.|[^"\\\n])*)"')
 # Texts that are a backend's name by chance, or do not compare it: (file, text, why).
 ALLOWED = [
     ("src/workload/tables.c", "posix", "the default of storage.store, and a value of reader.file_access"),
+    ("src/workload/tables.c", "s3", "a value of storage.storage_type"),
+    ("src/workload/feature.c", "s3", "a value of storage.storage_type"),
+    ("src/workload/derive.c", "s3", "a value of DLIO_STORAGE_TYPE"),
     ("src/workload/tables.c", "drop_behind", "a value of storage.page_cache"),
     ("src/workload/tables.c", "pytorch", "a value of framework"),
     ("src/workload/tables.c", "tensorflow", "a value of framework"),

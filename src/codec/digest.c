@@ -210,7 +210,7 @@ static void sha256_finish(struct sha256 *h)
 	take_blocks(h->state, tail, end / HASH_BLOCK);
 }
 
-void sha256_end_bytes(struct sha256 *h, unsigned char out[SHA256_BYTES])
+static void sha256_end_bytes(struct sha256 *h, unsigned char out[SHA256_BYTES])
 {
 	sha256_finish(h);
 	for (int i = 0; i < SHA256_BYTES; i++)

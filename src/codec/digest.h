@@ -17,8 +17,6 @@ void sha256_begin(struct sha256 *h);
 void sha256_add(struct sha256 *h, const void *data, size_t n);
 /* Writes 64 hexadecimal digits, in lower case, and a zero; `h` is used up. */
 void sha256_end(struct sha256 *h, char hex[SHA256_HEX]);
-/* The digest itself, likewise. */
-void sha256_end_bytes(struct sha256 *h, unsigned char out[SHA256_BYTES]);
 /* HMAC (RFC 2104) with SHA-256. */
 void hmac_sha256(const void *key, size_t key_n, const void *data, size_t n,
 		 unsigned char out[SHA256_BYTES]);

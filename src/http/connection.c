@@ -138,18 +138,6 @@ void http_connection_free(struct http_connection *c)
 	free(c);
 }
 
-bool http_is_alive(const struct http_connection *c)
-{
-	char byte;
-	ssize_t n;
-
-	if (c->fd < 0)
-		return false;
-	n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-	/* TLS may have sent a ticket */
-	return (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) || (n > 0 && c->tls);
-}
-
 static void limit(struct http_connection *c, int64_t ns)
 {
 	c->deadline_ns = ns > 0 ? clock_now_ns() + ns : INT64_MAX;

@@ -111,8 +111,6 @@ void http_begin(struct http_connection *c, struct http_exchange *x);
  * at deadline_ns. After anything else but HTTP_DONE the connection is closed; after HTTP_DONE fd is
  * -1 if it cannot be used again. */
 enum http_end http_step(struct http_connection *c);
-/* Whether an idle connection still stands, as far as is known here. */
-bool http_is_alive(const struct http_connection *c);
 void http_close(struct http_connection *c);
 /* What the descriptor is to be polled for (POLLIN, POLLOUT). */
 short http_events(const struct http_connection *c);

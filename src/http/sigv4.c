@@ -73,6 +73,7 @@ static void make_key(struct sigv4_key *key, const char *date, const char *secret
 void sigv4_sign(struct buf *out, struct sigv4_key *key, const struct sigv4_request *r,
 		const char *access_key, const char *secret, const char *region, const char *service)
 {
+	static const char digits[] = "0123456789abcdef";
 	unsigned char signature[SHA256_BYTES];
 	char date[9], canonical[SHA256_HEX], text[512];
 	int n;
@@ -90,6 +91,8 @@ void sigv4_sign(struct buf *out, struct sigv4_key *key, const struct sigv4_reque
 	for (size_t i = 0; i < r->headers; i++)
 		buf_printf(out, "%s%s", i ? ";" : "", r->header[i].name);
 	buf_puts(out, ", Signature=");
-	for (int i = 0; i < SHA256_BYTES; i++)
-		buf_printf(out, "%02x", signature[i]);
+	for (int i = 0; i < SHA256_BYTES; i++) {
+		buf_putc(out, digits[signature[i] >> 4]);
+		buf_putc(out, digits[signature[i] & 15]);
+	}
 }

@@ -49,7 +49,7 @@ static enum measured_storage storage_of(const struct result *r, const struct mea
 	/* of checkpoints alone, what became of them is all there is */
 	if (out->taken & TAKES_STORAGE || (!r->trained && out->taken & TAKES_CHECKPOINT))
 		return MEASURED_NOT;
-	if (!(base->flags & STORE_HAS_FILES))
+	if (!(base->flags & (STORE_HAS_FILES | STORE_HAS_OBJECTS)))
 		return MEASURED_EMULATED;
 	if (out->taken & TAKES_PART)
 		return MEASURED_PART;

@@ -194,6 +194,10 @@ static void judge_delivered(struct verdict *v, const struct result *r, const str
 	bool direct = base->flags & STORE_IS_UNCACHED;
 	double share = returned > 0 ? (double)m->device_bytes / returned : 0;
 
+	if (base->flags & STORE_HAS_OBJECTS) {
+		verdict_found(v, VERDICT_PASS, FACT(BYTES_OBJECTS));
+		return;
+	}
 	if (!(base->flags & STORE_HAS_FILES)) {
 		verdict_found(v, VERDICT_UNKNOWN,
 			      fact_with(FACT(BYTES_NO_DEVICE), 0, r->workload->storage.store));

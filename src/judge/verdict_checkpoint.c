@@ -43,6 +43,11 @@ static bool has_files(const struct result *r)
 	return base->flags & STORE_HAS_FILES;
 }
 
+static bool has_objects(const struct result *r)
+{
+	return workload_base_store(r->workload)->flags & STORE_HAS_OBJECTS;
+}
+
 static void judge_writes(struct verdict *v, const struct result *r, const struct sum *s)
 {
 	bool taken = s->disk_known && (double)s->disk_bytes >= TAKEN_SHARE * (double)s->bytes;
@@ -50,6 +55,8 @@ static void judge_writes(struct verdict *v, const struct result *r, const struct
 	verdict_found(v, VERDICT_PASS,
 		      FACT(CHECKPOINT_WRITTEN, (double)s->count, (double)s->bytes,
 			   s->disk_known && has_files(r) ? (double)s->disk_bytes : (double)NAN));
+	if (has_objects(r))
+		return; /* the server took them */
 	if (!has_files(r)) {
 		verdict_takes(v, TAKES_CHECKPOINT, REASON_INSTEAD_MEMORY);
 		verdict_found(v, VERDICT_WARN,

@@ -71,8 +71,7 @@ static const char *verb_of(enum s3_kind kind)
 						    "complete the upload of",
 						    "abort the upload of",
 						    "copy to",
-						    "remove",
-						    "remove objects of"};
+						    "remove"};
 
 	return verbs[kind];
 }
@@ -348,30 +347,4 @@ int s3_upload_id(const struct s3_call *call, struct buf *id, struct err *e)
 		return bad_body(call, e,
 				event < 0 ? why.text : "no id of the upload that it began");
 	return 0;
-}
-
-int s3_delete_errors(const struct s3_call *call, struct err *e)
-{
-	char code[S3_CODE_MAX] = "";
-	struct err why = {0};
-	struct xml x;
-	int event, n = 0;
-
-	xml_begin(&x, call->text.data ? call->text.data : "", call->text.len);
-	while ((event = xml_next(&x, &why)) > XML_END) {
-		if (event != XML_CLOSE)
-			continue;
-		if (xml_is(&x, "DeleteResult/Error/Code"))
-			copy(code, sizeof(code), xml_text(&x));
-		else if (xml_is(&x, "DeleteResult/Error") && strcmp(code, "NoSuchKey") != 0)
-			n++;
-	}
-	xml_end(&x);
-	if (event < 0)
-		return bad_body(call, e, why.text);
-	if (n)
-		err_set(e, -EIO,
-			"the server %s could not remove %d objects of the bucket '%s' (%s)",
-			call->at->server.url.authority, n, call->client->options->bucket, code);
-	return n ? -EIO : 0;
 }

@@ -30,5 +30,3 @@ int s3_list_page(const struct s3_call *call, s3_list_fn fn, void *arg, struct bu
 		 bool *more, struct err *e);
 /* The id of the upload that began. */
 int s3_upload_id(const struct s3_call *call, struct buf *id, struct err *e);
-/* The number of errors that a delete of many tells, the first of them in `e`. */
-int s3_delete_errors(const struct s3_call *call, struct err *e);

@@ -31,7 +31,6 @@ const char *const s3_kind_names[S3_KINDS] = {
 	"multipart abort",
 	"copy",
 	"DELETE",
-	"delete many",
 };
 const char *const s3_retry_names[S3_RETRIES] = {
 	"a kept connection was closed", "a connection was lost",  "no connection", "a time limit",
@@ -40,7 +39,7 @@ const char *const s3_retry_names[S3_RETRIES] = {
 };
 
 static const char *const methods[S3_KINDS] = {"GET",  "HEAD",   "GET", "PUT",    "POST", "PUT",
-					      "POST", "DELETE", "PUT", "DELETE", "POST"};
+					      "POST", "DELETE", "PUT", "DELETE"};
 
 static uint64_t count(_Atomic uint64_t *counter, uint64_t n)
 {

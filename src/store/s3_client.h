@@ -43,7 +43,6 @@ enum s3_kind {
 	S3_MULTIPART_ABORT,
 	S3_COPY,
 	S3_DELETE,
-	S3_DELETE_MANY,
 	S3_KINDS
 };
 extern const char *const s3_kind_names[S3_KINDS];

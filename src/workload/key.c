@@ -43,8 +43,7 @@ bool workload_section_known(const char *key)
 
 bool workload_store_section(const char *key)
 {
-	return str_starts(key, "storage.") &&
-	       (store_facts_find(key + 8) || strcmp(key + 8, "s3") == 0);
+	return str_starts(key, "storage.") && store_facts_find(key + 8);
 }
 
 bool workload_key_known(const char *key)

@@ -231,10 +231,10 @@ dataset:
     assert "direct" in shown.stdout, shown.stdout
     # object storage is refused in words, before anything is read
     done = subprocess.run([tmp / "bin/dlio_benchmark", *line(tmp, "unet3d_b200", tmp / "none", {
-        **V3, "storage.storage_type": "s3", "storage.storage_root": "bucket",
+        **V3, "storage.storage_type": "aistore", "storage.storage_root": "bucket",
         "storage.storage_options.storage_library": "s3dlio", "storage.storage_options.uri_scheme": "s3",
         "storage.s3_force_path_style": "true"})], capture_output=True, text=True, cwd=tmp)
-    assert done.returncode != 0 and "storage.storage_type s3 is not supported" in done.stderr, done.stderr
+    assert done.returncode != 0 and "storage.storage_type aistore is not supported" in done.stderr, done.stderr
     # a run that cannot be made ends with another status, and leaves no summary to be taken for a result
     dlio(tmp, line(tmp, "unet3d_h100", tmp / "empty", {"dataset.num_files_train": 28,
                                                        "dataset.data_folder": tmp / "nothing"}), status=1)
