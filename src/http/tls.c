@@ -234,11 +234,11 @@ static int outcome(struct tls_session *s, int rc, const char *verb, struct err *
 			err_set(e, -ECONNRESET, "closed the connection");
 			return TLS_ENDED;
 		}
-		err_sys(e, saved, "%s failed", verb);
+		err_sys(e, saved, "%s", verb);
 		return TLS_FAILED;
 	}
 	t->error_text(code, text, sizeof(text));
-	err_set(e, -EPROTO, "%s failed (%s)", verb, text);
+	err_set(e, -EPROTO, "%s (%s)", verb, text);
 	t->clear_errors();
 	/* OpenSSL 3 tells the end of a connection without a farewell as an error */
 	return strstr(text, "unexpected eof") ? TLS_ENDED : TLS_FAILED;
@@ -252,7 +252,7 @@ int tls_handshake(struct tls_session *s, struct err *e)
 	rc = s->tls->connect(s->ssl);
 	if (rc == 1)
 		return 1;
-	return outcome(s, rc, "agreeing on TLS", e);
+	return outcome(s, rc, "could not agree on TLS", e);
 }
 
 ssize_t tls_read(struct tls_session *s, void *p, size_t n, struct err *e)
@@ -261,7 +261,7 @@ ssize_t tls_read(struct tls_session *s, void *p, size_t n, struct err *e)
 
 	errno = 0;
 	rc = s->tls->read(s->ssl, p, n < INT_MAX ? (int)n : INT_MAX);
-	return rc > 0 ? rc : outcome(s, rc, "receiving through TLS", e);
+	return rc > 0 ? rc : outcome(s, rc, "could not be received from through TLS", e);
 }
 
 /* The library writes without MSG_NOSIGNAL: the signal of a connection that is gone is taken back.
@@ -291,7 +291,7 @@ ssize_t tls_write(struct tls_session *s, const void *p, size_t n, struct err *e)
 {
 	int rc = write_quietly(s, p, n < INT_MAX ? (int)n : INT_MAX);
 
-	return rc > 0 ? rc : outcome(s, rc, "sending through TLS", e);
+	return rc > 0 ? rc : outcome(s, rc, "could not be sent to through TLS", e);
 }
 
 void tls_end(struct tls_session *s)

@@ -35,6 +35,7 @@
 #include "result/trace_events.h"
 #include "run/apart.h"
 #include "run/run.h"
+#include "store/servers.h"
 #include "workload/recorded_file.h"
 
 /* How long process 0 waits for the others' results once the run was stopped: their threads have
@@ -830,6 +831,7 @@ int finish_run(const struct run_plan *p, struct run_shared *shared, const struct
 	struct err why = {0};
 	int failed;
 
+	store_servers_log(p->store);
 	/* this process's trace, by its own clock: before the results are merged */
 	failed = write_trace(p, shared, r, &why);
 	gather_result(p, shared, r, &rc, cause);

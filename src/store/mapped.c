@@ -92,7 +92,8 @@ int store_map_check(const struct store *s, struct err *e)
 			       "set dataset.format to indexed_binary or reader.access to native, "
 			       "which read, or leave '%s' out of storage.store",
 			       who->ops->is.name, who->ops->is.name);
-	if (who && who->ops->is.flags & STORE_IS_UNCACHED)
+	if (who && who->ops->is.flags & STORE_IS_UNCACHED &&
+	    !(who->ops->is.flags & STORE_HAS_OBJECTS))
 		return err_set(e, ERR_USAGE,
 			       "the store '%s' bypasses the page cache, which mapped files need: "
 			       "set dataset.format to indexed_binary or reader.access to native, "

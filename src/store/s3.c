@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "store/s3_answer.h"
 #include "store/s3_store.h"
+#include "store/servers.h"
 
 #define BLOCK_BYTES (1u << 20) /* what libraries size their reads by */
 
@@ -514,6 +515,50 @@ static int s3_space(struct store *s, const char *path, uint64_t *bytes, uint64_t
 	return s3_nothing(s, path, e);
 }
 
+static uint64_t value(const _Atomic uint64_t *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+static bool s3_server(const struct store *base, unsigned i, struct store_server *out)
+{
+	const struct s3_store *s = (const struct s3_store *)base;
+	const struct s3_endpoint *p;
+	const struct s3_counts *n;
+
+	if (i >= atomic_load_explicit(&s->client->endpoints, memory_order_acquire))
+		return false;
+	p = s->client->endpoint[i];
+	n = &p->counts;
+	out->address = p->server.url.authority;
+	out->tls = p->server.url.tls;
+	out->kinds = S3_KINDS;
+	out->kind_names = s3_kind_names;
+	for (unsigned k = 0; k < S3_KINDS; k++) {
+		out->requests[k] = value(&n->requests[k]);
+		out->all += out->requests[k];
+	}
+	out->again_kinds = S3_RETRIES;
+	out->again_names = s3_retry_names;
+	for (unsigned k = 0; k < S3_RETRIES; k++)
+		out->again[k] = value(&n->sent_again[k]);
+	out->failed = value(&n->failed);
+	out->again_ns = value(&n->again_ns);
+	out->connections = value(&p->server.opened);
+	out->wire_sent = value(&p->server.wire_sent);
+	out->wire_received = value(&p->server.wire_received);
+	out->body_sent = value(&n->body_sent);
+	out->body_received = value(&n->body_received);
+	out->answers = value(&n->answers);
+	out->first_ns = value(&n->first_ns);
+	out->last_ns = value(&n->last_ns);
+	out->first_max_ns = value(&n->first_max_ns);
+	out->clumped = value(&n->late_ack);
+	return true;
+}
+
+_Static_assert(S3_KINDS <= STORE_SERVER_KINDS && S3_RETRIES <= STORE_SERVER_KINDS, "room for all");
+
 const struct store_ops store_s3 = {
 	.is.name = "s3",
 	.is.help =
@@ -541,4 +586,5 @@ const struct store_ops store_s3 = {
 	.sync_dir = s3_nothing,
 	.space = s3_space,
 	.queue = &s3_queue_ops,
+	.server = s3_server,
 };

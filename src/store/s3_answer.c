@@ -131,7 +131,8 @@ static const char *advice(const struct s3_call *call, const char *code)
 	case 403:
 		return "check the credentials and their rights";
 	case 404:
-		return call->kind == S3_LIST ? "create the bucket, or name another one" : NULL;
+		return call->kind == S3_LIST ? "create the bucket, or name another one"
+					     : "there is no such object";
 	case 412:
 		return "it was written anew while it was read";
 	case 429:

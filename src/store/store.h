@@ -24,6 +24,7 @@
 
 struct store;
 struct store_queue_ops;
+struct store_server;
 
 enum {
 	STORE_READ = 1u << 0,
@@ -134,6 +135,9 @@ struct store_ops {
 			  struct err *e);
 	ssize_t (*pwritev)(struct blob *b, const struct iovec *v, int count, uint64_t offset,
 			   struct err *e);
+	/* What was done with server number i (store/servers.h), into a zeroed struct; false: there
+	 * is no such one. NULL: no servers. */
+	bool (*server)(const struct store *s, unsigned i, struct store_server *out);
 };
 
 /* First member of every store's struct. */
