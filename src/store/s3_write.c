@@ -28,6 +28,10 @@ struct s3_writer {
 	uint64_t sent; /* bytes that went into parts; what follows is in the buffer */
 	char *buffer;
 	size_t n, cap;
+	/* The first part, which is sent last: headers are completed there once all is written. NULL
+	 * before there is a second one. */
+	char *first;
+	size_t first_n;
 	struct buf id;   /* of the upload, encoded; empty: none has begun */
 	unsigned parts;  /* begun */
 	unsigned flight; /* at most, and how many there are places for */
@@ -188,10 +192,33 @@ static int begin_upload(struct s3_writer *w, struct err *e)
 	return rc;
 }
 
-/* Sends the first `n` bytes of the buffer as the next part. */
+/* Sends a buffer as a part; it is the part's from then on. */
+static int start_part(struct s3_writer *w, void *buffer, size_t n, unsigned number, struct err *e)
+{
+	struct part *p = place(w);
+
+	if (w->failed) {
+		give_buffer(w, buffer, n);
+		*e = w->err;
+		return w->failed;
+	}
+	p->number = number;
+	snprintf(p->query, sizeof(p->query), "partNumber=%u&uploadId=%s", number, w->id.data);
+	p->buffer = buffer;
+	p->call = s3_call_take(w->s->client);
+	p->call->kind = S3_PART;
+	p->call->path = w->path;
+	p->call->query = p->query;
+	p->call->body = buffer;
+	p->call->body_n = n;
+	s3_call_begin(p->call);
+	s3_call_step(p->call);
+	return 0;
+}
+
+/* Takes the first `n` bytes of the buffer as the next part. */
 static int send_part(struct s3_writer *w, size_t n, struct err *e)
 {
-	struct part *p;
 	size_t rest = w->n - n;
 	void *whole = w->buffer;
 	int rc = w->id.len ? 0 : begin_upload(w, e);
@@ -203,11 +230,6 @@ static int send_part(struct s3_writer *w, size_t n, struct err *e)
 			     PARTS_MAX);
 	if (rc < 0)
 		return rc;
-	p = place(w);
-	if (w->failed) {
-		*e = w->err;
-		return w->failed;
-	}
 	if (w->parts == w->etags) {
 		w->etags = w->etags ? 2 * w->etags : 64;
 		w->etag = xrealloc(w->etag, w->etags * sizeof(w->etag[0]));
@@ -225,18 +247,12 @@ static int send_part(struct s3_writer *w, size_t n, struct err *e)
 	}
 	w->sent += n;
 	w->etag[w->parts][0] = '\0';
-	p->number = ++w->parts;
-	snprintf(p->query, sizeof(p->query), "partNumber=%u&uploadId=%s", p->number, w->id.data);
-	p->buffer = whole;
-	p->call = s3_call_take(w->s->client);
-	p->call->kind = S3_PART;
-	p->call->path = w->path;
-	p->call->query = p->query;
-	p->call->body = whole;
-	p->call->body_n = n;
-	s3_call_begin(p->call);
-	s3_call_step(p->call);
-	return 0;
+	if (w->parts++ == 0) {
+		w->first = whole;
+		w->first_n = n;
+		return 0;
+	}
+	return start_part(w, whole, n, w->parts, e);
 }
 
 /* How much the buffer holds before a part of it has to go. */
@@ -252,6 +268,10 @@ static ssize_t put_locked(struct s3_writer *w, const char *p, size_t n, uint64_t
 {
 	size_t left = n;
 
+	if (w->first && offset < w->first_n && n <= w->first_n - (size_t)offset) {
+		memcpy(w->first + offset, p, n);
+		return (ssize_t)n;
+	}
 	if (offset < w->sent)
 		return err_set(
 			e, ERR_ABSENT,
@@ -425,6 +445,10 @@ int s3_writer_end(struct s3_writer *w, struct err *e)
 		rc = put_whole(w, &why);
 	else if (w->n)
 		rc = send_part(w, w->n, &why);
+	if (rc == 0 && w->first) {
+		rc = start_part(w, w->first, w->first_n, 1, &why);
+		w->first = NULL;
+	}
 	wait_all(w);
 	if (rc == 0 && w->failed) {
 		rc = w->failed;
@@ -437,6 +461,7 @@ int s3_writer_end(struct s3_writer *w, struct err *e)
 	if (rc < 0 && e)
 		*e = why;
 	give_buffer(w, w->buffer, w->cap);
+	free(w->first);
 	buf_release(&w->id);
 	free(w->etag);
 	free(w->path);

@@ -41,7 +41,7 @@ COMPANIONS = {
 NO_EFFECT = {"checkpoint.ksm"}
 # What switches on the part of a run that keys are for.
 SWITCHES = {"checkpoint.": "workflow.checkpoint=true", "model.": "workflow.checkpoint=true",
-            "profiling.": "workflow.profiling=true"}
+            "profiling.": "workflow.profiling=true", "storage.s3.": "storage.store=s3"}
 
 
 def value_of(key, kind, default):
