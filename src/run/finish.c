@@ -831,7 +831,8 @@ int finish_run(const struct run_plan *p, struct run_shared *shared, const struct
 	struct err why = {0};
 	int failed;
 
-	store_servers_log(p->store);
+	if (p->store)
+		store_servers_log(p->store);
 	/* this process's trace, by its own clock: before the results are merged */
 	failed = write_trace(p, shared, r, &why);
 	gather_result(p, shared, r, &rc, cause);
