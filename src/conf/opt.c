@@ -359,13 +359,14 @@ static int to_str_list(const struct opt *row, const struct node *v, struct str_l
 
 static int to_map(const struct opt *row, const struct node *v, struct node **out, struct err *e)
 {
+	enum node_kind kind = row->type == OPT_MAP ? NODE_MAP : NODE_LIST;
 	char q[NODE_QUOTE_MAX];
 
-	if (v->kind != NODE_MAP && v->kind != NODE_NULL)
-		return node_refuse(v, row->key, e, "a map is needed, not %s",
+	if (v->kind != kind && v->kind != NODE_NULL)
+		return node_refuse(v, row->key, e, "%s is needed, not %s", node_kind_name(kind),
 				   node_quote(v, q, sizeof(q)));
 	node_free(*out);
-	*out = v->kind == NODE_MAP ? node_clone(v) : NULL;
+	*out = v->kind == kind ? node_clone(v) : NULL;
 	return 0;
 }
 
@@ -413,6 +414,7 @@ int opt_set_node(const struct opt *row, const struct node *v, void *base, struct
 	case OPT_TIME:
 		return time_dist_set_node(field, v, row, e);
 	case OPT_MAP:
+	case OPT_NODES:
 		return to_map(row, v, field, e);
 	}
 	return err_set(e, ERR_USAGE, "%s: the option table holds an unknown type", row->key);
@@ -431,7 +433,7 @@ void opt_release(const struct opt *rows, size_t n, void *base)
 			*(struct i64_list *)field = (struct i64_list){0};
 		} else if (rows[i].type == OPT_STR_LIST) {
 			str_list_release(field);
-		} else if (rows[i].type == OPT_MAP) {
+		} else if (rows[i].type == OPT_MAP || rows[i].type == OPT_NODES) {
 			node_free(*(struct node **)field);
 			*(struct node **)field = NULL;
 		}
@@ -541,6 +543,7 @@ static struct node *field_node(const struct opt *row, const void *field)
 	case OPT_TIME:
 		return time_node(field);
 	case OPT_MAP:
+	case OPT_NODES:
 		n = node_clone(*(struct node *const *)field);
 		return n ? n : str_node(NULL);
 	}

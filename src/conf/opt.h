@@ -20,6 +20,7 @@ enum opt_type {
 	OPT_STR_LIST, /* struct str_list; a plain string is a list of one */
 	OPT_TIME,     /* struct time_dist: a number or DLIO's map {mean, stdev, type, ...} */
 	OPT_MAP,      /* struct node *, owned clone; NULL when null: checked by its consumer */
+	OPT_NODES,    /* the same, a list */
 };
 
 struct i64_list {

@@ -153,6 +153,12 @@ static void choose(struct content_source *src)
 }
 #endif
 
+static void of_elem(const struct content_source *src, const struct elem_type *elem,
+		    struct content_source *out)
+{
+	content_init(out, src->seed, elem);
+}
+
 void content_init(struct content_source *src, uint64_t seed, const struct elem_type *elem)
 {
 	bool floats = elem->class == ELEM_FLOAT || elem->class == ELEM_COMPLEX;
@@ -160,6 +166,7 @@ void content_init(struct content_source *src, uint64_t seed, const struct elem_t
 
 	src->seed = seed;
 	src->elem = elem;
+	src->of_elem = of_elem;
 	if (elem->class == ELEM_BOOL)
 		src->fill = fill_bool;
 	else if (!floats)

@@ -583,6 +583,17 @@ static int set_form(struct dataset *d, const struct workload *w, struct err *e)
 	return rc;
 }
 
+/* Keys of the format's own may decide what a sample is. */
+static int set_own(struct dataset *d, const struct workload *w, struct err *e)
+{
+	int rc = d->format->own ? d->format->own(w, &d->form, &d->own, e) : 0;
+
+	d->elem = d->form.elem;
+	d->ndims = d->form.ndims;
+	memcpy(d->dims, d->form.dims, sizeof(d->dims));
+	return rc;
+}
+
 static int init_layout(struct dataset *d, const struct workload *w, bool draws, struct err *e)
 {
 	/* of objects it is the bucket, which no key begins with */
@@ -611,6 +622,8 @@ static int init_layout(struct dataset *d, const struct workload *w, bool draws, 
 		rc = set_square_dims(d, w, e);
 	if (rc == 0)
 		rc = set_form(d, w, e);
+	if (rc == 0)
+		rc = set_own(d, w, e);
 	if (rc == 0 && w->file_bytes_decide == FILE_BYTES_SHAPE)
 		rc = set_dims_for_file(d, w, e);
 	if (rc == 0 && w->dataset.sizes == SIZES_RECORDED)
@@ -655,6 +668,7 @@ void dataset_release(struct dataset *d)
 	free(d->folder);
 	free(d->prefix);
 	free(d->drawn);
+	free(d->own);
 	memset(d, 0, sizeof(*d));
 }
 

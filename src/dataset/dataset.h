@@ -39,6 +39,7 @@ struct dataset {
 	const char *compression;
 	const char *extension; /* of its files' names */
 	struct file_spec form; /* of every file, without its number and drawn dimensions */
+	void *own;             /* of the format's own keys; form points to it */
 	struct content_source content;
 	uint64_t config_hash; /* of all that decides bytes and names but the number of files */
 	/* Of the used blobs and their companion files; UINT64_MAX when it depends on content, and

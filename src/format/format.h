@@ -35,6 +35,7 @@ struct file_spec {
 	uint32_t chunk_ndims, max_ndims;
 	uint64_t chunk[FORMAT_DIMS_MAX + 1]; /* with the sample axis */
 	uint64_t max_dims[FORMAT_DIMS_MAX];  /* without it */
+	const void *own; /* what format_ops.own made of the keys; NULL: their defaults */
 };
 /* Elements in one sample: the product of dims. Checked for overflow when specs are built (by
  * check). */
@@ -49,6 +50,9 @@ struct content_source {
 		     void *out, size_t n);
 	uint64_t seed;
 	const struct elem_type *elem;
+	/* The same stream with elements of another type; NULL: its bytes are those of any. */
+	void (*of_elem)(const struct content_source *src, const struct elem_type *elem,
+			struct content_source *out);
 };
 
 /* The largest request of native reading. The piece of memory that all go through then stays in the
@@ -111,6 +115,10 @@ struct blob_part;
 
 struct format_ops {
 	struct format_facts is;
+	/* What keys of the format's own say of all files: *own is released with free, also after a
+	 * failure, and `form` gets it, and shape and element type where they decide these. NULL:
+	 * there is nothing but what a file_spec has. */
+	int (*own)(const struct workload *w, struct file_spec *form, void **own, struct err *e);
 	/* Can such files exist? (dimensions, element type; compression is one of `is`). To be asked
 	 * through format_check. */
 	int (*check)(const struct file_spec *f, struct err *e);

@@ -28,7 +28,7 @@ static bool value_below(const char *key)
 {
 	const struct opt *row = opt_find(workload_rows, workload_row_count, key);
 
-	return row && (row->type == OPT_MAP || row->type == OPT_TIME);
+	return row && (row->type == OPT_MAP || row->type == OPT_NODES || row->type == OPT_TIME);
 }
 
 static void report_ignored_key(struct walk_keys *w, const char *key, const struct node *v)

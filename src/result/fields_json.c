@@ -85,6 +85,7 @@ static json_t *typed_value(const struct opt *row, const void *base, const struct
 		return json_number(*(const double *)field);
 	case OPT_STR:
 		return json_text(*(char *const *)field);
+	case OPT_NODES:
 	case OPT_MAP: {
 		/* as written, so that a secret named by ${oc.env:...} stays out of the file */
 		struct buf b = {0};

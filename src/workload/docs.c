@@ -21,6 +21,7 @@ static const char *const type_names[] = {
 	[OPT_STR_LIST] = "list of texts",
 	[OPT_TIME] = "time",
 	[OPT_MAP] = "map",
+	[OPT_NODES] = "list",
 };
 
 static const struct {

@@ -58,7 +58,8 @@ bool workload_key_known(const char *key)
 		const struct opt *row = workload_key_row(above);
 
 		if (workload_store_section(above) ||
-		    (row && (row->type == OPT_MAP || row->type == OPT_TIME)))
+		    (row &&
+		     (row->type == OPT_MAP || row->type == OPT_NODES || row->type == OPT_TIME)))
 			return true;
 	}
 	return false;

@@ -7,7 +7,8 @@
 const char *const workload_framework_names[] = {"tensorflow", "pytorch", NULL};
 static const char *const storage_types[] = {"local_fs", "parallel_fs", "direct_fs",
 					    "s3",       "aistore",     NULL};
-static const char *const compressions[] = {"none", "gzip", "lzf", "bz2", "zip", "xz", NULL};
+static const char *const compressions[] = {"none", "gzip",   "lzf",  "bz2",     "zip",
+					   "xz",   "snappy", "zstd", "lz4_raw", NULL};
 static const char *const samplers[] = {"derive", "iterative", "index", "none", NULL};
 static const char *const contexts[] = {"fork", "spawn", "forkserver", NULL};
 static const char *const shuffles[] = {"off", "seed", "random", NULL};
@@ -27,6 +28,7 @@ static const char *const orders[] = {"stoker",  "dlio",     "distributed", "rand
 static const char *const sizes[] = {"computed", "recorded", NULL};
 static const char *const interleaves[] = {"reads", "calls", "one", NULL};
 static const char *const transports[] = {"none", "shared_memory", NULL};
+static const char *const parquet_writers[] = {"s3dlio", "pyarrow", NULL};
 static const char *const pythons[] = {"py311", "py314", NULL};
 static const char *const numpys[] = {"np124", "np23", NULL};
 static const char *const checkpoint_types[] = {"rank_zero", "all_ranks", NULL};
@@ -55,6 +57,7 @@ static const char *const profilers[] = {"none", "iostat", "darshan", "tensorboar
 #define TIME(k, text, ...)                                                                         \
 	ROW(OPT_TIME, struct time_dist, #k, k, NULL, text, RANGE(0, WORKLOAD_SECONDS_MAX),         \
 	    .unit = "s", __VA_ARGS__)
+#define NODES(k, text, ...) ROW(OPT_NODES, struct node *, #k, k, NULL, text, __VA_ARGS__)
 #define MAP(k, text, ...) ROW(OPT_MAP, struct node *, #k, k, NULL, text, __VA_ARGS__)
 
 #define RANGE(lo, hi) .min = (lo), .max = (hi)
@@ -152,8 +155,7 @@ const struct opt workload_rows[] = {
 	I64(dataset.compression_level, "4", "Level of gzip compression.", RANGE(0, 9))
 	STR(dataset.file_prefix, "img", "First part of every file name.")
 	STR(dataset.format, "tfrecord",
-	      "File format and file name extension. DLIO's hdf5_opt and parquet are not supported "
-	      "yet.")
+	      "File format and file name extension. DLIO's hdf5_opt is not supported yet.")
 	BOOL(dataset.keep_files, "true", "Whether the dataset is kept after the run.")
 	STR(dataset.record_element_type, "uint8", "NumPy name of the element type of a sample.")
 	I64(dataset.record_element_bytes, "4",
@@ -171,8 +173,28 @@ const struct opt workload_rows[] = {
 	INTS(dataset.hdf5.max_shape,
 	      "HDF5 maximum shape without the sample axis.",
 	      RANGE(1, WORKLOAD_COUNT_MAX), .alias = "dataset.max_shape")
-	MAP(dataset.parquet,
-	      "Columns and row groups of Parquet files, as MLPerf Storage v3 has them.", LATER)
+	NODES(dataset.parquet.columns,
+	      "Columns of Parquet files: a list of {name, dtype, size}. The dtype is a NumPy "
+	      "integer or float, bool, string, binary or list (of float32); a size above 1 makes a "
+	      "list. Absent: one column, data, a list of all elements of a sample.")
+	I64(dataset.parquet.row_group_size, "1024", "Rows of a row group of Parquet files.",
+	      RANGE(1, 1e12), .unit = "rows")
+	I64(dataset.parquet.generation_batch_size, "0",
+	      "Rows that DLIO's generator writes at a time; no row group spans two of these "
+	      "batches. 0: dataset.parquet.row_group_size.", RANGE(0, 1e12), .unit = "rows")
+	STR(dataset.parquet.partition_by, NULL,
+	      "DLIO's generator makes folders of a column's values then, which its readers do not "
+	      "find. Not supported.", LATER)
+	STR(dataset.parquet.read_mode, NULL,
+	      "Written in MLPerf Storage's workloads and read by nothing: row groups are read.",
+	      UNUSED)
+	BOOL(dataset.parquet.use_s3dlio_gen, "false",
+	      "DLIO lets s3dlio write objects then, with float32 columns only. Here "
+	      "dataset.parquet.writer says whose layout files have.", UNUSED)
+	ENUM(dataset.parquet.writer, "s3dlio", parquet_writers,
+	      "Whose layout Parquet files have: s3dlio (required fields, plain values) or pyarrow "
+	      "(optional fields, dictionaries, statistics), whose row groups are of another size.",
+	      OURS)
 	BOOL(dataset.skip_listing, "false",
 	      "Set by MLPerf Storage v3: names of files are computed instead of listed. They are "
 	      "computed in any case, unless the dataset has no manifest and its names must show "

@@ -48,6 +48,7 @@ static bool takes_null(const struct opt *row)
 	switch (row->type) {
 	case OPT_STR:
 		return !row->def;
+	case OPT_NODES:
 	case OPT_MAP:
 	case OPT_TIME:
 	case OPT_I64_LIST:

@@ -18,7 +18,7 @@
 
 /* Names that DLIO or MLPerf Storage has besides those of the tables: they exist, but not in this
  * version, and get another message than a misspelt one. */
-static const char *const other_formats[] = {"hdf5_opt", "parquet", NULL};
+static const char *const other_formats[] = {"hdf5_opt", NULL};
 static const char *const other_loaders[] = {"custom", NULL};
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))

@@ -71,7 +71,7 @@ struct workload {
 		int64_t num_subfolders_train, num_subfolders_eval;
 		bool enable_chunking;
 		int64_t chunk_size;
-		int compression; /* none, gzip, lzf, bz2, zip, xz */
+		int compression; /* none, gzip, lzf, bz2, zip, xz, snappy, zstd, lz4_raw */
 		int64_t compression_level;
 		char *file_prefix;
 		char *format;
@@ -83,7 +83,13 @@ struct workload {
 			int64_t num_dset_per_record;
 			struct i64_list chunk_dims, max_shape;
 		} hdf5;
-		struct node *parquet; /* of MLPerf Storage v3; not read in this version */
+		struct {
+			struct node *columns;
+			int64_t row_group_size, generation_batch_size;
+			int writer; /* s3dlio, pyarrow: the values of enum parquet_writer */
+			char *partition_by, *read_mode;
+			bool use_s3dlio_gen;
+		} parquet;
 		bool skip_listing;
 		int64_t listing_validation_interval, total_disk_bytes;
 		int64_t seed; /* of the content; ours */

@@ -93,7 +93,7 @@ def configuration(tmp):
     refused([*run, "--nonsense"], 2, "--nonsense")
     refused([*run, "--config-dir", tmp / "nowhere"], 2, "nowhere")
     refused([*run, "workflow.checkpoint=true", "checkpoint.checkpoint_mechanism_classname=a.B"], 1, "runs no Python")
-    refused([*run, "dataset.format=parquet"], 1, "parquet", "is not supported")
+    refused([*run, "dataset.format=hdf5_opt"], 1, "hdf5_opt", "is not supported")
     refused([*run, "reader.data_loader=tensorflow", "framework=tensorflow", "reader.data_loader_sampler=index"], 2,
             "cannot be used with")
     stoker("frobnicate", status=2)

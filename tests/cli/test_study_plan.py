@@ -101,14 +101,14 @@ def problems(tmp):
             "small,2,++workload.workflow.evaluation=True,N",
             "small,2,++workload.workflow.checkpoint=True ++workload.checkpoint.checkpoint_after_epoch=7,N",
             "small,4,++workload.dataset.num_files_train=1 ++workload.dataset.num_samples_per_file=400,N",
-            "small,1,++workload.dataset.format=parquet,N", "nothing,1,,N",
+            "small,1,++workload.dataset.format=hdf5_opt,N", "nothing,1,,N",
             "small,3000,++workload.dataset.num_files_train=10000 ++workload.dataset.record_length_bytes=1e9,N",
             "small,1,++workload.workflow.evaluation=True ++workload.dataset.num_files_eval=4,N",
             "small,1,++workload.output.metric.exclude_start_steps=20,N")
     text = dry(tmp)
     fails, doubts = text.split("Will fail:\n")[1].split("Will not measure what it should:\n")
     for words in ("line 5: 13 PiB needed, ", "free in '", "line 7: ", "do not make one step of reader.batch_size 64",
-                  "line 11: ", "dataset.format parquet", "line 12: ", "there is no workload 'nothing'", "line 6: ", "bach_size", "batch_size",
+                  "line 11: ", "dataset.format hdf5_opt", "line 12: ", "there is no workload 'nothing'", "line 6: ", "bach_size", "batch_size",
                   "line 13: the run needs up to "):
         assert words in fails, (words, fails)
     for words in ("lines 2, 3: 8 processes: 3 steps an epoch, steady needs ", "line 4: 4 processes: 6 steps an epoch, steady needs 81",

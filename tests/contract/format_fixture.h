@@ -264,6 +264,12 @@ static inline bool is_text(void)
 	return strcmp(format->is.name, "csv") == 0;
 }
 
+/* Bytes are stored as wider numbers, in pages; a read takes a group of rows. */
+static inline bool is_table(void)
+{
+	return strcmp(format->is.name, "parquet") == 0;
+}
+
 /* A changed payload byte is found without knowing what it was. */
 static inline bool has_checksum(void)
 {
@@ -292,6 +298,10 @@ static inline bool image(void)
 /* Images have shapes of their own kind; what they cannot have is refused. */
 static inline bool not_for_images(const struct file_spec *f)
 {
+	if (is_table() && file_spec_elements(f) == 0) {
+		assert_int_equal(format_check(format, f, &t.e), ERR_USAGE);
+		return true;
+	}
 	if (!image() || format_check(format, f, &t.e) == 0)
 		return false;
 	assert_true(f->ndims > 2 || f->elem != elem_find("uint8") || file_spec_elements(f) == 0);

@@ -39,7 +39,8 @@ static void every_sample_in_every_mode(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(f) / sizeof(f[0]); i++) {
-		if (not_for_images(&f[i]))
+		/* numbers of 4 bytes: 38 MB, of one group like the others */
+		if (not_for_images(&f[i]) || (is_table() && f[i].dims[0] > 600))
 			continue;
 		write_file(&f[i]);
 		FOR_MODES(access, decode)
@@ -141,7 +142,7 @@ static void kept_files_cost_nothing(void **state)
 		f.file_index = file;
 		memset(&t.stat, 0, sizeof(t.stat));
 		assert_int_equal(format->read(o.r, t.path, &f, 0, &s, &t.e), 0);
-		assert_int_equal(t.stat.kind[IO_OPEN].requests, file == 3 ? 0 : 2);
+		assert_int_equal(t.stat.kind[IO_OPEN].requests, file == 3 ? 0 : is_table() ? 4 : 2);
 		assert_int_equal(s.payload_bytes, file == 3 ? 0 : 35);
 	}
 	/* a new reader in the same memory has loaded nothing */
@@ -201,7 +202,9 @@ static void native_reads_least(void **state)
 			assert_int_equal(t.stat.kind[IO_DATA].returned_bytes, size_now());
 			continue;
 		}
-		if (is_text())
+		if (is_table())
+			assert_int_equal(t.stat.kind[IO_DATA].requests, pieces(9610000 * 4));
+		if (is_text() || is_table())
 			continue;
 		assert_int_equal(
 			t.stat.kind[IO_DATA].requests,
@@ -221,10 +224,10 @@ static void every_flipped_byte_is_found(void **state)
 	(void)state;
 	write_file(&f);
 	file = get_bytes(&n);
-	if (!no_io() && !image() && !is_text())
+	if (!no_io() && !image() && !is_text() && !is_table())
 		payload = payload_at(&f, file, n);
 	for (size_t i = 0; i < n; i++) {
-		bool inside = !image() && !is_text() &&
+		bool inside = !image() && !is_text() && !is_table() &&
 			      i >= payload + (is_array() && by_sample() ? 35 : 0) &&
 			      i < payload + 70;
 		char where[64];
@@ -311,7 +314,7 @@ static void every_truncation_is_found(void **state)
 	(void)state;
 	write_file(&f);
 	file = get_bytes(&n);
-	if (!no_io() && !image() && !is_text())
+	if (!no_io() && !image() && !is_text() && !is_table())
 		payload = payload_at(&f, file, n);
 	for (size_t len = 0; len < n; len++) {
 		put_bytes(file, len);
@@ -326,6 +329,11 @@ static void every_truncation_is_found(void **state)
 			/* nothing is looked at, or the last number lacks only digits */
 			if (is_text() &&
 			    (decode == DECODE_NONE || (decode == DECODE_FULL && len + 5 > n))) {
+				assert_true(rc == 0 || rc == ERR_DATA);
+				continue;
+			}
+			/* the metadata are not asked for */
+			if (is_table() && access == ACCESS_NATIVE && len > 280) {
 				assert_true(rc == 0 || rc == ERR_DATA);
 				continue;
 			}

@@ -113,7 +113,7 @@ static void test_values(void **state)
 	LOAD(w, "dlrm_mi355", NULL);
 	assert_true(w.train.computation_time.a == 0.0005625);
 	assert_int_equal(w.dataset.num_samples_per_file, 4718592);
-	assert_int_equal(node_get(w.dataset.parquet, "columns")->n, 200);
+	assert_int_equal(w.dataset.parquet.columns->n, 200);
 	workload_release(&w);
 }
 

@@ -290,7 +290,6 @@ struct magic {
 };
 
 static const struct magic table[] = {
-	{"parquet", 0, 4, "PAR1"},
 	{"arrow", 0, 6, "ARROW1"},
 	{"zip", 0, 4, "PK\3\4"},
 	{"gzip", 0, 2, "\x1f\x8b"},

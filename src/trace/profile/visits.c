@@ -347,8 +347,8 @@ static void choose_containers(struct profile *a, struct shape *shape)
 
 static bool is_stream(const char *extension, const struct format_facts *f)
 {
-	static const char *const names[] = {"tar", "tgz",   "rec",    "arrow", "parquet",
-					    "zst", "jsonl", "ndjson", "tsv",   NULL};
+	static const char *const names[] = {"tar",   "tgz",    "rec", "arrow", "zst",
+					    "jsonl", "ndjson", "tsv", NULL};
 
 	for (size_t i = 0; names[i]; i++)
 		if (strcmp(names[i], extension) == 0)

@@ -1,0 +1,678 @@
+/* parquet: tables of columns in row groups, as DLIO's generators write them. Files are written, and
+ * compared, as one ascending stream; parquet_read.c reads. */
+#include "format/parquet/parquet.h"
+
+#include <inttypes.h>
+#include <libdeflate.h>
+#include <string.h>
+
+#include "format/blob_stream.h"
+#include "format/parquet/parquet_read.h"
+#include "workload/key.h"
+#include "workload/workload.h"
+
+#define UNIT_BYTES 16384u /* of values that are made at a time */
+#define BLOCK_GZIP 65535u
+#define BLOCK_ZSTD 131072u
+
+struct writer {
+	struct blob_stream *s;
+	const struct parquet_layout *l;
+	const struct content_source *content;
+	uint64_t file_index;
+	/* the page's payload: what is left of it and of its compressed block */
+	uint32_t raw, left, block_left, crc;
+	unsigned char unit[UNIT_BYTES];
+};
+
+static int put(struct writer *w, const void *bytes, size_t n, struct err *e)
+{
+	return blob_stream_put(w->s, bytes, n, e);
+}
+
+static unsigned char *put_le(unsigned char *p, uint64_t v, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		*p++ = (unsigned char)(v >> (8 * i));
+	return p;
+}
+
+/* ---- compression: frames around bytes as they are ---- */
+
+static int begin_lz4(struct writer *w, struct err *e)
+{
+	static const unsigned char full = 255;
+	uint32_t more;
+	unsigned char b = (unsigned char)((w->raw < 15 ? w->raw : 15) << 4);
+	int rc = put(w, &b, 1, e);
+
+	if (w->raw < 15)
+		return rc;
+	for (more = w->raw - 15; rc == 0 && more >= 255; more -= 255)
+		rc = put(w, &full, 1, e);
+	b = (unsigned char)more;
+	return rc < 0 ? rc : put(w, &b, 1, e);
+}
+
+static int begin_payload(struct writer *w, uint32_t raw, struct err *e)
+{
+	static const unsigned char gzip[10] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff};
+	unsigned char b[16], *p = b;
+
+	w->raw = w->left = raw;
+	w->block_left = w->crc = 0;
+	switch (w->l->codec) {
+	case PARQUET_PLAIN_BYTES:
+		return 0;
+	case PARQUET_SNAPPY:
+		p += thrift_put_varint(p, raw);
+		if (raw) {
+			*p++ = 63 << 2;
+			p = put_le(p, raw - 1, 4);
+		}
+		return put(w, b, (size_t)(p - b), e);
+	case PARQUET_GZIP:
+		return put(w, gzip, sizeof(gzip), e);
+	case PARQUET_ZSTD:
+		/* one segment, its size in 4 bytes */
+		p = put_le(p, 0xfd2fb528u, 4);
+		*p++ = 0xa0;
+		p = put_le(p, raw, 4);
+		return put(w, b, (size_t)(p - b), e);
+	case PARQUET_LZ4_RAW:
+		return begin_lz4(w, e);
+	}
+	return 0;
+}
+
+static int begin_block(struct writer *w, struct err *e)
+{
+	bool gzip = w->l->codec == PARQUET_GZIP;
+	uint32_t most = gzip ? BLOCK_GZIP : BLOCK_ZSTD, n = w->left < most ? w->left : most;
+	unsigned char b[5];
+
+	w->block_left = n;
+	if (gzip) {
+		b[0] = n == w->left;
+		put_le(b + 1, n, 2);
+		put_le(b + 3, ~(uint64_t)n, 2);
+		return put(w, b, 5, e);
+	}
+	put_le(b, n << 3 | (n == w->left), 3);
+	return put(w, b, 3, e);
+}
+
+static bool in_blocks(const struct writer *w)
+{
+	return w->l->codec == PARQUET_GZIP || w->l->codec == PARQUET_ZSTD;
+}
+
+static int put_payload(struct writer *w, const unsigned char *bytes, size_t n, struct err *e)
+{
+	int rc = 0;
+
+	if (!in_blocks(w))
+		return put(w, bytes, n, e);
+	if (w->l->codec == PARQUET_GZIP)
+		w->crc = libdeflate_crc32(w->crc, bytes, n);
+	while (rc == 0 && n > 0) {
+		size_t part;
+
+		if (w->block_left == 0)
+			rc = begin_block(w, e);
+		part = w->block_left < n ? w->block_left : n;
+		if (rc == 0)
+			rc = put(w, bytes, part, e);
+		w->block_left -= (uint32_t)part;
+		w->left -= (uint32_t)part;
+		bytes += part;
+		n -= part;
+	}
+	return rc;
+}
+
+static int end_payload(struct writer *w, struct err *e)
+{
+	unsigned char b[8];
+	int rc = 0;
+
+	if (in_blocks(w) && w->raw == 0)
+		rc = begin_block(w, e);
+	if (rc < 0 || w->l->codec != PARQUET_GZIP)
+		return rc;
+	put_le(b, w->crc, 4);
+	put_le(b + 4, w->raw, 4);
+	return put(w, b, 8, e);
+}
+
+/* ---- pages ---- */
+
+/* A run of the RLE hybrid. */
+static unsigned char *put_run(unsigned char *p, uint64_t n, unsigned value)
+{
+	p += thrift_put_varint(p, n << 1);
+	*p++ = (unsigned char)value;
+	return p;
+}
+
+static int put_repetition(struct writer *w, const struct parquet_column *c,
+			  const struct parquet_page *page, struct err *e)
+{
+	uint64_t left = page->values, inside = page->first % c->size;
+	unsigned char *p = put_le(w->unit, page->repetition_bytes - 4, 4);
+	int rc = 0;
+
+	if (c->size == 1) {
+		p = put_run(p, left, 0);
+		return put_payload(w, w->unit, (size_t)(p - w->unit), e);
+	}
+	if (inside) {
+		uint64_t part = c->size - inside < left ? c->size - inside : left;
+
+		p = put_run(p, part, 1);
+		left -= part;
+	}
+	while (rc == 0 && left > 0) {
+		uint64_t part = c->size < left ? c->size : left;
+
+		p = put_run(p, 1, 0);
+		if (part > 1)
+			p = put_run(p, part - 1, 1);
+		left -= part;
+		if (UNIT_BYTES - (size_t)(p - w->unit) < 64) {
+			rc = put_payload(w, w->unit, (size_t)(p - w->unit), e);
+			p = w->unit;
+		}
+	}
+	return rc < 0 ? rc : put_payload(w, w->unit, (size_t)(p - w->unit), e);
+}
+
+static int put_definition(struct writer *w, const struct parquet_column *c,
+			  const struct parquet_page *page, struct err *e)
+{
+	unsigned char *p = put_le(w->unit, page->definition_bytes - 4, 4);
+
+	p = put_run(p, page->values, parquet_definition_max(w->l, c));
+	return put_payload(w, w->unit, (size_t)(p - w->unit), e);
+}
+
+static int put_bits(struct writer *w, const struct parquet_column *c, uint64_t first, uint64_t n,
+		    struct err *e)
+{
+	int rc = 0;
+
+	for (uint64_t done = 0; rc == 0 && done < n;) {
+		size_t part = n - done < UNIT_BYTES / 2 ? (size_t)(n - done) : UNIT_BYTES / 2;
+		unsigned char *bools = w->unit + UNIT_BYTES / 2;
+
+		parquet_fill(c, w->l, w->content, w->file_index, first + done, part, bools);
+		memset(w->unit, 0, (part + 7) / 8);
+		for (size_t i = 0; i < part; i++)
+			w->unit[i / 8] |= (unsigned char)(bools[i] << i % 8);
+		rc = put_payload(w, w->unit, (part + 7) / 8, e);
+		done += part;
+	}
+	return rc;
+}
+
+/* n values of the file from `first` on. */
+static int put_values(struct writer *w, const struct parquet_column *c, uint64_t first, uint64_t n,
+		      struct err *e)
+{
+	struct content_source own;
+	uint64_t offset, at_once;
+	int rc = 0;
+
+	if (c->width == 0)
+		return put_bits(w, c, first, n, e);
+	if (parquet_direct(c, w->l, w->content, first, &own, &offset) && !in_blocks(w))
+		return blob_stream_payload(w->s, &own, w->file_index, offset, n * c->width, e);
+	at_once = UNIT_BYTES / c->width;
+	for (uint64_t done = 0; rc == 0 && done < n;) {
+		uint64_t part = n - done < at_once ? n - done : at_once;
+
+		parquet_fill(c, w->l, w->content, w->file_index, first + done, (size_t)part,
+			     w->unit);
+		rc = put_payload(w, w->unit, (size_t)part * c->width, e);
+		done += part;
+	}
+	return rc;
+}
+
+/* Every value of 8 bits. */
+static int put_byte_values(struct writer *w, const struct parquet_column *c, struct err *e)
+{
+	bool has_sign = c->elem->name[0] == 'i';
+
+	for (unsigned i = 0; i < 256; i++)
+		put_le(w->unit + 4 * i, has_sign ? (uint64_t)(int64_t)(int8_t)i : i, 4);
+	return put_payload(w, w->unit, 1024, e);
+}
+
+/* Indices in a dictionary: of 8 bits the value itself, else the value's place in the chunk. */
+static int put_indices(struct writer *w, const struct parquet_column *c,
+		       const struct parquet_page *page, uint64_t chunk_first, struct err *e)
+{
+	uint64_t eights = ((uint64_t)page->values + 7) / 8, have = 0;
+	unsigned char *p = w->unit;
+	unsigned bits = 0;
+	int rc;
+
+	*p++ = (unsigned char)page->bits;
+	p += thrift_put_varint(p, eights << 1 | 1);
+	rc = put_payload(w, w->unit, (size_t)(p - w->unit), e);
+	p = w->unit;
+	if (page->encoding && c->elem->bytes == 1 && c->type == PARQUET_INT32) {
+		struct content_source own;
+		uint64_t offset, from = chunk_first + page->first;
+
+		parquet_direct(c, w->l, w->content, from, &own, &offset);
+		for (uint64_t done = 0; rc == 0 && done < eights * 8;) {
+			uint64_t part = eights * 8 - done;
+
+			part = part < UNIT_BYTES ? part : UNIT_BYTES;
+			own.fill(&own, w->file_index, offset + done, w->unit, (size_t)part);
+			rc = put_payload(w, w->unit, (size_t)part, e);
+			done += part;
+		}
+		return rc;
+	}
+	for (uint64_t i = 0; rc == 0 && i < eights * 8; i++) {
+		uint64_t v = i < page->values ? page->first + i : 0;
+
+		have |= v << bits;
+		for (bits += page->bits; bits >= 8; bits -= 8, have >>= 8)
+			*p++ = (unsigned char)have;
+		if (UNIT_BYTES - (size_t)(p - w->unit) < 16) {
+			rc = put_payload(w, w->unit, (size_t)(p - w->unit), e);
+			p = w->unit;
+		}
+	}
+	return rc < 0 ? rc : put_payload(w, w->unit, (size_t)(p - w->unit), e);
+}
+
+static int put_page(struct writer *w, const struct parquet_column *c,
+		    const struct parquet_page *page, uint64_t chunk_first, struct err *e)
+{
+	bool bytes = c->elem->bytes == 1 && c->type == PARQUET_INT32;
+	int rc = put(w, page->head, page->head_bytes, e);
+
+	if (rc == 0)
+		rc = begin_payload(w, page->raw, e);
+	if (rc == 0 && page->repetition_bytes)
+		rc = put_repetition(w, c, page, e);
+	if (rc == 0 && page->definition_bytes)
+		rc = put_definition(w, c, page, e);
+	if (rc < 0)
+		return rc;
+	if (page->dictionary && bytes)
+		rc = put_byte_values(w, c, e);
+	else if (page->bits)
+		rc = put_indices(w, c, page, chunk_first, e);
+	else
+		rc = put_values(w, c, chunk_first + page->first, page->values, e);
+	return rc < 0 ? rc : end_payload(w, e);
+}
+
+static int put_group(struct writer *w, const struct parquet_group *g, struct err *e)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < w->l->columns; i++) {
+		const struct parquet_column *c = &w->l->column[i];
+		struct parquet_pages p;
+		struct parquet_page page;
+
+		parquet_pages_of(&p, w->l, i, g->rows);
+		while (rc == 0 && parquet_next_page(&p, &page))
+			rc = put_page(w, c, &page, g->first * (c->list ? c->size : 1), e);
+	}
+	return rc;
+}
+
+static int put_some(void *arg, const void *bytes, size_t n, struct err *e)
+{
+	return blob_stream_put(arg, bytes, n, e);
+}
+
+static int parquet_put_file(struct blob_stream *s, const struct file_spec *f,
+			    const struct content_source *content, void *scratch, struct err *e)
+{
+	struct parquet_layout l;
+	struct writer w = {.s = s, .l = &l, .content = content, .file_index = f->file_index};
+	struct parquet_group g;
+	int rc = parquet_layout_of(f, &l, e);
+
+	(void)scratch;
+	if (rc == 0)
+		rc = blob_stream_put(s, "PAR1", 4, e);
+	for (uint64_t i = 0; rc == 0 && i < l.groups; i++) {
+		parquet_group_at(&l, i, &g);
+		rc = put_group(&w, &g, e);
+	}
+	return rc < 0 ? rc : parquet_put_metadata(&l, put_some, s, e);
+}
+
+/* ---- the metadata ---- */
+
+#define CHUNK_ROOM 1024u
+
+struct metadata {
+	const struct parquet_layout *l;
+	parquet_put_fn *put;
+	void *arg;
+	uint64_t bytes;
+	unsigned char room[CHUNK_ROOM];
+	struct thrift_out o;
+};
+
+static int flush(struct metadata *m, struct err *e)
+{
+	size_t n = m->o.used;
+
+	m->o.used = 0;
+	m->bytes += n;
+	return m->put(m->arg, m->room, n, e);
+}
+
+struct kind_of_elem {
+	const char *name;
+	int converted;
+};
+
+/* Numbers of ConvertedType; -1: the physical type says all. */
+static int converted_of(const struct parquet_column *c)
+{
+	static const struct kind_of_elem kinds[] = {
+		{"uint8", 11}, {"uint16", 12}, {"uint32", 13}, {"uint64", 14},
+		{"int8", 15},  {"int16", 16},  {"int32", -1},  {"int64", -1},
+	};
+
+	if (c->text)
+		return c->text == TEXT_STRING ? 0 : -1;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strcmp(kinds[i].name, c->elem->name) == 0)
+			return kinds[i].converted;
+	return -1;
+}
+
+static void put_value_type(struct thrift_out *o, const struct parquet_column *c)
+{
+	int converted = converted_of(c);
+	bool half = c->elem->class == ELEM_FLOAT && c->elem->bytes == 2 && !c->text;
+
+	if (converted >= 0)
+		thrift_put_int(o, 6, THRIFT_I32, converted);
+	if (half) {
+		/* the member Float16 of the union LogicalType */
+		thrift_put_struct(o, 10);
+		thrift_put_struct(o, 15);
+		thrift_end(o);
+		thrift_end(o);
+	}
+}
+
+static void put_schema_element(struct metadata *m, const struct parquet_column *c, const char *name,
+			       int repetition)
+{
+	struct thrift_out *o = &m->o;
+
+	thrift_item_struct(o);
+	thrift_put_int(o, 1, THRIFT_I32, c->type);
+	if (c->type == PARQUET_FIXED)
+		thrift_put_int(o, 2, THRIFT_I32, c->width);
+	thrift_put_int(o, 3, THRIFT_I32, repetition);
+	thrift_put_bytes(o, 4, name, strlen(name));
+	put_value_type(o, c);
+	thrift_end(o);
+}
+
+static void put_folder(struct metadata *m, const char *name, int repetition, int children,
+		       int converted)
+{
+	struct thrift_out *o = &m->o;
+
+	thrift_item_struct(o);
+	if (repetition >= 0)
+		thrift_put_int(o, 3, THRIFT_I32, repetition);
+	thrift_put_bytes(o, 4, name, strlen(name));
+	thrift_put_int(o, 5, THRIFT_I32, children);
+	if (converted >= 0)
+		thrift_put_int(o, 6, THRIFT_I32, converted);
+	thrift_end(o);
+}
+
+enum { REQUIRED, OPTIONAL, REPEATED };
+
+static int put_schema(struct metadata *m, struct err *e)
+{
+	const struct parquet_layout *l = m->l;
+	int repetition = l->writer == WRITER_PYARROW ? OPTIONAL : REQUIRED, rc;
+	uint64_t elements = 1;
+
+	for (uint32_t i = 0; i < l->columns; i++)
+		elements += l->column[i].list ? 3 : 1;
+	thrift_put_list(&m->o, 2, THRIFT_STRUCT, elements);
+	put_folder(m, "schema", -1, (int)l->columns, -1);
+	rc = flush(m, e);
+	for (uint32_t i = 0; rc == 0 && i < l->columns; i++) {
+		const struct parquet_column *c = &l->column[i];
+
+		if (c->list) {
+			put_folder(m, c->name, repetition, 1, 3);
+			put_folder(m, "list", REPEATED, 1, -1);
+		}
+		put_schema_element(m, c, c->list ? "element" : c->name, repetition);
+		rc = flush(m, e);
+	}
+	return rc;
+}
+
+/* Bounds of the content: floats lie in [0, 1). */
+static void put_statistics(struct metadata *m, const struct parquet_column *c)
+{
+	static const float one = 1;
+	static const double one_double = 1;
+	static const unsigned char zero[8];
+	struct thrift_out *o = &m->o;
+
+	thrift_put_struct(o, 12);
+	thrift_put_int(o, 3, THRIFT_I64, 0);
+	if (c->type == PARQUET_FLOAT || c->type == PARQUET_DOUBLE) {
+		bool wide = c->type == PARQUET_DOUBLE;
+
+		thrift_put_bytes(o, 5, wide ? (const void *)&one_double : &one, c->width);
+		thrift_put_bytes(o, 6, zero, c->width);
+		thrift_put_bool(o, 7, false);
+		thrift_put_bool(o, 8, false);
+	}
+	thrift_end(o);
+}
+
+static void put_chunk(struct metadata *m, const struct parquet_column *c,
+		      const struct parquet_chunk *k, uint64_t at)
+{
+	struct thrift_out *o = &m->o;
+
+	thrift_item_struct(o);
+	thrift_put_int(o, 2, THRIFT_I64, (int64_t)at);
+	thrift_put_struct(o, 3);
+	thrift_put_int(o, 1, THRIFT_I32, c->type);
+	thrift_put_list(o, 2, THRIFT_I32, k->dictionary ? 3 : 2);
+	thrift_item_int(o, PARQUET_PLAIN);
+	thrift_item_int(o, PARQUET_RLE);
+	if (k->dictionary)
+		thrift_item_int(o, PARQUET_RLE_DICTIONARY);
+	thrift_put_list(o, 3, THRIFT_BINARY, c->list ? 3 : 1);
+	thrift_item_bytes(o, c->name, strlen(c->name));
+	if (c->list) {
+		thrift_item_bytes(o, "list", 4);
+		thrift_item_bytes(o, "element", 7);
+	}
+	thrift_put_int(o, 4, THRIFT_I32, m->l->codec);
+	thrift_put_int(o, 5, THRIFT_I64, (int64_t)k->values);
+	thrift_put_int(o, 6, THRIFT_I64, (int64_t)k->raw);
+	thrift_put_int(o, 7, THRIFT_I64, (int64_t)k->stored);
+	thrift_put_int(o, 9, THRIFT_I64, (int64_t)(at + k->dictionary));
+	if (k->dictionary)
+		thrift_put_int(o, 11, THRIFT_I64, (int64_t)at);
+	if (m->l->writer == WRITER_PYARROW)
+		put_statistics(m, c);
+	thrift_end(o);
+	thrift_end(o);
+}
+
+static int put_row_group(struct metadata *m, const struct parquet_group *g, struct err *e)
+{
+	const struct parquet_layout *l = m->l;
+	uint64_t at = g->at, raw = 0;
+	int rc = 0;
+
+	thrift_item_struct(&m->o);
+	thrift_put_list(&m->o, 1, THRIFT_STRUCT, l->columns);
+	for (uint32_t i = 0; rc == 0 && i < l->columns; i++) {
+		struct parquet_chunk k;
+
+		parquet_chunk_of(l, i, g->rows, &k);
+		put_chunk(m, &l->column[i], &k, at);
+		at += k.stored;
+		raw += k.raw;
+		rc = flush(m, e);
+	}
+	thrift_put_int(&m->o, 2, THRIFT_I64, (int64_t)raw);
+	thrift_put_int(&m->o, 3, THRIFT_I64, (int64_t)g->rows);
+	thrift_put_int(&m->o, 5, THRIFT_I64, (int64_t)g->at);
+	thrift_put_int(&m->o, 6, THRIFT_I64, (int64_t)g->bytes);
+	if (g->index <= INT16_MAX)
+		thrift_put_int(&m->o, 7, THRIFT_I16, (int64_t)g->index);
+	thrift_end(&m->o);
+	return rc < 0 ? rc : flush(m, e);
+}
+
+int parquet_put_metadata(const struct parquet_layout *l, parquet_put_fn *put_bytes, void *arg,
+			 struct err *e)
+{
+	static const char by[] = "stoker";
+	struct metadata m = {.l = l, .put = put_bytes, .arg = arg};
+	unsigned char tail[PARQUET_TAIL_BYTES];
+	struct parquet_group g;
+	int rc;
+
+	thrift_begin(&m.o, m.room, sizeof(m.room));
+	thrift_put_int(&m.o, 1, THRIFT_I32, l->writer == WRITER_PYARROW ? 2 : 1);
+	rc = put_schema(&m, e);
+	thrift_put_int(&m.o, 3, THRIFT_I64, (int64_t)l->samples);
+	thrift_put_list(&m.o, 4, THRIFT_STRUCT, l->groups);
+	for (uint64_t i = 0; rc == 0 && i < l->groups; i++) {
+		parquet_group_at(l, i, &g);
+		rc = put_row_group(&m, &g, e);
+	}
+	thrift_put_bytes(&m.o, 6, by, sizeof(by) - 1);
+	thrift_end(&m.o);
+	if (rc == 0)
+		rc = flush(&m, e);
+	put_le(tail, m.bytes, 4);
+	memcpy(tail + 4, "PAR1", 4);
+	return rc < 0 ? rc : put_bytes(arg, tail, sizeof(tail), e);
+}
+
+static int parquet_check(const struct file_spec *f, struct err *e)
+{
+	struct parquet_layout l;
+	int rc = parquet_layout_of(f, &l, e);
+
+	/* a chunk takes at least 40 bytes of the metadata, whose length has 32 bits */
+	if (rc == 0 && l.groups > UINT32_MAX / 40 / l.columns)
+		return err_set(e, ERR_USAGE,
+			       "%" PRIu64 " row groups of %u columns need more metadata than a "
+			       "Parquet file can have (2^32 bytes): make "
+			       "dataset.parquet.row_group_size larger",
+			       l.groups, l.columns);
+	return rc;
+}
+
+static uint64_t parquet_file_bytes(const struct file_spec *f)
+{
+	struct parquet_layout l;
+
+	return parquet_check(f, NULL) < 0 || parquet_layout_of(f, &l, NULL) < 0
+		       ? UINT64_MAX
+		       : parquet_file_size(&l);
+}
+
+static int parquet_own(const struct workload *w, struct file_spec *form, void **own, struct err *e)
+{
+	struct parquet_shape *s = parquet_shape_of(w, e);
+	struct parquet_layout l;
+	int rc;
+
+	*own = s;
+	if (!s)
+		return ERR_USAGE;
+	form->own = s;
+	if (s->columns == 0)
+		return 0;
+	form->elem = elem_find("uint8");
+	form->ndims = 1;
+	form->dims[0] = 0;
+	for (uint32_t i = 0; i < s->columns; i++)
+		form->dims[0] += s->column[i].row_bytes;
+	rc = parquet_check(form, e);
+	if (rc == 0)
+		rc = parquet_layout_of(form, &l, e);
+	if (rc < 0)
+		return rc;
+	s->metadata_bytes = parquet_metadata_bytes(&l);
+	s->samples = form->samples;
+	return 0;
+}
+
+/* What gives a row two shapes. */
+static int check_keys(const struct workload *w, struct err *e)
+{
+	const struct node *columns = w->dataset.parquet.columns;
+
+	if (w->dataset.parquet.partition_by)
+		return workload_key_error(w, ERR_ABSENT, e, "dataset.parquet.partition_by",
+					  "dataset.parquet.partition_by is not supported: DLIO's "
+					  "readers do not find the files it makes");
+	if (!columns || columns->n == 0)
+		return 0;
+	if (w->dataset.record_dims.n || w->dataset.file_bytes > 0 ||
+	    w->dataset.record_length_bytes_stdev > 0 || w->dataset.sizes == SIZES_RECORDED)
+		return workload_key_error(
+			w, ERR_USAGE, e, "dataset.parquet.columns",
+			"dataset.parquet.columns and %s both give the size of a row: remove one of "
+			"the two",
+			w->dataset.record_dims.n    ? "dataset.record_dims"
+			: w->dataset.file_bytes > 0 ? "dataset.file_bytes"
+			: w->dataset.record_length_bytes_stdev > 0
+				? "dataset.record_length_bytes_stdev"
+				: "dataset.sizes");
+	return 0;
+}
+
+static const char *const keys[] = {"dataset.parquet.columns", "dataset.parquet.row_group_size",
+				   "dataset.parquet.generation_batch_size",
+				   "dataset.parquet.writer", NULL};
+
+const struct format_ops format_parquet = {
+	.is.name = "parquet",
+	.is.help = "Apache Parquet files: tables of columns in row groups.",
+	.is.extension = "parquet",
+	.is.magic = "PAR1",
+	.is.compressions = (const char *const[]){"snappy", "gzip", "zstd", "lz4_raw", NULL},
+	.is.flags = FORMAT_STREAM | FORMAT_IN_OBJECTS,
+	.is.keys = keys,
+	.is.check_keys = check_keys,
+	.is.dlio_reader = "ParquetReaderFileIterable",
+	.own = parquet_own,
+	.check = parquet_check,
+	.file_bytes = parquet_file_bytes,
+	.put = parquet_put_file,
+	.reader_bytes = parquet_reader_bytes,
+	.reader_init = parquet_reader_init,
+	.read = parquet_read,
+	.load_index = parquet_load_index,
+	.reader_close = parquet_reader_close,
+};

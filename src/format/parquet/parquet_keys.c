@@ -1,0 +1,112 @@
+/* The keys of dataset.parquet. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "format/parquet/parquet.h"
+#include "workload/workload.h"
+
+#define SIZE_MAX_OF_COLUMN (1 << 30)
+#define TEXT_BYTES_MAX 8192
+#define STRING_BYTES 12 /* DLIO's are "s_" and up to ten digits */
+
+static int64_t size_of(const struct node *column)
+{
+	const struct node *n = node_get(column, "size");
+
+	return n && n->kind == NODE_INT ? n->i : n ? -1 : 1;
+}
+
+static int read_column(const struct node *n, struct parquet_column *c, struct err *e)
+{
+	static const char key[] = "dataset.parquet.columns";
+	const struct node *name = n, *dtype = NULL, *read = NULL;
+	int64_t size = 1;
+
+	if (n->kind == NODE_MAP) {
+		name = node_get(n, "name");
+		dtype = node_get(n, "dtype");
+		read = node_get(n, "read");
+		size = size_of(n);
+	}
+	if ((name && name->kind != NODE_STR) || (dtype && dtype->kind != NODE_STR))
+		return node_refuse(n, key, e, "a column has a name and a dtype that are text");
+	if (name && (strlen(name->s) >= sizeof(c->name) || !name->s[0]))
+		return node_refuse(n, key, e, "the name of a column has 1 to %zu bytes",
+				   sizeof(c->name) - 1);
+	if (size < 1 || size > SIZE_MAX_OF_COLUMN)
+		return node_refuse(n, key, e, "the size of a column is a number from 1 to %d",
+				   SIZE_MAX_OF_COLUMN);
+	snprintf(c->name, sizeof(c->name), "%s", name ? name->s : "data");
+	c->marked = read && read->kind == NODE_BOOL && read->b;
+	c->size = (uint64_t)size;
+	c->elem = dtype ? elem_find(dtype->s) : elem_find("float32");
+	c->list = size > 1;
+	if (dtype && strcmp(dtype->s, "string") == 0) {
+		c->text = TEXT_STRING;
+		c->size = STRING_BYTES;
+	} else if (dtype && strcmp(dtype->s, "binary") == 0) {
+		c->text = TEXT_BINARY;
+	} else if (c->elem && c->elem->class == ELEM_BOOL) {
+		/* DLIO makes one, whatever the size */
+		c->size = 1;
+		c->list = false;
+	} else if (!c->elem || c->elem->class == ELEM_COMPLEX) {
+		/* as DLIO: a list of float32 */
+		c->elem = elem_find("float32");
+		c->list = true;
+	}
+	if (c->text && c->size > TEXT_BYTES_MAX)
+		return node_refuse(n, key, e, "the size of a binary column is at most %d",
+				   TEXT_BYTES_MAX);
+	if (c->text) {
+		c->elem = elem_find("uint8");
+		c->list = false;
+	}
+	return parquet_complete_column(c, e);
+}
+
+static int check_names(const struct parquet_shape *s, const struct node *columns, struct err *e)
+{
+	for (uint32_t i = 0; i < s->columns; i++)
+		for (uint32_t k = 0; k < i && s->columns < 5000; k++)
+			if (strcmp(s->column[i].name, s->column[k].name) == 0)
+				return node_refuse(columns->child[i], "dataset.parquet.columns", e,
+						   "two columns have the name '%s'",
+						   s->column[i].name);
+	return 0;
+}
+
+struct parquet_shape *parquet_shape_of(const struct workload *w, struct err *e)
+{
+	const struct node *columns = w->dataset.parquet.columns;
+	size_t n = columns && columns->kind == NODE_LIST ? columns->n : 0;
+	struct parquet_shape *s;
+	int rc = 0;
+
+	if (columns && columns->kind != NODE_LIST && columns->kind != NODE_NULL) {
+		node_refuse(columns, "dataset.parquet.columns", e,
+			    "it is a list of columns: [{name: x, dtype: float32, size: 1}]");
+		return NULL;
+	}
+	if (n > PARQUET_COLUMNS_MAX) {
+		node_refuse(columns, "dataset.parquet.columns", e, "at most %u are allowed",
+			    PARQUET_COLUMNS_MAX);
+		return NULL;
+	}
+	s = xcalloc(1, sizeof(*s) + n * sizeof(s->column[0]));
+	s->columns = (uint32_t)n;
+	s->writer = (enum parquet_writer)w->dataset.parquet.writer;
+	s->group_rows = (uint64_t)w->dataset.parquet.row_group_size;
+	s->batch_rows = (uint64_t)w->dataset.parquet.generation_batch_size;
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		rc = read_column(columns->child[i], &s->column[i], e);
+	if (rc == 0)
+		rc = check_names(s, columns, e);
+	if (rc == 0)
+		return s;
+	free(s);
+	return NULL;
+}
