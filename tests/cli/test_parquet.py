@@ -1,0 +1,51 @@
+"""The built-in workloads of Parquet files run as they are but for their sizes; what they read is verified."""
+# tier: long
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from util import load, stoker  # noqa: E402
+
+
+def main():
+    lines = {line.split()[0]: line for line in stoker("show", "workloads").stdout.splitlines()}
+    for name in ("dlrm_b200", "dlrm_mi355", "dlrm_datagen", "flux_b200", "flux_mi355", "flux_datagen"):
+        assert not lines[name].endswith(" no"), lines[name]
+    with tempfile.TemporaryDirectory() as tmp:
+        small = {"dlrm": ["dataset.num_files_train=4", "dataset.num_samples_per_file=9000"],
+                 "flux": ["dataset.num_files_train=2", "dataset.num_samples_per_file=36"]}
+        for model, sizes in small.items():
+            folder = Path(tmp) / model
+            sizes = [*sizes, f"dataset.data_folder={folder}"]
+            stoker("generate", f"{model}_datagen", *sizes)
+            assert "every byte as generated" in stoker("verify", folder).stdout
+            for kind in ("b200", "mi355"):
+                out = Path(tmp) / f"{model}-{kind}"
+                stoker("run", f"{model}_{kind}", *sizes, "train.computation_time=0.001", f"hydra.run.dir={out}")
+                order = [v for v in load(out)["verdicts"] if v["check"] == "order"]
+                assert order[0]["level"] == "pass", order
+        # native access asks for a row group in pieces, and compares what it gets
+        stoker("run", "flux_b200", *sizes, "reader.access=native", "reader.decode=verify", "train.computation_time=0.001",
+               f"hydra.run.dir={tmp}/verified")
+        # a damaged file is found
+        path = next(folder.glob("train/*.parquet"))
+        with open(path, "r+b") as f:
+            f.seek(1000000)
+            byte = f.read(1)
+            f.seek(1000000)
+            f.write(bytes([byte[0] ^ 1]))
+        assert "1000000" in stoker("verify", folder, status=1).stderr
+    for override, words in ((["dataset.parquet.columns=[{size: 0}]"], "size of a column"),
+                            (["dataset.parquet.columns=[{name: a}, {name: a}]"], "two columns"),
+                            (["dataset.parquet.columns=[{name: a}]", "dataset.record_dims=[4]"], "size of a row"),
+                            (["dataset.parquet.columns={a: 1}"], "a list is needed"),
+                            (["dataset.parquet.partition_by=a"], "partition_by"),
+                            (["dataset.compression=bz2"], "snappy")):
+        done = stoker("generate", "unet3d_h100", "dataset.format=parquet", "dataset.record_length_bytes_stdev=0",
+                      *override, "dataset.data_folder=/nowhere", status=None)
+        assert done.returncode != 0 and words in done.stderr, (override, done.stderr)
+
+
+main()
