@@ -18,10 +18,12 @@
 #include "format/reader.h"
 
 #define PYARROW_TAIL 65536u
+#define GROUP_PIECE_MAX (32u << 20)
 
 struct reader {
 	struct reader_base base;
 	unsigned char *piece, *metadata, *python_buffer;
+	size_t step; /* the largest request for a row group */
 	size_t piece_bytes, metadata_bytes, python_buffer_bytes;
 	struct parquet_decoder decode;
 	unsigned char *inflater_memory;
@@ -29,6 +31,17 @@ struct reader {
 	bool here, known;              /* known: the metadata of its file were read */
 	uint64_t file_index, row, end; /* the row asked for last; behind the last of the group */
 };
+
+/* A row group is one request of DLIO's; larger ones than this are read in pieces. */
+static size_t step_of(const struct parquet_layout *l)
+{
+	uint64_t most = NATIVE_PIECE_MAX;
+
+	for (int i = 0; i < 3; i++)
+		if (l->kind[i].bytes > most)
+			most = l->kind[i].bytes;
+	return most < GROUP_PIECE_MAX ? (size_t)((most + 4095) & ~(uint64_t)4095) : GROUP_PIECE_MAX;
+}
 
 static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
 		    struct reader *r)
@@ -42,7 +55,10 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 		c->overflow = true;
 	page = (size_t)l.page_stored_max + PARQUET_PAGE_HEAD_MAX;
 	raw = config->decode == DECODE_NONE ? 0 : (size_t)l.page_raw_max + 64;
-	r->piece_bytes = NATIVE_PIECE_MAX + (raw ? page : 0);
+	r->step = NATIVE_PIECE_MAX;
+	if (framework && config->example && !c->overflow)
+		r->step = step_of(&l);
+	r->piece_bytes = r->step + (raw ? page : 0);
 	r->piece = carve(c, r->piece_bytes);
 	r->metadata_bytes = 0;
 	if (framework) {
@@ -298,7 +314,7 @@ static int python_group(struct reader *r, struct stream *s, const struct parquet
 static int read_group(struct reader *r, const char *path, const struct parquet_layout *l,
 		      uint64_t index, const struct file_spec *f, struct err *e)
 {
-	struct stream s = {.r = r, .step = NATIVE_PIECE_MAX};
+	struct stream s = {.r = r, .step = r->step};
 	struct parquet_group g;
 	int rc;
 
