@@ -270,6 +270,12 @@ static inline bool is_table(void)
 	return strcmp(format->is.name, "parquet") == 0;
 }
 
+/* The file goes on behind its samples with what no read of one has to see. */
+static inline bool has_an_end(void)
+{
+	return strcmp(format->is.name, "webdataset") == 0;
+}
+
 /* A changed payload byte is found without knowing what it was. */
 static inline bool has_checksum(void)
 {

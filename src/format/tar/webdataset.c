@@ -1,0 +1,631 @@
+/* webdataset: tar shards. A sample is the members "<key>.bin", its payload, and "<key>.cls", its
+ * label as decimal digits, one behind the other; the key is "<file>_<sample>". All samples of a
+ * file have one size in the archive, so sample i begins at i times it. Two blocks of zeros end the
+ * archive, which is filled up to whole records of 10,240 bytes. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "format/blob_stream.h"
+#include "format/pyfile.h"
+#include "format/reader.h"
+#include "format/tar/tar.h"
+
+#define PAYLOAD "bin"
+#define LABEL "cls"
+#define LABELS 1000
+#define NAME_ROOM 64
+#define END_BYTES (2 * TAR_BLOCK)
+
+/* ---- the file ---- */
+
+struct layout {
+	uint64_t sample_bytes; /* payload */
+	uint64_t stride;       /* of a sample in the archive */
+	uint64_t file_bytes;
+};
+
+static int layout_of(const struct file_spec *f, struct layout *l, struct err *e)
+{
+	uint64_t bytes = f->elem->bytes, end;
+
+	for (uint32_t i = 0; i < f->ndims; i++)
+		if (__builtin_mul_overflow(bytes, f->dims[i], &bytes))
+			bytes = UINT64_MAX;
+	if (bytes > TAR_SIZE_MAX)
+		return err_set(e, ERR_USAGE,
+			       "a sample of these dimensions does not fit into a tar archive, "
+			       "whose members have less than 8 GiB: make "
+			       "dataset.record_length_bytes or record_dims smaller, or choose "
+			       "another dataset.format");
+	l->sample_bytes = bytes;
+	l->stride = TAR_BLOCK + tar_padded(bytes) + 2 * TAR_BLOCK;
+	if (__builtin_mul_overflow(l->stride, f->samples, &end) || end > INT64_MAX / 2)
+		return err_set(e, ERR_USAGE,
+			       "%" PRIu64 " samples of %" PRIu64
+			       " bytes are more than a file can have",
+			       f->samples, l->stride);
+	end += END_BYTES;
+	l->file_bytes = (end + TAR_RECORD - 1) / TAR_RECORD * TAR_RECORD;
+	return 0;
+}
+
+static int webdataset_check(const struct file_spec *f, struct err *e)
+{
+	struct layout l;
+
+	return layout_of(f, &l, e);
+}
+
+static uint64_t webdataset_file_bytes(const struct file_spec *f)
+{
+	struct layout l;
+
+	return layout_of(f, &l, NULL) < 0 ? UINT64_MAX : l.file_bytes;
+}
+
+static void put_name(char out[NAME_ROOM], const struct file_spec *f, uint64_t index,
+		     const char *extension)
+{
+	snprintf(out, NAME_ROOM, "%06" PRIu64 "_%06" PRIu64 ".%s", f->file_index, index, extension);
+}
+
+static int put_header(struct blob_stream *s, const struct file_spec *f, uint64_t index,
+		      const char *extension, uint64_t bytes, struct err *e)
+{
+	unsigned char block[TAR_BLOCK];
+	char name[NAME_ROOM];
+
+	put_name(name, f, index, extension);
+	tar_put_header(block, name, bytes);
+	return blob_stream_put(s, block, sizeof(block), e);
+}
+
+static int put_sample(struct blob_stream *s, const struct file_spec *f, const struct layout *l,
+		      const struct content_source *content, uint64_t index, struct err *e)
+{
+	uint64_t bytes = l->sample_bytes;
+	char label[16];
+	int n = snprintf(label, sizeof(label), "%u",
+			 (unsigned)((f->file_index * 331 + index) % LABELS));
+
+	return put_header(s, f, index, PAYLOAD, bytes, e) ?:
+	       blob_stream_payload(s, content, f->file_index, index * bytes, bytes, e) ?:
+	       blob_stream_zeros(s, tar_padded(bytes) - bytes, e) ?:
+	       put_header(s, f, index, LABEL, (uint64_t)n, e) ?:
+	       blob_stream_put(s, label, (size_t)n, e) ?:
+	       blob_stream_zeros(s, TAR_BLOCK - (uint64_t)n, e);
+}
+
+static int webdataset_put(struct blob_stream *s, const struct file_spec *f,
+			  const struct content_source *content, void *scratch, struct err *e)
+{
+	struct layout l = {0};
+	int rc = layout_of(f, &l, e);
+
+	(void)scratch;
+	for (uint64_t i = 0; i < f->samples && rc == 0; i++)
+		rc = put_sample(s, f, &l, content, i, e);
+	return rc < 0 ? rc : blob_stream_zeros(s, l.file_bytes - f->samples * l.stride, e);
+}
+
+static int webdataset_extent(const struct reader_config *c, const struct file_spec *f,
+			     uint64_t index, struct extent *out, struct err *e)
+{
+	struct layout l;
+	int rc = layout_of(f, &l, e);
+
+	if (rc < 0)
+		return rc;
+	*out = (struct extent){.offset = index * l.stride, .bytes = l.stride};
+	if (c->keep_open)
+		*out = (struct extent){.bytes = f->samples * l.stride, .whole = true};
+	return 0;
+}
+
+/* ---- reading ---- */
+
+/* Reading shards.
+ *
+ * FRAMEWORK is the WebDataset library over a local file: open(path, "rb"), whose buffer is that of
+ * Python's law, under tarfile's mode "r|*". That asks the file for 512 bytes, to see what is in
+ * front of it, and then for 10,240 at a time, just as far as it has to look: a sample is whole once
+ * the first member of the next one was read, or the end was seen. There is no way to sample i but
+ * through the samples before it, so a stream that stands at or before it is continued, and only a
+ * sample behind it makes a file be opened and streamed anew.
+ *
+ * NATIVE is one pread of all that belongs to a sample, whose place is known from its number;
+ * without decoding one per 2 MiB of it. It needs the shards that are written here. */
+
+#define PATH_ROOM 4096u
+#define SLOTS 2 /* the sample that is delivered and the one that has begun behind it */
+
+struct slot {
+	bool has; /* a payload */
+	uint64_t at, bytes;
+	unsigned char *data;
+};
+
+struct stream {
+	bool open;
+	uint64_t file_index;
+	uint64_t next; /* sample it delivers next */
+	struct pybuffer py;
+	size_t pos, end;  /* of what is in the piece */
+	bool peeked;      /* the first piece was read */
+	uint64_t offset;  /* of the next byte in the archive */
+	uint64_t skip;    /* bytes of the last member that were not asked for yet */
+	bool begun, over; /* `next` has begun; the end was seen */
+	unsigned slot;    /* its */
+	size_t key_bytes;
+};
+
+struct reader {
+	struct reader_base base;
+	struct stream stream;
+	struct tar_member member;
+	struct slot slot[SLOTS];
+	char *path, *key;      /* of the open stream; of the sample that has begun */
+	unsigned char *buffer; /* Python's */
+	size_t buffer_bytes;
+	unsigned char *piece; /* tarfile's */
+	unsigned char *extra; /* an extended header */
+	size_t slot_bytes;
+	unsigned char *record; /* native: all of a sample, or a part of it */
+	size_t record_bytes;
+};
+
+static void lay_out_framework(struct carver *c, const struct reader_config *config,
+			      struct reader *r)
+{
+	r->path = carve(c, PATH_ROOM);
+	r->key = carve(c, TAR_NAME_MAX);
+	r->extra = carve(c, TAR_EXTRA_MAX);
+	r->piece = carve(c, TAR_RECORD);
+	r->buffer_bytes = reader_buffer_bytes(config);
+	r->buffer = carve(c, r->buffer_bytes);
+	r->slot_bytes = config->decode == DECODE_NONE ? 0 : (size_t)config->max_sample_bytes;
+	for (unsigned i = 0; i < SLOTS; i++)
+		r->slot[i].data = carve(c, r->slot_bytes);
+}
+
+static void webdataset_lay_out(struct carver *c, const struct reader_config *config,
+			       const struct store *s, struct reader *r)
+{
+	uint64_t record;
+
+	reader_base_lay_out(c, config, s, &r->base);
+	if (config->access == ACCESS_FRAMEWORK) {
+		lay_out_framework(c, config, r);
+		return;
+	}
+	if (__builtin_add_overflow(config->max_sample_bytes, 4 * TAR_BLOCK, &record)) {
+		c->overflow = true;
+		return;
+	}
+	if (config->decode == DECODE_NONE && record > NATIVE_PIECE_MAX)
+		record = NATIVE_PIECE_MAX;
+	r->record_bytes = (size_t)record;
+	r->record = carve(c, record);
+}
+
+FORMAT_READER(webdataset, webdataset_lay_out, reader_start_nothing)
+
+static int at_offset(uint64_t offset, int rc, struct err *e)
+{
+	if (e)
+		err_wrap(e, "the member at offset %" PRIu64, offset);
+	return rc;
+}
+
+/* ---- as Python's tarfile ---- */
+
+/* The archive's next n bytes to `out`, or (NULL) nowhere. Fewer at the end of the file. */
+static ssize_t stream_take(struct reader *r, unsigned char *out, uint64_t n, struct err *e)
+{
+	struct stream *s = &r->stream;
+	uint64_t done = 0;
+
+	while (done < n) {
+		size_t part = s->end - s->pos;
+
+		if (part == 0) {
+			ssize_t got = pybuffer_read(&s->py, r->piece,
+						    s->peeked ? TAR_RECORD : TAR_BLOCK, e);
+
+			if (got < 0)
+				return got;
+			if (got == 0)
+				break;
+			s->peeked = true;
+			s->pos = 0;
+			s->end = (size_t)got;
+			continue;
+		}
+		if (part > n - done)
+			part = (size_t)(n - done);
+		if (out)
+			memcpy(out + done, r->piece + s->pos, part);
+		s->pos += part;
+		done += part;
+	}
+	s->offset += done;
+	return (ssize_t)done;
+}
+
+static int stream_exactly(struct reader *r, unsigned char *out, uint64_t n, struct err *e)
+{
+	uint64_t from = r->stream.offset;
+	ssize_t got = stream_take(r, out, n, e);
+
+	if (got < 0)
+		return (int)got;
+	return (uint64_t)got == n
+		       ? 0
+		       : err_set(e, ERR_DATA,
+				 "the archive ends at offset %" PRIu64 ", within %" PRIu64
+				 " bytes at offset %" PRIu64 ": it is truncated",
+				 from + (uint64_t)got, n, from);
+}
+
+/* What is left of the last member, and its padding, is asked for only with the next header. */
+static int next_header(struct reader *r, struct tar_header *h, struct err *e)
+{
+	struct stream *s = &r->stream;
+	unsigned char block[TAR_BLOCK];
+	int rc = stream_exactly(r, NULL, s->skip, e);
+
+	s->skip = 0;
+	if (rc == 0)
+		rc = stream_exactly(r, block, sizeof(block), e);
+	if (rc < 0)
+		return rc;
+	rc = tar_get_header(block, h, e);
+	return rc < 0 ? at_offset(s->offset - TAR_BLOCK, rc, e) : 0;
+}
+
+static int take_extra(struct reader *r, const struct tar_header *h, struct err *e)
+{
+	uint64_t at = r->stream.offset - TAR_BLOCK;
+	int rc;
+
+	if (h->kind == TAR_LONG_LINK || h->kind == TAR_PAX_ALL) {
+		r->stream.skip = tar_padded(h->bytes);
+		return 0;
+	}
+	if (h->bytes > TAR_EXTRA_MAX)
+		return err_set(e, ERR_DATA,
+			       "the extended header at offset %" PRIu64 " has %" PRIu64
+			       " bytes; at most %u are read",
+			       at, h->bytes, TAR_EXTRA_MAX);
+	rc = stream_exactly(r, r->extra, h->bytes, e);
+	r->stream.skip = tar_padded(h->bytes) - h->bytes;
+	if (rc == 0)
+		rc = tar_member_extra(&r->member, h->kind, r->extra, (size_t)h->bytes, e);
+	return rc < 0 ? at_offset(at, rc, e) : 0;
+}
+
+/* The next member that has data, with its header read: 1, or 0 at the end. */
+static int next_member(struct reader *r, struct err *e)
+{
+	struct tar_header h;
+	int rc;
+
+	tar_member_begin(&r->member);
+	for (;;) {
+		rc = next_header(r, &h, e);
+		if (rc < 0 || h.kind == TAR_END)
+			return rc;
+		if (h.kind != TAR_FILE && h.kind != TAR_OTHER) {
+			rc = take_extra(r, &h, e);
+			if (rc < 0)
+				return rc;
+			continue;
+		}
+		rc = tar_member_end(&r->member, &h, e);
+		if (rc < 0)
+			return at_offset(r->stream.offset - TAR_BLOCK, rc, e);
+		r->stream.skip = tar_padded(r->member.bytes);
+		if (r->member.is_file)
+			return 1;
+		tar_member_begin(&r->member);
+	}
+}
+
+/* The data of a member of the sample that has begun. */
+static int member_data(struct reader *r, const char *extension, uint64_t sample_bytes,
+		       struct err *e)
+{
+	struct stream *s = &r->stream;
+	struct slot *slot = &r->slot[s->slot];
+	uint64_t n = r->member.bytes;
+	unsigned char *to = NULL;
+	int rc;
+
+	if (strcmp(extension, PAYLOAD) == 0) {
+		if (slot->has)
+			return err_set(e, ERR_DATA, "the member '%.120s' is there twice",
+				       r->member.name);
+		if (n != sample_bytes)
+			return err_set(e, ERR_DATA,
+				       "the member '%.120s' has %" PRIu64
+				       " bytes, and a sample of the workload has %" PRIu64
+				       ": it is damaged, or belongs to another dataset",
+				       r->member.name, n, sample_bytes);
+		*slot = (struct slot){.has = true, .at = s->offset, .bytes = n, .data = slot->data};
+		if (n <= r->slot_bytes)
+			to = slot->data;
+	}
+	rc = stream_exactly(r, to, n, e);
+	s->skip = tar_padded(n) - n;
+	return rc;
+}
+
+/* Reads members until one begins another sample, whose data is read too, or the end: then the one
+ * that had begun is whole. *whole gets its slot; NULL: there was none. */
+static int stream_sample(struct reader *r, uint64_t sample_bytes, struct slot **whole,
+			 struct err *e)
+{
+	struct stream *s = &r->stream;
+	const char *extension;
+	size_t key;
+	int rc;
+
+	*whole = NULL;
+	while (!*whole && !s->over) {
+		rc = next_member(r, e);
+		if (rc < 0)
+			return rc;
+		if (rc == 0) {
+			*whole = s->begun ? &r->slot[s->slot] : NULL;
+			s->begun = false;
+			s->over = true;
+			break;
+		}
+		if (tar_is_meta(r->member.name) ||
+		    !tar_sample_key(r->member.name, &key, &extension)) {
+			/* WebDataset reads what belongs to no sample, but for its metadata */
+			if (!tar_is_meta(r->member.name)) {
+				rc = stream_exactly(r, NULL, r->member.bytes, e);
+				s->skip = tar_padded(r->member.bytes) - r->member.bytes;
+			}
+			if (rc < 0)
+				return rc;
+			continue;
+		}
+		if (!s->begun || key != s->key_bytes || memcmp(r->key, r->member.name, key) != 0) {
+			if (s->begun) {
+				*whole = &r->slot[s->slot];
+				s->slot = !s->slot;
+			}
+			s->begun = true;
+			s->key_bytes = key;
+			memcpy(r->key, r->member.name, key);
+			r->slot[s->slot].has = false;
+		}
+		rc = member_data(r, extension, sample_bytes, e);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int deliver(struct reader *r, const struct file_spec *f, const struct slot *slot,
+		   uint64_t index, struct sample *out, struct err *e)
+{
+	uint64_t from = index * file_spec_sample_bytes(f);
+
+	if (!slot->has)
+		return err_set(e, ERR_DATA,
+			       "sample %" PRIu64 " of the archive has no member with the extension "
+			       "'" PAYLOAD "'",
+			       index);
+	out->data = r->slot_bytes ? slot->data : r->piece;
+	if (r->base.config.decode == DECODE_NONE)
+		return 0;
+	return expectation_check(&r->base.expect, f->file_index, from, slot->at - from, slot->data,
+				 (size_t)slot->bytes, e);
+}
+
+/* The stream's next sample. */
+static int next_sample(struct reader *r, const struct file_spec *f, bool wanted, struct sample *out,
+		       struct err *e)
+{
+	struct stream *s = &r->stream;
+	struct slot *slot;
+	int rc = stream_sample(r, file_spec_sample_bytes(f), &slot, e);
+
+	if (rc < 0)
+		return rc;
+	if (!slot)
+		return err_set(e, ERR_DATA,
+			       "the archive ends after %" PRIu64
+			       " samples and should have %" PRIu64,
+			       s->next, f->samples);
+	rc = wanted ? deliver(r, f, slot, s->next, out, e) : 0;
+	s->next++;
+	if (rc == 0 && s->next == f->samples && !s->over)
+		rc = err_set(e, ERR_DATA,
+			     "the archive continues after its %" PRIu64
+			     " samples: it belongs to another dataset",
+			     f->samples);
+	return rc;
+}
+
+static int stream_close(struct reader *r, int rc, struct err *e)
+{
+	int closed;
+
+	if (!r->stream.open)
+		return rc;
+	r->stream.open = false;
+	closed = io_close(r->base.io, r->base.blob, rc == 0 ? e : NULL);
+	return rc == 0 ? closed : rc;
+}
+
+static int stream_open(struct reader *r, const char *path, const struct file_spec *f, struct err *e)
+{
+	struct stream *s = &r->stream;
+	size_t n = strlen(path) + 1, buffer = 0;
+	struct store_stat st;
+	int rc = io_open(r->base.io, path, STORE_READ, r->base.blob, e);
+
+	if (rc < 0)
+		return rc;
+	*s = (struct stream){.open = true, .file_index = f->file_index};
+	rc = io_stat_blob(r->base.io, r->base.blob, &st, e);
+	if (rc == 0)
+		rc = reader_buffer_of(&r->base.config, st.block_bytes, r->buffer_bytes, &buffer, e);
+	if (rc < 0)
+		return rc;
+	pybuffer_start(&s->py, r->base.io, r->base.blob, r->base.config.python, st.bytes, r->buffer,
+		       buffer);
+	s->py.kind = IO_DATA;
+	/* a path that cannot be kept is never known again */
+	if (n > PATH_ROOM)
+		n = 0;
+	memcpy(r->path, path, n);
+	if (n == 0)
+		r->path[0] = '\0';
+	return 0;
+}
+
+static int read_framework(struct reader *r, const char *path, const struct file_spec *f,
+			  uint64_t index, struct sample *out, struct err *e)
+{
+	struct stream *s = &r->stream;
+	bool all = r->base.config.keep_open;
+	bool here = s->open && s->file_index == f->file_index && s->next <= index &&
+		    strcmp(r->path, path) == 0;
+	uint64_t end = all ? f->samples : index + 1;
+	int rc = 0;
+
+	if (!here) {
+		rc = stream_close(r, 0, e);
+		if (rc == 0)
+			rc = stream_open(r, path, f, e);
+	}
+	while (rc == 0 && s->next < end)
+		rc = next_sample(r, f, all || s->next == index, out, e);
+	if (rc == 0 && end == f->samples)
+		rc = stream_close(r, rc, e);
+	return rc < 0 ? err_in_path(stream_close(r, rc, e), path, e) : 0;
+}
+
+/* ---- by the place of a sample ---- */
+
+static int sample_cut_short(uint64_t index, const struct layout *l, uint64_t got, struct err *e)
+{
+	return err_set(e, ERR_DATA,
+		       "sample %" PRIu64 ", at offset %" PRIu64 ", is cut short: %" PRIu64
+		       " of %" PRIu64 " bytes are present",
+		       index, index * l->stride, got, l->stride);
+}
+
+static int check_header(const unsigned char *block, const struct file_spec *f, uint64_t index,
+			const struct layout *l, struct err *e)
+{
+	unsigned char want[TAR_BLOCK];
+	char name[NAME_ROOM];
+
+	put_name(name, f, index, PAYLOAD);
+	tar_put_header(want, name, l->sample_bytes);
+	if (memcmp(block, want, TAR_BLOCK) == 0)
+		return 0;
+	return err_set(e, ERR_DATA,
+		       "the tar header at offset %" PRIu64 " is not that of '%s' with %" PRIu64
+		       " bytes: it is damaged, belongs to another dataset, or was written by "
+		       "another program, whose shards reader.access framework reads",
+		       index * l->stride, name, l->sample_bytes);
+}
+
+/* In one piece, or, when nothing but its header matters, in pieces at the same place. */
+static int native_sample(struct reader *r, const struct layout *l, const struct file_spec *f,
+			 uint64_t index, struct sample *out, struct err *e)
+{
+	uint64_t done = 0, at = index * l->stride, from = index * l->sample_bytes;
+	int rc;
+
+	while (done < l->stride) {
+		uint64_t left = l->stride - done;
+		size_t part = left < r->record_bytes ? (size_t)left : r->record_bytes;
+		ssize_t got =
+			io_pread(r->base.io, IO_DATA, r->base.blob, r->record, part, at + done, e);
+
+		if (got < 0)
+			return (int)got;
+		if ((size_t)got < part)
+			return sample_cut_short(index, l, done + (uint64_t)got, e);
+		rc = done == 0 ? check_header(r->record, f, index, l, e) : 0;
+		if (rc < 0)
+			return rc;
+		done += part;
+	}
+	out->data = r->record;
+	if (r->base.config.decode == DECODE_NONE)
+		return 0;
+	out->data = r->record + TAR_BLOCK;
+	return expectation_check(&r->base.expect, f->file_index, from, at + TAR_BLOCK - from,
+				 out->data, (size_t)l->sample_bytes, e);
+}
+
+static int read_native(struct reader *r, const char *path, const struct file_spec *f,
+		       uint64_t index, struct sample *out, struct err *e)
+{
+	bool all = r->base.config.keep_open;
+	uint64_t begin = all ? 0 : index, end = all ? f->samples : index + 1;
+	struct layout l = {0};
+	int rc = layout_of(f, &l, e);
+
+	if (rc == 0 && r->base.config.decode != DECODE_NONE && l.stride > r->record_bytes)
+		rc = err_set(e, ERR_USAGE, "a sample is larger than the reader's buffer");
+	if (rc == 0)
+		rc = io_open(r->base.io, path, STORE_READ, r->base.blob, e);
+	if (rc < 0)
+		return rc;
+	for (uint64_t i = begin; i < end && rc == 0; i++)
+		rc = native_sample(r, &l, f, i, out, e);
+	return reader_blob_close(r->base.io, r->base.blob, path, rc, e);
+}
+
+static int webdataset_read(struct reader *r, const char *path, const struct file_spec *f,
+			   uint64_t index, struct sample *out, struct err *e)
+{
+	int rc = reader_sample_begin(f, index, path, out, e);
+
+	if (rc < 0)
+		return rc;
+	if (file_marks_get(&r->base.loaded, f->file_index)) {
+		out->data = r->base.last;
+		return 0;
+	}
+	rc = r->base.config.access == ACCESS_FRAMEWORK ? read_framework(r, path, f, index, out, e)
+						       : read_native(r, path, f, index, out, e);
+	r->base.last = out->data;
+	if (rc < 0)
+		return rc;
+	reader_sample_done(f, out);
+	file_marks_set(&r->base.loaded, f->file_index);
+	return 0;
+}
+
+static int webdataset_reader_close(struct reader *r, struct err *e)
+{
+	return stream_close(r, 0, e);
+}
+
+const struct format_ops format_webdataset = {
+	.is.name = "webdataset",
+	.is.help = "WebDataset's shards: tar archives with a payload and a label for each sample.",
+	.is.extension = "tar",
+	.is.flags = FORMAT_STREAM,
+	.check = webdataset_check,
+	.file_bytes = webdataset_file_bytes,
+	.put = webdataset_put,
+	.reader_bytes = webdataset_reader_bytes,
+	.reader_init = webdataset_reader_init,
+	.read = webdataset_read,
+	.reader_close = webdataset_reader_close,
+	.extent = webdataset_extent,
+};
