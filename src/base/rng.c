@@ -78,6 +78,42 @@ uint32_t rng_np_u32(struct rng_np *r)
 	return y ^ (y >> 18);
 }
 
+void rng_py_seed(struct rng_np *r, uint64_t seed)
+{
+	const uint32_t word[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+	uint32_t words = word[1] ? 2 : 1, i = 1, j = 0, *k = r->key;
+
+	rng_np_seed(r, 19650218u);
+	for (uint32_t n = 0; n < MT_N; n++) {
+		k[i] = (k[i] ^ ((k[i - 1] ^ (k[i - 1] >> 30)) * 1664525u)) + word[j] + j;
+		if (++i == MT_N) {
+			k[0] = k[MT_N - 1];
+			i = 1;
+		}
+		j = (j + 1) % words;
+	}
+	for (uint32_t n = 0; n < MT_N - 1; n++) {
+		k[i] = (k[i] ^ ((k[i - 1] ^ (k[i - 1] >> 30)) * 1566083941u)) - i;
+		if (++i == MT_N) {
+			k[0] = k[MT_N - 1];
+			i = 1;
+		}
+	}
+	k[0] = 0x80000000u;
+}
+
+/* getrandbits of as many bits as n has, until it is below. */
+uint32_t rng_py_below(struct rng_np *r, uint32_t n)
+{
+	unsigned drop = (unsigned)__builtin_clz(n);
+	uint32_t v;
+
+	do
+		v = rng_np_u32(r) >> drop;
+	while (v >= n);
+	return v;
+}
+
 uint64_t rng_np_u64(struct rng_np *r)
 {
 	uint64_t high = rng_np_u32(r);

@@ -26,6 +26,10 @@ double rng_np_double(struct rng_np *r);
 uint64_t rng_np_interval(struct rng_np *r, uint64_t max);
 /* As np.random.shuffle on a 1-D array or list of n elements. */
 void rng_np_shuffle_u64(struct rng_np *r, uint64_t *x, size_t n);
+/* Python's random.Random(seed): the same engine, seeded with an array (init_by_array). */
+void rng_py_seed(struct rng_np *r, uint64_t seed);
+/* randrange(n), n > 0. */
+uint32_t rng_py_below(struct rng_np *r, uint32_t n);
 double rng_np_gauss(struct rng_np *r);
 double rng_np_normal(struct rng_np *r, double mean, double stdev);
 double rng_np_uniform(struct rng_np *r, double low, double high);

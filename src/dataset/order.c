@@ -332,6 +332,32 @@ static void init_shards(struct order *o, const struct workload *w, uint64_t seed
 	o->seed = (uint32_t)(seed + (w->train.seed_change_epoch ? epoch - 1 : 0));
 }
 
+static void init_streams(struct order *o, const struct workload *w, uint64_t seed, uint64_t epoch)
+{
+	struct shard_rules *s = &o->shards;
+
+	o->how = ORDER_STREAMS;
+	s->files = o->samples / o->samples_per_file;
+	s->samples_per_file = o->samples_per_file;
+	s->batch = o->batch;
+	s->ranks = o->ranks;
+	s->workers = (uint32_t)w->reader.read_threads;
+	s->seed = seed + (w->train.seed_change_epoch ? epoch - 1 : 0);
+	if (w->reader.file_shuffle != SHUFFLE_OFF)
+		s->file_buffer = (uint64_t)w->reader.file_shuffle_size;
+	if (w->reader.sample_shuffle != SHUFFLE_OFF) {
+		s->buffer = (uint64_t)w->reader.shuffle_size;
+		s->initial = (uint64_t)w->reader.shuffle_initial;
+	}
+	if (s->buffer > ORDER_FILL_MAX)
+		s->buffer = ORDER_FILL_MAX;
+	if (s->file_buffer > ORDER_FILL_MAX)
+		s->file_buffer = ORDER_FILL_MAX;
+	if (o->ranks == 0 || o->batch == 0)
+		return;
+	o->used = shard_steps_least(s) * o->batch * o->ranks;
+}
+
 static void init(struct order *o, const struct workload *w, int part, uint64_t samples,
 		 uint32_t ranks, uint64_t batch, uint64_t seed, uint64_t epoch)
 {
@@ -344,7 +370,9 @@ static void init(struct order *o, const struct workload *w, int part, uint64_t s
 	o->ranks = ranks;
 	o->batch = batch;
 	assert(samples % o->samples_per_file == 0);
-	if (order_tf_records(w))
+	if (workload_loader(w)->flags & LOADER_STREAMS)
+		init_streams(o, w, seed, epoch);
+	else if (order_tf_records(w))
 		init_tf_records(o, w, seed, epoch);
 	else if (w->reader.order == ORDER_DLIO)
 		init_dlio(o, w, seed, epoch);
@@ -392,6 +420,7 @@ uint64_t order_sequence_at(const struct order *o, uint64_t position)
 	case ORDER_SEQUENTIAL:
 	case ORDER_TF_RECORDS:
 	case ORDER_TF_LISTS:
+	case ORDER_STREAMS:
 		break;
 	}
 	return position;

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/rng.h"
 #include "dataset/dataset.h"
+#include "dataset/shard_stream.h"
 #include "dataset/tf_stream.h"
 #include "workload/workload.h"
 
@@ -53,7 +54,8 @@ struct order {
 		ORDER_LISTED,
 		ORDER_SHARDS,
 		ORDER_TF_RECORDS,
-		ORDER_TF_LISTS
+		ORDER_TF_LISTS,
+		ORDER_STREAMS
 	} how;
 	uint64_t samples; /* in the dataset */
 	uint64_t samples_per_file;
@@ -74,6 +76,7 @@ struct order {
 	uint64_t files;             /* ORDER_TF_LISTS: that are left */
 	bool shuffle_files;         /* ORDER_TF_LISTS */
 	struct stream_rules stream; /* ORDER_TF_RECORDS */
+	struct shard_rules shards;  /* ORDER_STREAMS */
 };
 
 /* Whether the workload's loader has an order of its own, that of tf.data's TFRecordDataset. */
@@ -109,6 +112,12 @@ bool order_tf_records(const struct workload *w);
  * (reshuffle_each_iteration). ORDER_DLIO there: files ascending and cut as above, the buffer drawn
  * again whatever seed_change_epoch is. All ranks make the steps of the one with fewest records.
  *
+ * ORDER_STREAMS, whenever the loader has LOADER_STREAMS: each worker goes through files of its own
+ * (shard_stream.h), with file_shuffle through a buffer of reader.file_shuffle_size files, with
+ * sample_shuffle through one of shuffle_size samples that delivers from shuffle_initial on. Seed:
+ * seed, plus epoch - 1 if seed_change_epoch. All ranks make the steps of the one with fewest whole
+ * batches.
+ *
  * ORDER_RECORDED: the visits of a real job (workload/recorded_file.h), which may come to a sample
  * several times or never; rank r has every ranks-th from r on of the sequence that takes the
  * recorded ranks in turn. All epochs have the steps of the shortest. This is the order of training;
@@ -121,7 +130,7 @@ void order_init_evaluation(struct order *o, const struct workload *w, uint64_t s
 /* Steps every rank makes in the epoch: the same number for all. */
 uint64_t order_steps(const struct order *o);
 /* The global sample (file = s / samples_per_file) at position `k` (< steps * batch) of `rank`. Not
- * for ORDER_TF_RECORDS. */
+ * for ORDER_TF_RECORDS and ORDER_STREAMS. */
 uint64_t order_at(const struct order *o, uint32_t rank, uint64_t k);
 
 /* How many of `files` DLIO keeps before an epoch, so that all ranks make the same number of steps:

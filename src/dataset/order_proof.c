@@ -289,6 +289,23 @@ void order_tf_undelivered(struct order_proof *p, const struct order *o, uint32_t
 			order_proof_add(p, sample);
 }
 
+void order_stream_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
+			      uint32_t worker, uint64_t batches, void *memory)
+{
+	uint64_t done = batches * o->batch, sample;
+	struct shard_stream s;
+
+	shard_stream_begin(&s, &o->shards, rank, worker, memory);
+	for (uint64_t i = 0;; i++) {
+		while (shard_stream_wants(&s, &sample))
+			shard_stream_add(&s, sample);
+		if (!shard_stream_take(&s, &sample))
+			return;
+		if (i >= done)
+			order_proof_add(p, sample);
+	}
+}
+
 static enum order_kept check_sums(const struct order *o, const struct order_proof *delivered,
 				  const struct order_proof *undelivered,
 				  const struct order_proof *all, char *why, size_t why_size)

@@ -27,13 +27,17 @@ void order_proof_merge(struct order_proof *into, const struct order_proof *from)
 /* The multiset 0..n-1, restricted to [first, last). */
 void order_proof_range(struct order_proof *p, uint64_t first, uint64_t last);
 /* What `rank` was to deliver but did not, after `steps_done` of its steps, plus (rank 0 only) the
- * samples that do not fill a whole step. Not for ORDER_TF_RECORDS. */
+ * samples that do not fill a whole step. Not for ORDER_TF_RECORDS and ORDER_STREAMS. */
 void order_proof_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
 			     uint64_t steps_done);
 /* The same for ORDER_TF_RECORDS, where each rank also accounts for the records it keeps beyond its
  * steps. `memory` is that of stream_begin. */
 void order_tf_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
 			  uint64_t steps_done, void *memory);
+/* The same for ORDER_STREAMS, of one worker that delivered `batches`. `memory` is that of
+ * shard_stream_begin. */
+void order_stream_undelivered(struct order_proof *p, const struct order *o, uint32_t rank,
+			      uint32_t worker, uint64_t batches, void *memory);
 /* delivered + undelivered == all samples, each once, and those that the order repeats? `why` gets
  * the sentence in any case. */
 enum order_kept order_proof_check(const struct order *o, const struct order_proof *delivered,

@@ -3,7 +3,12 @@
  *
  * At most P * W batches exist beyond the one handed out, whatever their state, and in order batch k
  * is read by worker k mod W: out-of-order arrivals wait for their turn and free no place. Every
- * epoch starts with an empty pipeline at worker 0. */
+ * epoch starts with an empty pipeline at worker 0.
+ *
+ * The row webdataset is the same DataLoader over an iterable dataset: batch after batch a worker
+ * goes on in the stream of its shards (dataset/shard_stream.h), and one whose stream has no whole
+ * batch left gets no further task. Which worker then gets the next one depends in PyTorch on when
+ * the end of the other arrives; here the turn passes on at once. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -28,6 +33,15 @@ struct pytorch {
 	struct task *task, **spare; /* all; those not in use */
 	uint64_t tasks, spares;
 	struct task **window; /* in order: batch k at k mod capacity */
+
+	/* webdataset: of each worker; else NULL */
+	struct stream_of {
+		struct shard_stream stream;
+		uint64_t sent, handed, batches; /* of this epoch */
+		void *memory;
+	} * streams;
+	size_t stream_bytes; /* of each one's memory, and of the plan's */
+	void *plan_memory;   /* to walk through a stream that its worker is still in */
 
 	uint64_t sent, received; /* batches of this epoch */
 	uint32_t cursor;         /* the worker whose turn it is */
@@ -58,7 +72,12 @@ static const struct pytorch *pytorch_of_const(const struct loader *l)
 	return (const struct pytorch *)l;
 }
 
-extern const struct loader_ops loader_pytorch;
+extern const struct loader_ops loader_pytorch, loader_webdataset;
+
+static bool streams_of(const struct workload *w)
+{
+	return workload_loader(w)->flags & LOADER_STREAMS;
+}
 
 /* ---- the pin thread: takes batches as they arrive, maps them, and copies each into memory that
  * the system may not move ---- */
@@ -240,6 +259,23 @@ static bool pins(const struct workload *w)
 	return w->reader.pin_thread && w->reader.read_threads > 0;
 }
 
+/* Bytes of the memory of one worker's stream. */
+static size_t stream_memory(const struct loader_config *c)
+{
+	struct order o;
+
+	order_init(&o, c->workload, dataset_samples(c->dataset, c->kind), c->ranks ? c->ranks : 1,
+		   c->batch_size, 0, 1);
+	return shard_stream_bytes(&o.shards);
+}
+
+static uint64_t stream_count(const struct loader_config *c)
+{
+	uint64_t workers = (uint64_t)c->workload->reader.read_threads;
+
+	return !streams_of(c->workload) ? 0 : workers ? workers : 1;
+}
+
 /* The content, a shared object for each batch on its way, a pinned copy of each. */
 static int handover_memory(const struct loader_config *c, uint64_t tasks, uint64_t *out,
 			   struct err *e)
@@ -259,9 +295,15 @@ static int handover_memory(const struct loader_config *c, uint64_t tasks, uint64
 	return 0;
 }
 
+/* Tasks that one worker may have. */
+static uint64_t depth_of(const struct loader_config *c, uint64_t factor, uint64_t capacity)
+{
+	return streams_of(c->workload) ? capacity : factor;
+}
+
 static int pytorch_memory_bytes(const struct loader_config *c, uint64_t *out, struct err *e)
 {
-	uint64_t workers, factor, tasks, crew = 0, handover = 0;
+	uint64_t workers, factor, tasks, crew = 0, handover = 0, streams;
 	int rc = check_config(c, e);
 
 	if (rc < 0)
@@ -269,11 +311,19 @@ static int pytorch_memory_bytes(const struct loader_config *c, uint64_t *out, st
 	workers = (uint64_t)c->workload->reader.read_threads;
 	factor = workers ? prefetch_factor(c->workload) : 0;
 	tasks = factor * workers + LOADER_HELD_MAX;
-	rc = workers_memory_bytes(c, (uint32_t)workers, factor, tasks, &crew, e);
+	rc = workers_memory_bytes(c, (uint32_t)workers, depth_of(c, factor, factor * workers),
+				  tasks, &crew, e);
 	if (rc == 0)
 		rc = handover_memory(c, tasks, &handover, e);
 	if (rc < 0)
 		return rc;
+	if (stream_count(c) &&
+	    (__builtin_mul_overflow(stream_count(c), sizeof(struct stream_of) + stream_memory(c),
+				    &streams) ||
+	     __builtin_add_overflow(crew, streams + stream_memory(c), &crew)))
+		return err_set(e, -ENOMEM,
+			       "the shuffle buffers of a loader do not fit in memory: lower "
+			       "reader.shuffle_size");
 	crew += sizeof(struct pytorch) + (workers ? workers : 1) * sizeof(uint64_t) +
 		tasks * (sizeof(struct task) + 3 * sizeof(void *)) + workers * sizeof(void *);
 	if (pins(c->workload))
@@ -343,8 +393,35 @@ static int allocate_tasks(struct pytorch *l, struct err *e)
 	return 0;
 }
 
+static int allocate_streams(struct pytorch *l, const struct loader_config *c, struct err *e)
+{
+	uint64_t n = stream_count(c);
+
+	if (n == 0)
+		return 0;
+	l->stream_bytes = stream_memory(c);
+	l->streams = try_calloc(n, sizeof(*l->streams), "streams", e);
+	l->plan_memory = l->streams ? buffer_alloc(l->stream_bytes, "shuffle buffers", e) : NULL;
+	for (uint64_t i = 0; l->plan_memory && i < n; i++) {
+		l->streams[i].memory = buffer_alloc(l->stream_bytes, "shuffle buffers", e);
+		if (!l->streams[i].memory)
+			return -ENOMEM;
+		l->workers.crew.reader[i].stream = &l->streams[i].stream;
+	}
+	return l->plan_memory ? 0 : -ENOMEM;
+}
+
+static void release_streams(struct pytorch *l)
+{
+	for (uint64_t i = 0; l->streams && i < l->workers.crew.size.readers; i++)
+		buffer_free(l->streams[i].memory, l->stream_bytes);
+	buffer_free(l->plan_memory, l->stream_bytes);
+	free(l->streams);
+}
+
 static void release_loader(struct pytorch *l)
 {
+	release_streams(l);
 	for (uint64_t i = 0; l->task && i < l->tasks; i++)
 		handover_drop(&l->handover, &l->task[i].parcel);
 	pin_release(l);
@@ -373,9 +450,13 @@ static int pytorch_create(struct loader **out, const struct loader_config *c, st
 	l->capacity = l->factor * workers;
 	l->tasks = l->capacity + LOADER_HELD_MAX;
 	l->in_order = c->workload->reader.in_order;
-	rc = workers_init(&l->workers, &loader_pytorch, c, workers, l->factor, l->tasks, e);
+	rc = workers_init(&l->workers,
+			  streams_of(c->workload) ? &loader_webdataset : &loader_pytorch, c,
+			  workers, depth_of(c, l->factor, l->capacity), l->tasks, e);
 	if (rc == 0)
 		rc = allocate_tasks(l, e);
+	if (rc == 0)
+		rc = allocate_streams(l, c, e);
 	if (rc == 0)
 		rc = init_handover(l, e);
 	if (rc == 0)
@@ -396,7 +477,9 @@ static uint32_t pick_worker(struct pytorch *l)
 {
 	uint32_t w = l->cursor;
 
-	while (!l->in_order && l->assigned[w] >= l->factor)
+	while (l->streams && l->streams[w].sent == l->streams[w].batches)
+		w = (w + 1) % l->workers.count;
+	while (!l->streams && !l->in_order && l->assigned[w] >= l->factor)
 		w = (w + 1) % l->workers.count;
 	l->cursor = (w + 1) % l->workers.count;
 	return w;
@@ -442,8 +525,29 @@ static void put_index(struct pytorch *l)
 	if (l->in_order)
 		l->window[l->sent % l->capacity] = t;
 	l->assigned[w]++;
+	if (l->streams)
+		l->streams[w].sent++;
 	l->sent++;
 	workers_send(&l->workers, w, t);
+}
+
+static int begin_streams(struct pytorch *l, const struct order *order, struct err *e)
+{
+	const struct crew *c = &l->workers.crew;
+
+	if ((order->how == ORDER_STREAMS) != (l->streams != NULL) ||
+	    (l->streams && (shard_stream_bytes(&order->shards) > l->stream_bytes ||
+			    order->shards.workers != l->workers.count)))
+		return err_set(e, -EINVAL, "rank %u: the order belongs to another loader",
+			       c->config.rank);
+	for (uint32_t i = 0; l->streams && i < c->size.readers; i++) {
+		struct stream_of *s = &l->streams[i];
+
+		shard_stream_begin(&s->stream, &c->order.shards, c->config.rank, i, s->memory);
+		s->sent = s->handed = 0;
+		s->batches = shard_batches(&c->order.shards, c->config.rank, i);
+	}
+	return 0;
 }
 
 static int pytorch_start(struct loader *base, const struct order *order, uint64_t steps,
@@ -453,6 +557,8 @@ static int pytorch_start(struct loader *base, const struct order *order, uint64_
 	struct crew *c = &l->workers.crew;
 	int rc = crew_begin(c, order, steps, e);
 
+	if (rc == 0)
+		rc = begin_streams(l, order, e);
 	if (rc < 0)
 		return rc;
 	l->sent = l->received = 0;
@@ -547,6 +653,8 @@ static int pytorch_next(struct loader *base, struct batch **out, struct err *e)
 		unpack_batch(l, t);
 	rc = crew_hand_out(c, &t->batch, clock_now_ns(), e);
 	t->pending = rc == ERR_CANCELED; /* not delivered: the run was stopped */
+	if (l->streams && !t->pending)
+		l->streams[t->batch.worker].handed++;
 	if (rc < 0)
 		give_task_back(l, t);
 	else
@@ -583,6 +691,26 @@ static int take_all_back(struct pytorch *l)
 	return 0;
 }
 
+/* Every worker's stream beyond the batches that were handed out: in order the first steps, in turn.
+ */
+static void streams_undelivered(struct pytorch *l, uint64_t steps_done, struct order_proof *p)
+{
+	const struct crew *c = &l->workers.crew;
+	uint32_t readers = c->size.readers, w = 0;
+
+	for (uint32_t i = 0; l->in_order && i < readers; i++)
+		l->streams[i].handed = 0;
+	for (uint64_t k = 0; l->in_order && k < steps_done; k++) {
+		while (l->streams[w].handed == l->streams[w].batches)
+			w = (w + 1) % readers;
+		l->streams[w].handed++;
+		w = (w + 1) % readers;
+	}
+	for (uint32_t i = 0; i < readers; i++)
+		order_stream_undelivered(p, &c->order, c->config.rank, i, l->streams[i].handed,
+					 l->plan_memory);
+}
+
 /* Out of order the batches handed out need not be the first ones. */
 static bool pytorch_undelivered(struct loader *base, uint64_t steps_done, struct order_proof *p)
 {
@@ -590,7 +718,10 @@ static bool pytorch_undelivered(struct loader *base, uint64_t steps_done, struct
 	const struct order *o = &l->workers.crew.order;
 	uint32_t rank = l->workers.crew.config.rank;
 
-	(void)steps_done;
+	if (l->streams) {
+		streams_undelivered(pytorch_of(base), steps_done, p);
+		return true;
+	}
 	if (l->in_order)
 		return false;
 	order_proof_undelivered(p, o, rank, l->sent);
@@ -623,7 +754,7 @@ static void pytorch_describe(const struct loader *base, char *out, size_t out_si
 	uint64_t batch = atomic_load_explicit(&l->workers.crew.waiting, memory_order_acquire);
 	uint32_t due = UINT32_MAX;
 
-	if (l->in_order && batch && l->workers.count)
+	if (l->in_order && batch && l->workers.count && !l->streams)
 		due = (uint32_t)((batch - 1) % l->workers.count);
 	crew_describe(&l->workers.crew, due, out, out_size);
 }
@@ -648,6 +779,33 @@ const struct loader_ops loader_pytorch = {
 	.is.default_of = 1u << FRAMEWORK_PYTORCH,
 	.is.rule = RULE_PYTORCH,
 	.is.keys = (const struct loader_key[]){{"reader.multiprocessing_context", USED_BY_WORKERS},
+					       {"reader.transport", USED_BY_WORKERS},
+					       {"reader.pin_thread", USED_BY_WORKERS},
+					       {"reader.worker_start_time", USED_BY_WORKERS},
+					       {"reader.worker_init_time", USED_BY_WORKERS},
+					       {"reader.worker_resume_time", USED_BY_WORKERS},
+					       {NULL, 0}},
+	.window = pytorch_window,
+	.memory_bytes = pytorch_memory_bytes,
+	.create = pytorch_create,
+	.start = pytorch_start,
+	.next = pytorch_next,
+	.give_back = pytorch_give_back,
+	.finish = pytorch_finish,
+	.stats = crew_stats,
+	.undelivered = pytorch_undelivered,
+	.describe = pytorch_describe,
+	.wake = crew_wake,
+	.destroy = pytorch_destroy,
+};
+
+const struct loader_ops loader_webdataset = {
+	.is.name = "webdataset",
+	.is.help = "WebDataset in PyTorch's DataLoader: shards for each worker, shuffle buffers.",
+	.is.flags = LOADER_STREAMS,
+	.is.keys = (const struct loader_key[]){{"reader.file_shuffle_size", USED_ALWAYS},
+					       {"reader.shuffle_initial", USED_ALWAYS},
+					       {"reader.multiprocessing_context", USED_BY_WORKERS},
 					       {"reader.transport", USED_BY_WORKERS},
 					       {"reader.pin_thread", USED_BY_WORKERS},
 					       {"reader.worker_start_time", USED_BY_WORKERS},

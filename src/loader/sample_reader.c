@@ -593,6 +593,41 @@ static int batch_one_by_one(struct sample_reader *r, const struct order *o, stru
 	return 0;
 }
 
+/* What is read for a sample that is delivered is not always that sample, so the payload of a batch
+ * is that of its own; but for readers that load whole files at once, and nothing for other samples.
+ */
+static int batch_of_stream(struct sample_reader *r, struct batch *b, int64_t *now)
+{
+	const struct dataset *d = r->config->dataset;
+	bool by_read = r->settings->keep_open || d->format->is.flags & FORMAT_NO_IO;
+
+	for (uint32_t i = 0; i < b->samples; i++) {
+		uint64_t sample, payload = 0;
+		int64_t begin = *now;
+		int rc;
+
+		while (shard_stream_wants(r->stream, &sample)) {
+			if (called_off(r))
+				return not_to_its_end(b, &b->err);
+			rc = sample_reader_read(r, sample, now, &payload, &b->err);
+			/* one that cannot be read costs its batch, and the stream goes on */
+			shard_stream_add(r->stream, sample);
+			if (rc < 0)
+				return rc;
+		}
+		if (called_off(r) || !shard_stream_take(r->stream, &sample))
+			return not_to_its_end(b, &b->err);
+		if (!by_read)
+			payload = dataset_sample_bytes(d, r->config->kind,
+						       sample / d->samples_per_file);
+		b->payload_bytes += payload;
+		sample_reader_preprocess(r, sample, now);
+		order_proof_add(&b->proof, sample);
+		span_add(r->ring, SPAN_ITEM, 0, begin, *now, payload);
+	}
+	return 0;
+}
+
 /* ---- what DLIO loads when a worker begins ---- */
 
 static int load_index(struct sample_reader *r, uint64_t file)
@@ -688,8 +723,9 @@ void sample_reader_batch(struct sample_reader *r, const struct order *o, struct 
 	if (r->failed.code < 0)
 		b->err = r->failed;
 	else
-		b->err.code = r->flight ? batch_in_flight(r, o, b, &now)
-					: batch_one_by_one(r, o, b, &now);
+		b->err.code = r->stream   ? batch_of_stream(r, b, &now)
+			      : r->flight ? batch_in_flight(r, o, b, &now)
+					  : batch_one_by_one(r, o, b, &now);
 	b->done_ns = now;
 	r->rested_ns = now;
 	worker_note_delay(r->stat, now - b->begun_ns);

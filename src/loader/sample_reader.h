@@ -35,6 +35,7 @@ struct sample_reader {
 	const struct format_ops *ops; /* of the reader */
 	struct reader *reader;        /* NULL while closed */
 	struct flight *flight;        /* NULL: one request at a time */
+	struct shard_stream *stream;  /* whose next samples batches get; NULL: by positions */
 	struct framework_code code;   /* of the framework, that this reader's thread spends */
 	double share;                 /* samples of the rank */
 	int64_t code_from_ns; /* in flight: its processor time when the last sample was whole */
@@ -78,8 +79,8 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 		       struct err *e);
 /* The workload's wait after a sample, if it has one; a closed reader will do. */
 void sample_reader_preprocess(struct sample_reader *r, uint64_t sample, int64_t *now);
-/* Reads the samples at positions b->first ... of the rank's epoch, one after another or, with
- * reader.queue_depth, with that many requests in flight. Fills
+/* Reads the samples at positions b->first ... of the rank's epoch, or the next ones of its stream,
+ * one after another or, with reader.queue_depth, with that many requests in flight. Fills
  * begun_ns, done_ns, proof and err: the first failure ends the batch, ERR_CANCELED when it was
  * called off. */
 void sample_reader_batch(struct sample_reader *r, const struct order *o, struct batch *b);

@@ -109,6 +109,9 @@ enum {
 	/* Reads with DALI's own readers: formats with a `dali` kind, from mapped files unless
 	 * reader.dont_use_mmap. */
 	LOADER_READS_AS_DALI = 1u << 2,
+	/* Each worker goes through files of its own from their beginning to their end, in an order
+	 * that buffers of files and samples give; reader.order is not looked at. */
+	LOADER_STREAMS = 1u << 3,
 };
 
 /* How far workers read ahead, for the simulation (predict/). */

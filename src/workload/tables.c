@@ -256,7 +256,7 @@ const struct opt workload_rows[] = {
 	ENUM(reader.sample_shuffle, "off", shuffles,
 	      "Whether and how the order of samples changes. A YAML boolean false means off.")
 	I64(reader.shuffle_size, "1024",
-	      "Records in the shuffle buffer of TensorFlow and DALI.",
+	      "Records in the shuffle buffer of TensorFlow and DALI, and of each WebDataset worker.",
 	      COUNT(0), .unit = "samples")
 	ENUM(reader.read_type, "on_demand", read_types,
 	      "on_demand opens a file for each of its samples; memory keeps it open.")
@@ -321,6 +321,14 @@ const struct opt workload_rows[] = {
 	I64(reader.block_length, "1",
 	      "Records that interleave takes from a file before it turns to the next; with "
 	      "reader.interleave reads always 1.", RANGE(1, 4096), .unit = "records", OURS)
+	I64(reader.file_shuffle_size, "100",
+	    "Shards in the shuffle buffer of each WebDataset worker (shardshuffle), with "
+	    "reader.file_shuffle.",
+	    RANGE(1, WORKLOAD_COUNT_MAX), .unit = "files", OURS)
+	I64(reader.shuffle_initial, "100",
+	    "With how many of the reader.shuffle_size samples of its shuffle buffer a WebDataset "
+	    "worker begins to deliver (initial); until the buffer is full it takes two for each.",
+	    RANGE(1, WORKLOAD_COUNT_MAX), .unit = "samples", OURS)
 	ENUM(reader.transport, "none", transports,
 	      "How PyTorch's workers hand batches over: shared_memory makes and fills a POSIX "
 	      "shared memory object of the batch's size in the worker and maps it in the rank; "

@@ -451,6 +451,47 @@ static const char *loader_that_shards(void)
 	return "none";
 }
 
+/* Files of a kind, of which each worker of each rank needs one. */
+static int check_stream_files(const struct workload *w, const char *key, int64_t files,
+			      int64_t ranks, struct err *e)
+{
+	int64_t workers = w->reader.read_threads > 0 ? w->reader.read_threads : 1;
+
+	if (files / ranks / workers > 0)
+		return 0;
+	return workload_key_error(
+		w, ERR_USAGE, e, key,
+		"%s is %" PRId64 ", but reader.data_loader %s gives every worker shards of its "
+		"own and there are %" PRId64 " %s with %" PRId64
+		" %s each: use more files or fewer reader.read_threads",
+		key, files, w->reader.data_loader, ranks, ranks == 1 ? "rank" : "ranks", workers,
+		workers == 1 ? "worker" : "workers");
+}
+
+static int check_streams(const struct workload *w, int64_t ranks, struct err *e)
+{
+	int rc = 0;
+
+	if (w->compat.dlio)
+		return workload_key_error(w, ERR_USAGE, e, "reader.data_loader",
+					  "reader.data_loader %s is no loader of DLIO, which "
+					  "compat.dlio=true emulates: use compat.dlio=false",
+					  w->reader.data_loader);
+	if (w->reader.order != ORDER_SHUFFLED)
+		return workload_key_error(w, ERR_USAGE, e, "reader.order",
+					  "reader.data_loader %s has an order of its own, which "
+					  "reader.file_shuffle and sample_shuffle decide: leave "
+					  "reader.order out",
+					  w->reader.data_loader);
+	if (w->workflow.train)
+		rc = check_stream_files(w, "dataset.num_files_train", w->dataset.num_files_train,
+					ranks, e);
+	if (rc == 0 && w->workflow.evaluation && w->dataset.num_files_eval > 0)
+		rc = check_stream_files(w, "dataset.num_files_eval", w->dataset.num_files_eval,
+					ranks, e);
+	return rc;
+}
+
 /* Orders and formats that do not go with the loader. */
 static int check_reader(const struct workload *w, int64_t ranks, struct err *e)
 {
@@ -458,6 +499,12 @@ static int check_reader(const struct workload *w, int64_t ranks, struct err *e)
 
 	if (loader->flags & LOADER_READS_AS_DALI) {
 		int rc = check_dali(w, e);
+
+		if (rc < 0)
+			return rc;
+	}
+	if (loader->flags & LOADER_STREAMS) {
+		int rc = check_streams(w, ranks, e);
 
 		if (rc < 0)
 			return rc;
@@ -546,6 +593,16 @@ static void warn_of_unused_keys(struct workload *w)
 static int64_t epoch_steps(const struct workload *w, int64_t samples, int64_t batch, int64_t ranks)
 {
 	int order = w->reader.order;
+	int64_t workers = w->reader.read_threads > 0 ? w->reader.read_threads : 1;
+	int64_t per_file = w->dataset.num_samples_per_file, files, steps = 0;
+
+	/* of the last rank, which has fewest; short batches of each worker are dropped */
+	if (workload_loader(w)->flags & LOADER_STREAMS) {
+		files = samples / per_file / ranks;
+		for (int64_t k = 0; k < workers; k++)
+			steps += (files / workers + (files % workers > k)) * per_file / batch;
+		return steps;
+	}
 	bool repeats =
 		order == ORDER_DISTRIBUTED
 			? !w->reader.drop_last

@@ -98,7 +98,7 @@ struct workload {
 	struct {
 		char *data_loader; /* after workload_finish never NULL */
 		char *data_loader_classname, *reader_classname;
-		int data_loader_sampler; /* derive, iterative, index, none */
+		int data_loader_sampler;     /* derive, iterative, index, none */
 		int multiprocessing_context; /* enum start_method */
 		int64_t read_threads, computation_threads, batch_size, batch_size_eval,
 			prefetch_size;
@@ -119,11 +119,12 @@ struct workload {
 		int64_t queue_depth; /* requests of a worker in flight */
 		int order;           /* enum sample_order */
 		bool drop_last;      /* of the distributed order */
-		bool stick_to_shard, pad_last_batch; /* of the sharded one */
-		bool read_ahead;                     /* native_dali */
-		int interleave;                      /* enum interleave; tf.data */
-		int64_t block_length;                /* records in turn */
-		int transport;                       /* enum transport */
+		bool stick_to_shard, pad_last_batch;        /* of the sharded one */
+		bool read_ahead;                            /* native_dali */
+		int interleave;                             /* enum interleave; tf.data */
+		int64_t block_length;                       /* records in turn */
+		int64_t file_shuffle_size, shuffle_initial; /* of streams */
+		int transport;                              /* enum transport */
 		bool pin_thread;
 		double worker_start_time, worker_init_time, worker_resume_time;
 		bool in_order;

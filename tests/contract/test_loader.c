@@ -91,6 +91,8 @@ static void setup(struct rig *r, unsigned kind, uint32_t rank)
 	r->workload.reader.prefetch_size = kinds[kind].prefetch;
 	r->workload.reader.computation_threads = 1;
 	r->workload.reader.shuffle_size = 7;
+	r->workload.reader.shuffle_initial = 4;
+	r->workload.reader.file_shuffle_size = 5;
 	r->workload.reader.file_shuffle = SHUFFLE_SEED;
 	r->workload.dataset.format = names[kinds[kind].format[0] == 't'];
 	r->workload.dataset.num_samples_per_file = (int64_t)kinds[kind].per_file;
@@ -483,7 +485,9 @@ static void real_files(const char *format, int64_t per_file, int64_t threads)
 			if (ops->start(r[i].loader, &o, UINT64_MAX, &e) != 0)
 				fail_msg("%s, %s: %s", ops->is.name, format, e.text);
 			done = take(&r[i], epoch == 2 ? 1 : STEPS_MAX, &got);
-			assert_int_equal(done, epoch == 2 ? 1 : order_steps(&o));
+			/* where each worker has files of its own, some have none */
+			assert_int_equal(done,
+					 epoch == 2 && order_steps(&o) > 0 ? 1 : order_steps(&o));
 			undelivered(&r[i], &o, done, &rest);
 			if (ops->finish(r[i].loader, &e) != 0)
 				fail_msg("%s, %s: %s", ops->is.name, format, e.text);

@@ -236,6 +236,11 @@ static inline void rig_init(struct rig *r, uint32_t workers, uint64_t prefetch, 
 	r->dataset.ndims = 1;
 	r->dataset.dims[0] = PAYLOAD;
 	r->dataset.compression = rig_compression;
+	r->dataset.form = (struct file_spec){.elem = r->dataset.elem,
+					     .ndims = 1,
+					     .dims = {PAYLOAD},
+					     .samples = samples_per_file,
+					     .compression = rig_compression};
 	r->dataset.max_sample_bytes = PAYLOAD;
 	r->dataset.max_file_bytes = PAYLOAD * samples_per_file;
 	fake.samples_per_file = samples_per_file;
