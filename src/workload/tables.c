@@ -256,7 +256,7 @@ const struct opt workload_rows[] = {
 	ENUM(reader.sample_shuffle, "off", shuffles,
 	      "Whether and how the order of samples changes. A YAML boolean false means off.")
 	I64(reader.shuffle_size, "1024",
-	      "Records in the shuffle buffer of TensorFlow and DALI, and of each WebDataset worker.",
+	      "Records in the shuffle buffer of TensorFlow and DALI, and of a WebDataset worker.",
 	      COUNT(0), .unit = "samples")
 	ENUM(reader.read_type, "on_demand", read_types,
 	      "on_demand opens a file for each of its samples; memory keeps it open.")
