@@ -221,7 +221,7 @@ def main():
         print("Python's tarfile and ours read each other's shards; hostile ones are refused")
         python, generation = library()
         if not python:
-            print("no Python here has webdataset (pip install webdataset; STOKER_PYTHON): that part is skipped")
+            print("skipped: no Python here has webdataset (pip install webdataset; STOKER_PYTHON): that part is skipped")
             sys.exit(77)
         beside_the_library(folder, python, generation)
         order_of_workers(folder, python)
