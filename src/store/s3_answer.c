@@ -128,6 +128,10 @@ static const char *advice(const struct s3_call *call, const char *code)
 	case 301:
 	case 307:
 		return "use the endpoint and region where the bucket is";
+	case 400: /* an answer to HEAD tells no code */
+		return call->kind == S3_HEAD ? "check the credentials, which may have expired, and "
+					       "the region"
+					     : NULL;
 	case 403:
 		return "check the credentials and their rights";
 	case 404:
@@ -212,12 +216,22 @@ static int take_range(struct s3_call *call)
 	return 0;
 }
 
-static bool is_error_body(const struct s3_call *call)
+/* Whether the body is this element, to its end: errors can follow a status of 200, as can nothing. */
+static bool is_result(const struct s3_call *call, const char *root)
 {
-	char code[S3_CODE_MAX], message[MESSAGE_MAX];
+	struct xml x;
+	bool found = false;
+	int event;
 
-	error_of(call, code, message);
-	return code[0];
+	if (!call->text.len)
+		return false;
+	xml_begin(&x, call->text.data, call->text.len);
+	do {
+		event = xml_next(&x, NULL);
+		found = found || (event == XML_CLOSE && xml_is(&x, root));
+	} while (event > XML_END);
+	xml_end(&x);
+	return found;
 }
 
 int s3_take_answer(struct s3_call *call)
@@ -246,8 +260,9 @@ int s3_take_answer(struct s3_call *call)
 	case S3_PART:
 		return call->etag[0] ? 0 : wrong(call, "gave a part no ETag");
 	case S3_MULTIPART_END:
+		return is_result(call, "CompleteMultipartUploadResult") ? 0 : S3_FAILED_LATER;
 	case S3_COPY:
-		return is_error_body(call) ? S3_FAILED_LATER : 0;
+		return is_result(call, "CopyObjectResult") ? 0 : S3_FAILED_LATER;
 	default:
 		return 0;
 	}
@@ -279,6 +294,9 @@ static int take_element(struct page *p, const struct xml *x, struct buf *token)
 	    xml_is(x, "ListBucketResult/CommonPrefixes/Prefix")) {
 		free(p->key);
 		p->key = xstrdup(xml_text(x));
+		/* a plus that is one is %2B */
+		for (char *c = p->encoded ? strchr(p->key, '+') : NULL; c; c = strchr(c, '+'))
+			*c = ' ';
 		if (p->encoded)
 			url_decode(p->key);
 	} else if (xml_is(x, "ListBucketResult/Contents/Size")) {
