@@ -11,6 +11,9 @@
 #include "store/servers.h"
 
 #define BLOCK_BYTES (1u << 20) /* what libraries size their reads by */
+#define RETRIES 5
+#define PUT_BYTES (16 << 20)
+#define PARTS_IN_FLIGHT 4
 
 static const char *const balances[] = {"thread", "round_robin", "least_busy", NULL};
 static const char *const addressings[] = {"auto", "path", "host", NULL};
@@ -42,6 +45,11 @@ static const struct opt s3_rows[] = {
 	       "taken from. Absent: the environment, then AWS_PROFILE, then default."),
 	OPTION("sign", sign, OPT_BOOL, bool, "true",
 	       "Whether requests are signed. Unsigned ones need no credentials."),
+	OPTION("client", client, OPT_ENUM, int, "native",
+	       "Whose requests are made: whether a HEAD comes first, retries, and the parts of "
+	       "uploads, where the keys for these have their defaults. Each read is a request. "
+	       "native: as those keys say.",
+	       .choices = s3_profile_names),
 	OPTION("head_on_open", head_on_open, OPT_BOOL, bool, "true",
 	       "Whether opening an object asks for its size (HEAD). Without it, an object that is "
 	       "absent is found by the first read."),
@@ -93,6 +101,26 @@ static void keep_options(struct s3_options *to, const struct s3_options *from)
 	str_list_copy(&to->endpoints, &from->endpoints);
 }
 
+/* What the client does, where the key that says so has its default. */
+static void take_profile(struct s3_store *s)
+{
+	struct s3_options *o = &s->options;
+	const struct s3_profile *p = &s3_profiles[o->client];
+
+	s->profile = p;
+	if (o->client == S3_NATIVE)
+		return;
+	o->head_on_open = o->head_on_open && p->head == S3_HEAD_ALWAYS;
+	if (o->retries == RETRIES)
+		o->retries = p->retries;
+	if (o->put_bytes == PUT_BYTES)
+		o->put_bytes = (int64_t)p->put_bytes;
+	if (o->part_bytes == PUT_BYTES)
+		o->part_bytes = (int64_t)p->put_part;
+	if (o->parts_in_flight == PARTS_IN_FLIGHT)
+		o->parts_in_flight = p->put_parts;
+}
+
 static void release(struct s3_store *s)
 {
 	for (unsigned i = 0; i < s->buffers; i++)
@@ -112,6 +140,7 @@ static int s3_create(struct store **out, const void *config, struct store *lower
 
 	(void)lower;
 	keep_options(&s->options, config);
+	take_profile(s);
 	pthread_mutex_init(&s->lock, NULL);
 	rc = s3_client_create(&s->client, &s->options, e);
 	if (rc < 0)
@@ -238,7 +267,9 @@ void s3_prepare_get(struct s3_call *call, struct s3_blob *b, void *p, size_t n, 
 	call->from = offset;
 	call->n = n;
 	call->into = p;
-	call->if_match = b->etag;
+	call->if_match = s3_of(b->base.store)->profile->if_match ? b->etag : NULL;
+	call->plain = s3_of(b->base.store)->profile->plain && offset == 0 &&
+		      n == atomic_load_explicit(&b->size, memory_order_acquire);
 }
 
 ssize_t s3_take_get(struct s3_call *call, struct s3_blob *b, struct err *e)
@@ -259,9 +290,11 @@ ssize_t s3_take_get(struct s3_call *call, struct s3_blob *b, struct err *e)
 
 static ssize_t s3_pread(struct blob *base, void *p, size_t n, uint64_t offset, struct err *e)
 {
+	struct s3_store *s = s3_of(base->store);
 	struct s3_blob *b = blob_of(base);
 	struct s3_call *call;
 	ssize_t got;
+	int rc;
 
 	if (!(b->how & STORE_READ))
 		return err_set(e, -EBADF, "reading from a blob that was opened for writing only");
@@ -270,7 +303,10 @@ static ssize_t s3_pread(struct blob *base, void *p, size_t n, uint64_t offset, s
 	n = (size_t)s3_clip(b, n, offset);
 	if (n == 0)
 		return 0;
-	call = s3_call_take(s3_of(base->store)->client);
+	if (s->profile->head == S3_HEAD_LARGE && n >= s->profile->head_from &&
+	    (rc = look(b, e)) < 0)
+		return rc;
+	call = s3_call_take(s->client);
 	s3_prepare_get(call, b, p, n, offset);
 	s3_call_run(call, NULL);
 	got = s3_take_get(call, b, e);

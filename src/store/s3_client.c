@@ -279,6 +279,7 @@ struct s3_call *s3_call_take(struct s3_client *c)
 	call->body_n = 0;
 	call->checked = false;
 	call->into = NULL;
+	call->plain = false;
 	return call;
 }
 
@@ -406,7 +407,7 @@ static void put_head(struct s3_call *call)
 		sigv4_sign(b, &call->key, &r, call->access_key, call->secret, call->region, "s3");
 		buf_puts(b, "\r\n");
 	}
-	if (call->n)
+	if (call->n && !call->plain)
 		buf_printf(b, "range: bytes=%llu-%llu\r\n", (unsigned long long)call->from,
 			   (unsigned long long)(call->from + call->n - 1));
 	if (call->if_match && *call->if_match)

@@ -26,7 +26,7 @@ enum s3_addressing { S3_ADDRESS_AUTO, S3_ADDRESS_PATH, S3_ADDRESS_HOST };
 struct s3_options {
 	char *bucket, *region, *profile;
 	struct str_list endpoints;
-	int balance, addressing;
+	int balance, addressing, client; /* its row of s3_profiles */
 	bool sign, head_on_open;
 	int64_t retries, put_bytes, part_bytes, parts_in_flight, list_page;
 	double retry_first, retry_most, connect_time, answer_time, idle_time;
@@ -114,6 +114,7 @@ struct s3_call {
 	size_t body_n;
 	bool checked; /* the body goes with its MD5 */
 	void *into;   /* of a GET: n bytes of room */
+	bool plain;   /* a GET of a whole object, without saying the range */
 
 	/* ---- the answer ---- */
 	int rc; /* 0, or negative with `err` */

@@ -6,6 +6,7 @@
 
 #include "store/async.h"
 #include "store/s3_client.h"
+#include "store/s3_profile.h"
 #include "store/store.h"
 
 #define S3_BUFFERS_KEPT 32
@@ -14,6 +15,7 @@ struct s3_store {
 	struct store base;
 	struct s3_options options;
 	struct s3_client *client;
+	const struct s3_profile *profile;
 	pthread_mutex_t lock; /* of the buffers of parts that nobody uses */
 	void *buffer[S3_BUFFERS_KEPT];
 	unsigned buffers;

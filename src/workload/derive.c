@@ -124,6 +124,22 @@ static struct node *map_at(struct node *map, const char *key)
 	return child;
 }
 
+static struct node *text_node(const char *text);
+
+/* The client that stands for a library that DLIO names. */
+static void give_client(struct node *own, const struct node *library)
+{
+	static const char *const known[][2] = {{"s3dlio", "s3dlio-0.9"},
+					       {"s3torchconnector", "s3torchconnector-1.5"},
+					       {"minio", "minio"}};
+
+	if (!library || library->kind != NODE_STR || node_get(own, "client"))
+		return;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strcmp(library->s, known[i][0]) == 0)
+			node_set(own, "client", text_node(known[i][1]));
+}
+
 /* What DLIO's keys say, as options of the store, unless those are given. */
 static void give_option(struct node *own, const char *key, const struct node *v)
 {
@@ -170,6 +186,7 @@ static void derive_object_options(struct workload *w, const struct store_facts *
 	} else if (endpoint && endpoint->kind == NODE_STR && *endpoint->s) {
 		give_option(own, "endpoints", endpoint);
 	}
+	give_client(own, node_get(given, "storage_library"));
 	give_option(own, "region", node_get(given, "region"));
 	give_option(own, "profile", node_get(given, "s3_profile"));
 	if (is_true(node_get(given, "s3_force_path_style")) && !node_get(own, "addressing"))

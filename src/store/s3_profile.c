@@ -1,0 +1,104 @@
+/* Sources: s3dlio 0.9.106 and 0.10.0, s3torchconnector 1.5.0, s3fs 2026.9, minio 7.2, pyarrow 26: their sources, and their
+ * requests as a recording server saw them; TensorFlow I/O: its constants. */
+#include "store/s3_profile.h"
+
+#include <stddef.h>
+
+#define MIB (UINT64_C(1) << 20)
+#define NEVER UINT64_MAX
+
+const struct s3_profile s3_profiles[] = {
+	{.name = "native", .split_from = NEVER, .if_match = true},
+	/* the loader of DLIO: one plain GET, but for records of 16 MiB and more */
+	{.name = "s3dlio-0.9",
+	 .head = S3_HEAD_LARGE,
+	 .head_from = 16 * MIB,
+	 .split_from = 32 * MIB,
+	 .part = 4 * MIB,
+	 .large_from = 256 * MIB - 1,
+	 .large_part = 8 * MIB,
+	 .plain = true,
+	 .retries = 2,
+	 .put_bytes = 16 * MIB - 1,
+	 .put_part = 16 * MIB,
+	 .put_parts = 32,
+	 .bytes_s = 1.1e9},
+	/* get and get_many */
+	{.name = "s3dlio-0.10",
+	 .head = S3_HEAD_ALWAYS,
+	 .split_from = 32 * MIB,
+	 .part = 4 * MIB,
+	 .large_from = 256 * MIB - 1,
+	 .large_part = 8 * MIB,
+	 .plain = true,
+	 .retries = 2,
+	 .put_bytes = 16 * MIB - 1,
+	 .put_part = 16 * MIB,
+	 .put_parts = 32,
+	 .bytes_s = 1.1e9},
+	/* the AWS CRT at 10 Gbit/s */
+	{.name = "s3torchconnector-1.5",
+	 .split_from = 8 * MIB + 1,
+	 .part = 8 * MIB,
+	 .large_from = NEVER,
+	 .ranges = 25,
+	 .first_alone = true,
+	 .if_match = true,
+	 .retries = 9,
+	 .put_part = 8 * MIB,
+	 .put_parts = 25},
+	{.name = "s3fs",
+	 .head = S3_HEAD_ALWAYS,
+	 .split_from = 50 * MIB + 1,
+	 .part = 50 * MIB,
+	 .large_from = NEVER,
+	 .ranges = 10,
+	 .plain = true,
+	 .retries = 4,
+	 .put_bytes = 50 * MIB,
+	 .put_part = 50 * MIB,
+	 .put_parts = 10},
+	{.name = "tfio",
+	 .head = S3_HEAD_ALWAYS,
+	 .split_from = 50000001,
+	 .part = 50000000,
+	 .large_from = NEVER,
+	 .ranges = 25,
+	 .retries = 3,
+	 .put_bytes = 50000000,
+	 .put_part = 50000000,
+	 .put_parts = 25},
+	{.name = "arrow",
+	 .head = S3_HEAD_ALWAYS,
+	 .split_from = NEVER,
+	 .retries = 2,
+	 .put_part = 10 * MIB,
+	 .put_parts = 8},
+	{.name = "minio",
+	 .split_from = NEVER,
+	 .plain = true,
+	 .retries = 5,
+	 .put_bytes = 5 * MIB,
+	 .put_part = 5 * MIB,
+	 .put_parts = 3},
+};
+
+const char *const s3_profile_names[] = {
+	"native", "s3dlio-0.9", "s3dlio-0.10", "s3torchconnector-1.5", "s3fs",
+	"tfio",   "arrow",      "minio",       NULL,
+};
+_Static_assert(sizeof(s3_profiles) / sizeof(s3_profiles[0]) + 1 ==
+		       sizeof(s3_profile_names) / sizeof(s3_profile_names[0]),
+	       "one name a row");
+
+struct s3_split s3_profile_split(const struct s3_profile *p, uint64_t bytes, unsigned processors)
+{
+	unsigned ranges = p->ranges ? p->ranges : processors > 4 ? processors : 4;
+
+	if (bytes < p->split_from)
+		return (struct s3_split){.part = bytes, .ranges = 1};
+	if (!p->ranges && bytes > 512 * MIB)
+		ranges = 2 * processors > 8 ? 2 * processors : 8;
+	return (struct s3_split){.part = bytes > p->large_from ? p->large_part : p->part,
+				 .ranges = ranges};
+}
