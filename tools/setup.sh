@@ -41,6 +41,8 @@ for purpose in "$@"; do
         want python3-pil have_py PIL
         want python3-pandas have_py pandas
         want python3-yaml have_py yaml
+        want python3-boto3 have_py boto3
+        want openssl command -v openssl
         want sysstat command -v iostat
         want zsh command -v zsh
         want fish command -v fish
@@ -73,6 +75,16 @@ for purpose in "$@"; do
         want rpm command -v rpmbuild
         want qemu-user command -v qemu-aarch64
         want python3-venv test -e /usr/share/doc/python3-venv
+        # servers of S3
+        want ceph-mon command -v ceph-mon
+        want ceph-osd command -v ceph-osd
+        want ceph-common command -v ceph
+        want radosgw command -v radosgw
+        want swift-proxy command -v swift-proxy-server
+        want swift-object command -v swift-object-server
+        want swift-container command -v swift-container-server
+        want swift-account command -v swift-account-server
+        want memcached command -v memcached
         # what reads traces beside us
         want nodejs command -v node
         want npm command -v npm
