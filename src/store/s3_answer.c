@@ -216,7 +216,8 @@ static int take_range(struct s3_call *call)
 	return 0;
 }
 
-/* Whether the body is this element, to its end: errors can follow a status of 200, as can nothing. */
+/* Whether the body is this element, to its end: an error, or nothing, can follow a status of 200.
+ */
 static bool is_result(const struct s3_call *call, const char *root)
 {
 	struct xml x;

@@ -1,5 +1,6 @@
-/* Sources: s3dlio 0.9.106 and 0.10.0, s3torchconnector 1.5.0, s3fs 2026.9, minio 7.2, pyarrow 26: their sources, and their
- * requests as a recording server saw them; TensorFlow I/O: its constants. */
+/* Sources: s3dlio 0.9.106 and 0.10.0, s3torchconnector 1.5.0, s3fs 2026.9, minio 7.2, pyarrow 26:
+ * their sources, and their requests as a recording server saw them; TensorFlow I/O: its constants.
+ */
 #include "store/s3_profile.h"
 
 #include <stddef.h>
@@ -84,21 +85,9 @@ const struct s3_profile s3_profiles[] = {
 };
 
 const char *const s3_profile_names[] = {
-	"native", "s3dlio-0.9", "s3dlio-0.10", "s3torchconnector-1.5", "s3fs",
-	"tfio",   "arrow",      "minio",       NULL,
+	"native", "s3dlio-0.9", "s3dlio-0.10", "s3torchconnector-1.5", "s3fs", "tfio",
+	"arrow",  "minio",      NULL,
 };
 _Static_assert(sizeof(s3_profiles) / sizeof(s3_profiles[0]) + 1 ==
 		       sizeof(s3_profile_names) / sizeof(s3_profile_names[0]),
 	       "one name a row");
-
-struct s3_split s3_profile_split(const struct s3_profile *p, uint64_t bytes, unsigned processors)
-{
-	unsigned ranges = p->ranges ? p->ranges : processors > 4 ? processors : 4;
-
-	if (bytes < p->split_from)
-		return (struct s3_split){.part = bytes, .ranges = 1};
-	if (!p->ranges && bytes > 512 * MIB)
-		ranges = 2 * processors > 8 ? 2 * processors : 8;
-	return (struct s3_split){.part = bytes > p->large_from ? p->large_part : p->part,
-				 .ranges = ranges};
-}

@@ -31,11 +31,3 @@ struct s3_profile {
 
 extern const struct s3_profile s3_profiles[];
 extern const char *const s3_profile_names[]; /* NULL-terminated */
-
-struct s3_split {
-	uint64_t part; /* bytes; a read of no more than that is one request */
-	unsigned ranges;
-};
-
-/* How a read of so many bytes is asked for on a machine with so many processors. */
-struct s3_split s3_profile_split(const struct s3_profile *p, uint64_t bytes, unsigned processors);

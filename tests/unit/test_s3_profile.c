@@ -10,6 +10,24 @@
 
 #define MIB (UINT64_C(1) << 20)
 
+struct s3_split {
+	uint64_t part; /* bytes; a read of no more than that is one request */
+	unsigned ranges;
+};
+
+static struct s3_split s3_profile_split(const struct s3_profile *p, uint64_t bytes,
+					unsigned processors)
+{
+	unsigned ranges = p->ranges ? p->ranges : processors > 4 ? processors : 4;
+
+	if (bytes < p->split_from)
+		return (struct s3_split){.part = bytes, .ranges = 1};
+	if (!p->ranges && bytes > 512 * MIB)
+		ranges = 2 * processors > 8 ? 2 * processors : 8;
+	return (struct s3_split){.part = bytes > p->large_from ? p->large_part : p->part,
+				 .ranges = ranges};
+}
+
 static const struct s3_profile *named(const char *name)
 {
 	for (int i = 0; s3_profile_names[i]; i++) {
