@@ -21,7 +21,7 @@ VALUES = {
     "checkpoint.format": "safetensors", "output.log_file": "my.log", "workflow.profiling": "false",
     "dataset.data_folder": "/elsewhere", "output.metric.exclude_start_steps": "2", "model.parallelism.data": "-1",
     "reader.read_threads": "2", "dataset.compression": "zip", "storage.storage_type": "parallel_fs",
-    "run.probe_time": "0.5",
+    "run.probe_time": "0.5", "dataset.parquet.columns": "[{name: a,dtype: float32}]", "dataset.parquet.partition_by": "null",
 }
 RECORDS = ["framework=tensorflow", "reader.data_loader=tensorflow", "dataset.format=tfrecord"]
 # What has to be set with a key so that it has an effect.
@@ -43,7 +43,7 @@ COMPANIONS = {
 NO_EFFECT = {"checkpoint.ksm"}
 # What switches on the part of a run that keys are for.
 SWITCHES = {"checkpoint.": "workflow.checkpoint=true", "model.": "workflow.checkpoint=true",
-            "profiling.": "workflow.profiling=true", "storage.s3.": "storage.store=s3"}
+            "profiling.": "workflow.profiling=true", "dataset.parquet.": "dataset.format=parquet", "storage.s3.": "storage.store=s3"}
 
 
 def value_of(key, kind, default):

@@ -440,7 +440,7 @@ int parquet_layout_of(const struct file_spec *f, struct parquet_layout *l, struc
 		l->column = s->column;
 		l->columns = s->columns;
 		l->writer = s->writer;
-		l->group_rows = s->group_rows;
+		l->group_rows = s->group_rows ? s->group_rows : GROUP_ROWS;
 		l->batch_rows = s->batch_rows;
 		if (s->samples == f->samples)
 			l->known_metadata_bytes = s->metadata_bytes;
