@@ -216,7 +216,7 @@ static int s3_open(struct store *s, const char *path, unsigned how, struct blob 
 	atomic_init(&b->size, UINT64_MAX);
 	if (rc < 0)
 		return rc;
-	if (!*s3_key(path))
+	if (!*s3_key(s3_of(s)->client, path))
 		return err_sys(e, EISDIR, "cannot open '%s'", path);
 	if (how & STORE_UNNAMED)
 		return err_set(e, ERR_ABSENT, "an object without a name");
@@ -371,9 +371,9 @@ static int one_key(void *arg, const char *key, bool is_prefix, uint64_t bytes)
 }
 
 /* The prefix of a folder's keys, and what a query needs of it. */
-static char *prefix_of(const char *path)
+static char *prefix_of(const struct s3_store *s, const char *path)
 {
-	const char *key = s3_key(path);
+	const char *key = s3_key(s->client, path);
 	size_t n = strlen(key);
 	struct buf b = {0};
 
@@ -429,12 +429,13 @@ static int tell_names(struct listing *l)
 static int s3_list(struct store *base, const char *path, store_list_fn fn, void *arg, struct err *e)
 {
 	struct s3_store *s = s3_of(base);
-	AUTO_FREE char *prefix = prefix_of(path);
+	AUTO_FREE char *prefix = prefix_of(s, path);
 	AUTO_FREE char *before = NULL;
 	struct buf names = {0}, token = {0};
 	struct listing l = {.fn = fn, .arg = arg, .prefix_n = strlen(prefix), .names = &names};
+	char at[S3_PATH_MAX];
 	bool more = true;
-	int rc = 0;
+	int rc = put_path(s, path, at, e);
 
 	while (rc >= 0 && more) {
 		rc = list_page(s, &l, prefix, s->options.list_page, &token, &more, e);
@@ -457,7 +458,7 @@ static int s3_list(struct store *base, const char *path, store_list_fn fn, void 
 /* Whether there are keys below a name: 1, 0 or negative. */
 static int is_folder(struct s3_store *s, const char *path, struct err *e)
 {
-	AUTO_FREE char *prefix = prefix_of(path);
+	AUTO_FREE char *prefix = prefix_of(s, path);
 	struct listing l = {.prefix_n = strlen(prefix)};
 	struct buf token = {0};
 	bool more;
@@ -476,7 +477,7 @@ static int s3_stat(struct store *base, const char *path, struct store_stat *out,
 
 	if (rc < 0)
 		return rc;
-	rc = *s3_key(path) ? head(s->client, at, out, NULL, &why) : -ENOENT;
+	rc = *s3_key(s->client, path) ? head(s->client, at, out, NULL, &why) : -ENOENT;
 	if (rc == 0)
 		return 0;
 	if (rc != -ENOENT) {
@@ -509,7 +510,7 @@ static int s3_remove(struct store *base, const char *path, struct err *e)
 	char at[S3_PATH_MAX];
 	int rc = put_path(s, path, at, e);
 
-	if (rc < 0 || !*s3_key(path))
+	if (rc < 0 || !*s3_key(s->client, path))
 		return rc;
 	call = s3_call_take(s->client);
 	call->kind = S3_DELETE;

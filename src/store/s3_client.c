@@ -38,8 +38,8 @@ const char *const s3_retry_names[S3_RETRIES] = {
 	"credentials expired",
 };
 
-static const char *const methods[S3_KINDS] = {"GET",  "HEAD",   "GET", "PUT",    "POST", "PUT",
-					      "POST", "DELETE", "PUT", "DELETE"};
+static const char *const methods[S3_KINDS] = {"GET", "HEAD", "GET",    "PUT", "POST",
+					      "PUT", "POST", "DELETE", "PUT", "DELETE"};
 
 static uint64_t count(_Atomic uint64_t *counter, uint64_t n)
 {
@@ -216,8 +216,19 @@ void s3_client_destroy(struct s3_client *c)
 
 /* ---- names ---- */
 
-const char *s3_key(const char *name)
+/* What follows "s3://", or NULL. One slash is enough, as a joined path has it. */
+static const char *after_scheme(const char *name)
 {
+	return strncmp(name, "s3:/", 4) == 0 ? name + 4 + (name[4] == '/') : NULL;
+}
+
+const char *s3_key(const struct s3_client *c, const char *name)
+{
+	const char *uri = after_scheme(name);
+	size_t n = strlen(c->options->bucket);
+
+	if (uri && strncmp(uri, c->options->bucket, n) == 0 && (uri[n] == '/' || uri[n] == '\0'))
+		name = uri + n;
 	for (;;) {
 		if (*name == '/')
 			name++;
@@ -230,8 +241,13 @@ const char *s3_key(const char *name)
 
 int s3_path(const struct s3_client *c, const char *name, struct buf *out, struct err *e)
 {
-	const char *key = s3_key(name);
+	const char *key = s3_key(c, name), *uri = after_scheme(key);
 	size_t n = strlen(key);
+
+	if (uri)
+		return err_set(e, ERR_USAGE,
+			       "'%.200s' is in another bucket than '%s' (storage.storage_root)",
+			       name, c->options->bucket);
 
 	while (n && key[n - 1] == '/')
 		n--;

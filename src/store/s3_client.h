@@ -159,8 +159,9 @@ void s3_calls_wait(struct s3_call *const *calls, size_t n, bool any);
 /* Begins one and waits for it: its rc. */
 int s3_call_run(struct s3_call *call, struct err *e);
 
-/* Appends "/bucket/key" or "/key", encoded; ERR_USAGE for what can be no key. Leading "/" and "./"
- * are left out, as are the slashes at the end. */
+/* Appends "/bucket/key" or "/key", encoded; ERR_USAGE for what can be no key, and for a URI of
+ * another bucket. "s3://bucket/", leading "/" and "./" are left out, as are the slashes at the end.
+ */
 int s3_path(const struct s3_client *c, const char *name, struct buf *out, struct err *e);
 /* The key of a name, not encoded, in the name. */
-const char *s3_key(const char *name);
+const char *s3_key(const struct s3_client *c, const char *name);

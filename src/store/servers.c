@@ -53,11 +53,13 @@ void store_servers_log(const struct store *s)
 			 (double)v.first_ns / answers / 1e6, (double)v.last_ns / answers / 1e6);
 		buf_reset(&b);
 		put_kinds(&b, v.again, v.again_names, v.again_kinds);
-		if (v.failed || sum(v.again + 1, v.again_kinds - 1))
-			log_warning("%s: %" PRIu64 " of %" PRIu64
-				    " requests failed; sent again: %s; %.3f s were lost to that",
-				    v.address, v.failed, v.all, b.data ? b.data : "none",
-				    (double)v.again_ns / 1e9);
+		if (sum(v.again + 1, v.again_kinds - 1))
+			log_warning("%s: %" PRIu64
+				    " requests were made; sent again: %s, which took %.3f s",
+				    v.address, v.all, b.data, (double)v.again_ns / 1e9);
+		if (v.failed)
+			log_warning("%s: %" PRIu64 " of %" PRIu64 " requests failed", v.address,
+				    v.failed, v.all);
 		if (v.clumped > 10 && (double)v.clumped > 0.5 * answers)
 			log_warning("%s: %" PRIu64 " of %" PRIu64
 				    " answers began 38 to 46 ms after their requests: the server "

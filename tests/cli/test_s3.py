@@ -106,7 +106,9 @@ def dlio_keys(tmp):
                     ("s3_force_path_style", "true"))}
         done = stoker("run", *tiny("s3://bucket/d", out, **on(), **options), env=OWN, cwd=tmp)
         complete(out, 8)
-        assert [k for k in s3.keys("bucket") if k.endswith("d/train/img_0_of_8.npz")], s3.keys("bucket")
+        assert "d/train/img_0_of_8.npz" in s3.keys("bucket"), s3.keys("bucket")
+        other = stoker("run", *tiny("s3://other/d", tmp / "other", **on(), **options), env=OWN, cwd=tmp, status=None)
+        assert other.returncode == 2 and "is in another bucket than 'bucket'" in other.stderr, other
         nothing_told([*files_of(out), ("stdout", done.stdout.encode()), ("stderr", done.stderr.encode())], (ACCESS, SECRET))
         # and as it is distributed, at toy size
         s3.clear()

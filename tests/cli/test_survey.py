@@ -124,9 +124,11 @@ def answer_of(done):
 def emulated(tmp):
     """The headline of a store of this program says so; no line is longer than a terminal has columns."""
     done = survey(tmp, "--only", "dlrm", "--time", 5, *memory(bandwidth=400e6))
-    assert re.match(r"emulated store: DLRM (at least )?\d.* accelerators of an unnamed kind$", answer_of(done)), done.stdout
-    assert re.search(r"^  DLRM +- .* [KMG]iB/s at \d+ % ", done.stdout, re.M), done.stdout
+    assert re.match(r"emulated store: DLRM (at least )?\d.* B200$", answer_of(done)), done.stdout
+    assert re.search(r"^  DLRM +MI355 .* [KMG]iB/s at \d+ % ", done.stdout, re.M), done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 100, done.stdout
+    done = survey(tmp, "--only", "dlrm_custom", "--time", 5, *memory(bandwidth=400e6))
+    assert re.search(r"accelerators of an unnamed kind$", answer_of(done)), done.stdout
 
 
 def below(tmp):
