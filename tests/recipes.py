@@ -1,7 +1,7 @@
 """The commands of a document, as a reader would paste them.
 
 In a Markdown file, a block fenced with ```sh holds commands; each is run as printed. A block that follows the line
-<!-- with NAME --> needs what NAME stands for (slurm, mpirun); a block that follows <!-- writes NAME --> (no `sh`) is the text
+<!-- with NAME --> needs what NAME stands for (slurm, mpirun, s3: a server); a block that follows <!-- writes NAME --> (no `sh`) is the text
 of the file NAME, written before the commands below it run. All other blocks are not commands."""
 import os
 import pathlib

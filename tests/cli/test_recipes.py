@@ -2,6 +2,7 @@
 # tier: long
 # takes 200 s
 # may take 900 s
+import functools
 import os
 import pathlib
 import re
@@ -12,6 +13,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 import recipes  # noqa: E402
+from s3_server import S3Server  # noqa: E402
 from util import SOURCE, STOKER, left_out  # noqa: E402
 
 # What these name is tested elsewhere: the build by every test, the survey by cli.survey, the cluster by mpi.slurm.
@@ -19,6 +21,12 @@ ELSEWHERE = {"make demo", "make check", "make", "make check-all", "build/stoker 
 NEEDS = {"mpirun": "mpirun", "slurm": "sbatch"}
 # a status other than 0 that the text announces: "# exit status 3"
 STATUS = re.compile(r"# exit status (\d)\b")
+
+
+@functools.cache
+def server():
+    """An S3 server, until the end."""
+    return S3Server()
 
 
 def tried(document, folder, before, made):
@@ -42,7 +50,9 @@ def tried(document, folder, before, made):
                 continue  # mpi.over_ssh tests what it names
             if name.startswith("mlpstorage"):
                 continue  # tests/bench/mlpstorage.py runs it
-            if name == "torch":
+            if name == "s3":
+                os.environ.update(server().env())
+            elif name == "torch":
                 if recipes.run("python3 -c 'import torch'", folder, []).returncode:
                     left_out(f"{where}: python3-torch is not installed")
                     continue
