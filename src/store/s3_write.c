@@ -288,8 +288,12 @@ static ssize_t put_locked(struct s3_writer *w, const char *p, size_t n, uint64_t
 			rc = make_room(w, room, e);
 			if (rc < 0)
 				return rc;
-			memset(w->buffer + w->n, 0, room - w->n);
-			w->n = room;
+			/* more is there after the first of several parts that one PUT could have
+			 * held */
+			if (w->n < room) {
+				memset(w->buffer + w->n, 0, room - w->n);
+				w->n = room;
+			}
 			rc = send_part(w, part_bytes(w, w->parts), e);
 			if (rc < 0)
 				return rc;
