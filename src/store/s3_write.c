@@ -416,7 +416,7 @@ static int complete(struct s3_writer *w, struct err *e)
 	call->body = body.data;
 	call->body_n = body.len;
 	rc = s3_call_run(call, e);
-	if (rc == -ENOENT && call->tries && is_there(w))
+	if (rc == -ENOENT && (call->tries || call->reused_again) && is_there(w))
 		rc = 0;
 	s3_call_give(call);
 	buf_release(&body);

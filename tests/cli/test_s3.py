@@ -87,11 +87,11 @@ def checkpointed(tmp):
             stoker("run", *tiny("data", out, workflow__checkpoint="true", workflow__train="false", workflow__generate_data="false",
                                 checkpoint__checkpoint_folder=folder, checkpoint__access=access, checkpoint__format=form,
                                 checkpoint__num_checkpoints_write=1, checkpoint__num_checkpoints_read=1, checkpoint__verify="true",
-                                model__model_size=12000000, storage__s3__part_bytes=5 << 20, storage__s3__put_bytes=6 << 20, **on()),
+                                model__model_size=12000000, storage__s3__part_bytes=5 << 20, storage__s3__put_bytes=11 << 20, **on()),
                    **at(s3))
             saved = s3.keys("bucket", folder)
             assert saved and not s3.uploads and s3.completed > before and s3.aborted == 0, (form, access, saved, s3.uploads)
-            assert all(s3.requests(op="UploadPart", key=k) for k in saved if s3.size("bucket", k) > 6 << 20), (form, access)
+            assert all(s3.requests(op="UploadPart", key=k) for k in saved if s3.size("bucket", k) > 11 << 20), (form, access)
             read = sum(r["sent"] for r in s3.requests(op="GetObject") if r["key"] in saved)
             assert sum(s3.size("bucket", k) for k in saved) >= 12000000 <= read, (form, access, saved, read)
             assert load(out)["checkpoint"]["load"]["each"], load(out)["checkpoint"]

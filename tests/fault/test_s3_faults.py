@@ -163,6 +163,9 @@ UPLOADS = [({"op": "UploadPart", "do": "reset"}, True), ({"op": "UploadPart", "d
            ({"op": "UploadPart", "every": 1, "do": "reset_upload", "after": 1}, False),
            ({"op": "UploadPart", "do": "status", "status": 403, "code": "AccessDenied"}, False),
            ({"op": "CompleteMultipartUpload", "do": "status", "status": 500}, True),
+           # done, but not answered
+           ({"op": "CompleteMultipartUpload", "do": "reset"}, True), ({"op": "CompleteMultipartUpload", "do": "close"}, True),
+           ({"op": "CompleteMultipartUpload", "do": "reset", "after": -1}, True),
            ({"op": "CompleteMultipartUpload", "every": 1, "do": "error_in_200"}, False),
            ({"op": "CompleteMultipartUpload", "every": 1, "do": "body", "body": "<x"}, False),
            ({"op": "CompleteMultipartUpload", "do": "status", "status": 400, "code": "InvalidPart"}, False),
