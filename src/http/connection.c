@@ -143,6 +143,13 @@ static void limit(struct http_connection *c, int64_t ns)
 	c->deadline_ns = ns > 0 ? clock_now_ns() + ns : INT64_MAX;
 }
 
+/* Bytes were moved: what runs until the connection stands is not put off by them. */
+static void moved(struct http_connection *c)
+{
+	if (c->state > HANDSHAKE)
+		limit(c, c->server->limits.idle_ns);
+}
+
 static enum http_end fail(struct http_connection *c, enum http_end end)
 {
 	http_close(c);
@@ -161,10 +168,10 @@ static int start_connecting(struct http_connection *c)
 
 	if (rc < 0)
 		return rc;
+	if (c->tried == 0)
+		c->first = atomic_fetch_add_explicit(&s->next_address, 1, memory_order_relaxed);
 	pthread_mutex_lock(&s->lock);
-	n = s->addresses ? atomic_fetch_add_explicit(&s->next_address, 1, memory_order_relaxed) %
-				   s->addresses
-			 : 0;
+	n = s->addresses ? (c->first % s->addresses + c->tried) % s->addresses : 0;
 	to = s->address[n];
 	to_n = s->address_n[n];
 	pthread_mutex_unlock(&s->lock);
@@ -174,7 +181,6 @@ static int start_connecting(struct http_connection *c)
 			       errno == EMFILE ? " (each connection needs a descriptor: ulimit -n)"
 					       : "");
 	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	atomic_fetch_add_explicit(&s->opened, 1, memory_order_relaxed);
 	c->state = CONNECTING;
 	c->wants_write = true;
 	if (connect(c->fd, (struct sockaddr *)&to, to_n) != 0 && errno != EINPROGRESS &&
@@ -226,7 +232,7 @@ static ssize_t receive(struct http_connection *c, void *p, size_t n)
 	if (r > 0) {
 		atomic_fetch_add_explicit(&c->server->wire_received, (uint64_t)r,
 					  memory_order_relaxed);
-		limit(c, c->server->limits.idle_ns);
+		moved(c);
 	}
 	return r < 0 ? -1 : r;
 }
@@ -257,7 +263,7 @@ static ssize_t transmit(struct http_connection *c, const struct iovec *v, int pi
 	}
 	if (r > 0) {
 		atomic_fetch_add_explicit(&c->server->wire_sent, (uint64_t)r, memory_order_relaxed);
-		limit(c, c->server->limits.idle_ns);
+		moved(c);
 	}
 	return r < 0 ? -1 : r;
 }
@@ -289,6 +295,21 @@ static int no_connection(struct http_connection *c)
 			c->x->err.code == -EPERM && c->tls ? HTTP_UNTRUSTED : HTTP_NO_CONNECTION);
 }
 
+/* A name can have addresses that nobody listens at, as localhost's ::1: the next one is tried. */
+static int next_address(struct http_connection *c)
+{
+	unsigned addresses;
+
+	pthread_mutex_lock(&c->server->lock);
+	addresses = c->server->addresses;
+	pthread_mutex_unlock(&c->server->lock);
+	if (++c->tried >= addresses)
+		return no_connection(c);
+	http_close(c);
+	c->x->err.code = 0;
+	return 1;
+}
+
 static void start_sending(struct http_connection *c)
 {
 	c->state = SENDING;
@@ -314,7 +335,8 @@ static int step_connecting(struct http_connection *c)
 	int rc = connected(c);
 
 	if (rc <= 0)
-		return rc < 0 ? no_connection(c) : 0;
+		return rc < 0 ? next_address(c) : 0;
+	atomic_fetch_add_explicit(&c->server->opened, 1, memory_order_relaxed);
 	if (c->server->proxied && c->server->url.tls) {
 		c->state = PROXY_SENDING;
 		c->head_sent = 0;
@@ -615,7 +637,8 @@ static int step_body(struct http_connection *c)
 	}
 	if (r == WOULD_WAIT)
 		return 0;
-	if (r == 0 && !x->answer.has_length && !x->answer.chunked)
+	/* TLS tells a connection that was cut from one that was ended */
+	if (r == 0 && !x->answer.has_length && !x->answer.chunked && !x->err.code)
 		return finish(c);
 	if (r <= 0)
 		return lost(c);
@@ -642,8 +665,26 @@ static enum http_end late(struct http_connection *c)
 	return fail(c, end);
 }
 
+/* Whether a kept connection was closed, or holds bytes that nobody asked for: they would be taken
+ * for the next answer. */
+static bool is_spent(struct http_connection *c)
+{
+	struct err unused;
+	char byte;
+	ssize_t r;
+
+	if (c->tls) {
+		r = tls_read(c->tls, &byte, 1, &unused);
+		return r != TLS_WANTS_READ && r != TLS_WANTS_WRITE;
+	}
+	r = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	return r >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
 void http_begin(struct http_connection *c, struct http_exchange *x)
 {
+	if (c->fd >= 0 && is_spent(c))
+		http_close(c);
 	c->x = x;
 	c->head_sent = c->body_sent = 0;
 	c->in_n = c->in_at = 0;
@@ -659,6 +700,7 @@ void http_begin(struct http_connection *c, struct http_exchange *x)
 		return;
 	}
 	c->state = IDLE;
+	c->tried = 0;
 	limit(c, c->server->limits.connect_ns);
 }
 
@@ -669,7 +711,7 @@ enum http_end http_step(struct http_connection *c)
 	while (rc > 0) {
 		switch (c->state) {
 		case IDLE:
-			rc = start_connecting(c) < 0 ? no_connection(c) : 1;
+			rc = start_connecting(c) < 0 ? next_address(c) : 1;
 			break;
 		case CONNECTING:
 			rc = step_connecting(c);

@@ -85,8 +85,9 @@ struct http_connection {
 	int fd; /* -1: not open */
 	int state;
 	bool wants_write;
-	bool reused;         /* carried a request before the present one */
-	int64_t deadline_ns; /* INT64_MAX: none */
+	unsigned first, tried; /* of the addresses, by the present attempt to connect */
+	bool reused;           /* carried a request before the present one */
+	int64_t deadline_ns;   /* INT64_MAX: none */
 	struct tls_session *tls;
 	struct http_exchange *x;
 	size_t head_sent, body_sent;
