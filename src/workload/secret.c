@@ -88,13 +88,23 @@ void secret_hide_words(int argc, char **argv)
 		free(value[i]);
 }
 
+/* Whether a word names one of the secrets: as its key, or in a map of options. Others may hold the
+ * same text, as a bucket's name does the access key "test". */
+static bool names_secret(const char *word)
+{
+	for (size_t i = 0; i < SECRETS; i++)
+		if (strstr(word, secrets[i].key))
+			return true;
+	return false;
+}
+
 /* A whole word that holds the secret, such as a map of options, is not kept. */
 static void hide_in_words(struct str_list *words, const char *secret)
 {
 	for (size_t i = 0; i < words->n; i++) {
 		char *equals = strchr(words->v[i], '=');
 
-		if (!equals || !strstr(equals, secret))
+		if (!equals || !names_secret(words->v[i]) || !strstr(equals, secret))
 			continue;
 		memset(equals + 1, 0, strlen(equals + 1));
 		str_list_add(words, xasprintf("%s" HIDDEN, words->v[i]));
