@@ -207,8 +207,8 @@ static int take_range(struct s3_call *call)
 	if (!http_head_get(&call->x.answer, "content-range", text, sizeof(text)) ||
 	    sscanf(text, "bytes %20llu-%20llu/%20llu", &from, &to, &all) != 3)
 		return wrong(call, "sent a part of an object without a Content-Range");
-	if (from != call->from || to < from || to >= all || to - from + 1 > call->n ||
-	    (to - from + 1 < call->n && to + 1 != all))
+	if (from != call->from || to < from || to >= all || all > INT64_MAX ||
+	    to - from + 1 > call->n || (to - from + 1 < call->n && to + 1 != all))
 		return wrong(call, "sent another range than the one that was asked for");
 	if (call->got != to - from + 1)
 		return wrong(call, "sent fewer bytes than its Content-Range says");
@@ -241,6 +241,8 @@ int s3_take_answer(struct s3_call *call)
 	char date[64];
 
 	http_head_get(h, "etag", call->etag, sizeof(call->etag));
+	if (strlen(call->etag) + 1 == sizeof(call->etag))
+		call->etag[0] = '\0'; /* maybe cut */
 	switch (call->kind) {
 	case S3_GET:
 		if (call->status == 206)

@@ -48,7 +48,7 @@ static uint64_t count(_Atomic uint64_t *counter, uint64_t n)
 
 /* ---- endpoints ---- */
 
-static int add_endpoint(struct s3_client *c, const char *text, struct err *e)
+static int add_endpoint(struct s3_client *c, const char *text, bool by_path, struct err *e)
 {
 	const struct s3_options *o = c->options;
 	const struct http_limits limits = {.connect_ns = (int64_t)(o->connect_time * 1e9),
@@ -65,11 +65,11 @@ static int add_endpoint(struct s3_client *c, const char *text, struct err *e)
 		return err_set(e, ERR_USAGE, "more than %d endpoints of S3 servers",
 			       S3_ENDPOINTS_MAX);
 	p = xcalloc(1, sizeof(*p));
-	if (c->by_path)
+	if (by_path)
 		snprintf(p->host, sizeof(p->host), "%s", url.authority);
 	else
 		snprintf(p->host, sizeof(p->host), "%s.%s", o->bucket, url.authority);
-	if (!c->by_path) {
+	if (!by_path) {
 		char host[URL_HOST_MAX];
 
 		if (snprintf(host, sizeof(host), "%s.%s", o->bucket, url.host) >= URL_HOST_MAX) {
@@ -98,20 +98,20 @@ static int add_given(struct s3_client *c, struct err *e)
 	if (!one || !*one)
 		one = getenv("AWS_ENDPOINT_URL");
 	for (size_t i = 0; i < o->endpoints.n && rc == 0; i++)
-		rc = add_endpoint(c, o->endpoints.v[i], e);
+		rc = add_endpoint(c, o->endpoints.v[i], c->by_path, e);
 	if (o->endpoints.n == 0 && list && *list) {
 		AUTO_FREE char *copy = xstrdup(list);
 		char *save = NULL;
 
 		for (char *p = strtok_r(copy, ", ", &save); p && rc == 0;
 		     p = strtok_r(NULL, ", ", &save))
-			rc = add_endpoint(c, p, e);
+			rc = add_endpoint(c, p, c->by_path, e);
 	} else if (o->endpoints.n == 0 && one && *one) {
-		rc = add_endpoint(c, one, e);
+		rc = add_endpoint(c, one, c->by_path, e);
 	} else if (o->endpoints.n == 0) {
 		AUTO_FREE char *amazon = xasprintf("https://s3.%s.amazonaws.com", c->region);
 
-		rc = add_endpoint(c, amazon, e);
+		rc = add_endpoint(c, amazon, c->by_path, e);
 	}
 	c->given = c->endpoints;
 	return rc;
@@ -426,7 +426,8 @@ static void put_head(struct s3_call *call)
 	if (call->n && !call->plain)
 		buf_printf(b, "range: bytes=%llu-%llu\r\n", (unsigned long long)call->from,
 			   (unsigned long long)(call->from + call->n - 1));
-	if (call->if_match && *call->if_match)
+	/* a weak one never matches */
+	if (call->if_match && *call->if_match && !str_starts(call->if_match, "W/"))
 		buf_printf(b, "if-match: %s\r\n", call->if_match);
 	if (call->checked) {
 		unsigned char digest[16];
@@ -581,6 +582,15 @@ static int64_t retry_after(const struct s3_call *call)
 	return (int64_t)(seconds * 1e9);
 }
 
+/* What can stand in a request's line: no blanks, nothing but ASCII. */
+static bool is_plain(const char *text)
+{
+	for (; *text; text++)
+		if (*text <= ' ' || *text > '~')
+			return false;
+	return true;
+}
+
 /* A server elsewhere, or another region: true when the request is sent there. */
 static bool follow(struct s3_call *call)
 {
@@ -605,7 +615,7 @@ static bool follow(struct s3_call *call)
 	}
 	if (call->status == 400 ||
 	    !http_head_get(&call->x.answer, "location", location, sizeof(location)) ||
-	    strlen(location) + 1 == sizeof(location))
+	    strlen(location) + 1 == sizeof(location) || !is_plain(location))
 		return false;
 	if (location[0] != '/') {
 		if (!str_starts(location, "http://") && !str_starts(location, "https://"))
@@ -623,14 +633,9 @@ static bool follow(struct s3_call *call)
 		    c->endpoint[i]->server.url.port == url.port &&
 		    strcmp(c->endpoint[i]->server.url.host, url.host) == 0)
 			break;
-	if (i == n) {
-		bool by_path = c->by_path;
-
-		c->by_path = true; /* the name that it gave is whole */
-		if (add_endpoint(c, location, &e) < 0)
-			i = S3_ENDPOINTS_MAX;
-		c->by_path = by_path;
-	}
+	/* the name that it gave is whole */
+	if (i == n && add_endpoint(c, location, true, &e) < 0)
+		i = S3_ENDPOINTS_MAX;
 	pthread_mutex_unlock(&c->lock);
 	if (i == S3_ENDPOINTS_MAX)
 		return false;
