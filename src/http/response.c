@@ -83,7 +83,8 @@ static int take_header(struct http_head *h, const char *at, size_t n, struct err
 
 	while (name_n < n && is_token((unsigned char)at[name_n]))
 		name_n++;
-	if (name_n == 0 || name_n == n || at[name_n] != ':' || memchr(at, '\0', n))
+	if (name_n == 0 || name_n == n || at[name_n] != ':' || memchr(at, '\0', n) ||
+	    memchr(at, '\r', n))
 		return err_set(e, ERR_DATA, "sent a malformed header line");
 	value = at + name_n + 1;
 	value_n = n - name_n - 1;

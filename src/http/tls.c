@@ -244,12 +244,33 @@ static int outcome(struct tls_session *s, int rc, const char *verb, struct err *
 	return strstr(text, "unexpected eof") ? TLS_ENDED : TLS_FAILED;
 }
 
+/* The library writes without MSG_NOSIGNAL: the signal of a connection that is gone is taken back.
+ * Without bytes it is the handshake. */
+static int quietly(struct tls_session *s, const void *p, int n)
+{
+	const struct timespec now = {0};
+	sigset_t pipe_alone, before, pending;
+	int rc, saved;
+
+	sigemptyset(&pipe_alone);
+	sigaddset(&pipe_alone, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &pipe_alone, &before);
+	errno = 0;
+	rc = p ? s->tls->write(s->ssl, p, n) : s->tls->connect(s->ssl);
+	saved = errno;
+	if (!sigismember(&before, SIGPIPE)) {
+		if (rc <= 0 && sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE))
+			sigtimedwait(&pipe_alone, NULL, &now);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
+	errno = saved;
+	return rc;
+}
+
 int tls_handshake(struct tls_session *s, struct err *e)
 {
-	int rc;
+	int rc = quietly(s, NULL, 0);
 
-	errno = 0;
-	rc = s->tls->connect(s->ssl);
 	if (rc == 1)
 		return 1;
 	return outcome(s, rc, "could not agree on TLS", e);
@@ -264,32 +285,9 @@ ssize_t tls_read(struct tls_session *s, void *p, size_t n, struct err *e)
 	return rc > 0 ? rc : outcome(s, rc, "could not be received from through TLS", e);
 }
 
-/* The library writes without MSG_NOSIGNAL: the signal of a connection that is gone is taken back.
- */
-static int write_quietly(struct tls_session *s, const void *p, int n)
-{
-	const struct timespec now = {0};
-	sigset_t pipe_alone, before, pending;
-	int rc, saved;
-
-	sigemptyset(&pipe_alone);
-	sigaddset(&pipe_alone, SIGPIPE);
-	pthread_sigmask(SIG_BLOCK, &pipe_alone, &before);
-	errno = 0;
-	rc = s->tls->write(s->ssl, p, n);
-	saved = errno;
-	if (!sigismember(&before, SIGPIPE)) {
-		if (rc <= 0 && sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE))
-			sigtimedwait(&pipe_alone, NULL, &now);
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
-	}
-	errno = saved;
-	return rc;
-}
-
 ssize_t tls_write(struct tls_session *s, const void *p, size_t n, struct err *e)
 {
-	int rc = write_quietly(s, p, n < INT_MAX ? (int)n : INT_MAX);
+	int rc = quietly(s, p, n < INT_MAX ? (int)n : INT_MAX);
 
 	return rc > 0 ? rc : outcome(s, rc, "could not be sent to through TLS", e);
 }

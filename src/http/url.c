@@ -95,7 +95,8 @@ int url_parse(struct url *out, const char *text, struct err *e)
 	out->target = at + n;
 	wrong = take_authority(out, at, n);
 	if (wrong)
-		return err_set(e, ERR_USAGE, "'%.200s' is no address of a server: %s", text, wrong);
+		return err_set(e, ERR_USAGE, "'%.200s' is no address of a server: %s",
+			       strchr(text, '@') ? "..." : text, wrong);
 	return 0;
 }
 
