@@ -57,6 +57,8 @@ static void addresses(void **state)
 		assert_int_equal(url_parse(&u, bad[i], &e), ERR_USAGE);
 	assert_int_equal(url_parse(&u, "http://me:geheim@h", &e), ERR_USAGE);
 	assert_null(strstr(e.text, "geheim"));
+	assert_int_equal(url_parse(&u, "http://me:ge/heim@h", &e), ERR_USAGE);
+	assert_null(strstr(e.text, "heim"));
 }
 
 static void encodings(void **state)
@@ -164,6 +166,7 @@ static void bad_heads(void **state)
 		"HTTP/1.1 200 OK\r\nbad name: 1\r\n\r\n",
 		"HTTP/1.1 200 OK\r\na: b\r\n folded\r\n\r\n",
 		"HTTP/1.1 200 OK\r\n: b\r\n\r\n",
+		"HTTP/1.1 200 OK\r\na: b\rc: d\r\n\r\n",
 	};
 	struct http_head h;
 	char *endless = malloc(2 * HTTP_HEAD_MAX);
