@@ -145,9 +145,17 @@ size_t url_decode(char *text)
 	return (size_t)(out - text);
 }
 
-static int by_text(const void *a, const void *b)
+/* By name, then by value: a name is before the longer ones that begin with it, whatever follows. */
+static int by_name(const void *a, const void *b)
 {
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	const char *x = *(char *const *)a, *y = *(char *const *)b;
+
+	for (; *x && *x == *y; x++)
+		y++;
+	return *x == *y    ? 0
+	       : *x == '=' ? -1
+	       : *y == '=' ? 1
+			   : (unsigned char)*x - (unsigned char)*y;
 }
 
 bool url_query_sorted(struct buf *out, const char *query)
@@ -173,7 +181,7 @@ bool url_query_sorted(struct buf *out, const char *query)
 			url_encode(&one, value, url_decode(value), false);
 		parameter[n++] = buf_take(&one);
 	}
-	qsort(parameter, n, sizeof(parameter[0]), by_text);
+	qsort(parameter, n, sizeof(parameter[0]), by_name);
 	for (size_t i = 0; i < n; i++) {
 		if (fits)
 			buf_printf(out, "%s%s", i ? "&" : "", parameter[i]);

@@ -77,6 +77,9 @@ static void encodings(void **state)
 	buf_reset(&b);
 	assert_true(url_query_sorted(&b, "b=2&a=x/y&uploads&a=%20"));
 	assert_string_equal(b.data, "a=%20&a=x%2Fy&b=2&uploads=");
+	buf_reset(&b);
+	assert_true(url_query_sorted(&b, "a-b=1&a%25=2&a=3"));
+	assert_string_equal(b.data, "a=3&a%25=2&a-b=1");
 	buf_release(&b);
 	char coded[16];
 	base64("user:pa", 7, coded, sizeof(coded));
