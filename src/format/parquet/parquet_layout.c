@@ -468,6 +468,11 @@ int parquet_layout_of(const struct file_spec *f, struct parquet_layout *l, struc
 		return too_large(f, e);
 	if (l->batch_rows == 0)
 		l->batch_rows = l->group_rows;
+	/* the same file, and sizes of nothing larger are looked for */
+	if (l->batch_rows > f->samples && f->samples > 0)
+		l->batch_rows = f->samples;
+	if (l->group_rows > l->batch_rows)
+		l->group_rows = l->batch_rows;
 	return measure(f, l, e);
 }
 
