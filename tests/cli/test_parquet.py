@@ -37,6 +37,15 @@ def main():
             f.seek(1000000)
             f.write(bytes([byte[0] ^ 1]))
         assert "1000000" in stoker("verify", folder, status=1).stderr
+        # files of unequal samples: their pages and metadata differ in size; all rows may be one group
+        for kind, sizes in {"pages": ["dataset.record_length_bytes=560000", "dataset.record_length_bytes_stdev=60000",
+                                      "dataset.num_samples_per_file=4", "dataset.parquet.row_group_size=1000000000000"],
+                            "metadata": ["dataset.record_length_bytes=500", "dataset.record_length_bytes_stdev=490",
+                                         "dataset.num_samples_per_file=3000", "dataset.parquet.row_group_size=1"]}.items():
+            stoker("run", "unet3d_h100", "dataset.format=parquet", "dataset.num_files_train=4", "dataset.compression=snappy",
+                   f"dataset.data_folder={tmp}/{kind}", "workflow.generate_data=true", "train.epochs=1", *sizes,
+                   "train.total_training_steps=2", "reader.batch_size=4", "reader.read_threads=1", "train.computation_time=0.001",
+                   f"hydra.run.dir={tmp}/{kind}-run")
     for override, words in ((["dataset.parquet.columns=[{size: 0}]"], "size of a column"),
                             (["dataset.parquet.columns=[{name: a}, {name: a}]"], "two columns"),
                             (["dataset.parquet.columns=[{name: a}]", "dataset.record_dims=[4]"], "size of a row"),

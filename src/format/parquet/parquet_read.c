@@ -19,6 +19,7 @@
 
 #define PYARROW_TAIL 65536u
 #define GROUP_PIECE_MAX (32u << 20)
+#define PAGE_ROOM (1u << 21) /* for any page but one of a single larger row */
 
 struct reader {
 	struct reader_base base;
@@ -43,15 +44,34 @@ static size_t step_of(const struct parquet_layout *l)
 	return most < GROUP_PIECE_MAX ? (size_t)((most + 4095) & ~(uint64_t)4095) : GROUP_PIECE_MAX;
 }
 
+/* Of a file with the largest rows. One with smaller rows may have more of them in a page. */
+static int largest_layout(const struct reader_config *config, struct parquet_layout *l)
+{
+	struct file_spec f = *config->example;
+	bool columns = f.own && ((const struct parquet_shape *)f.own)->columns > 0;
+	int rc;
+
+	if (!columns && config->max_sample_bytes > 0) {
+		f.ndims = 1;
+		f.dims[0] = config->max_sample_bytes / f.elem->bytes;
+	}
+	rc = parquet_layout_of(&f, l, NULL);
+	if (!columns && l->page_raw_max < PAGE_ROOM)
+		l->page_raw_max = PAGE_ROOM;
+	if (!columns && l->page_stored_max < PAGE_ROOM)
+		l->page_stored_max = PAGE_ROOM;
+	return rc;
+}
+
 static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
 		    struct reader *r)
 {
-	struct parquet_layout l = {.page_raw_max = 1u << 21, .page_stored_max = 1u << 21};
+	struct parquet_layout l = {.page_raw_max = PAGE_ROOM, .page_stored_max = PAGE_ROOM};
 	bool framework = config->access == ACCESS_FRAMEWORK;
 	size_t raw, page;
 
 	reader_base_lay_out(c, config, s, &r->base);
-	if (config->example && parquet_layout_of(config->example, &l, NULL) < 0)
+	if (config->example && largest_layout(config, &l) < 0)
 		c->overflow = true;
 	page = (size_t)l.page_stored_max + PARQUET_PAGE_HEAD_MAX;
 	raw = config->decode == DECODE_NONE ? 0 : (size_t)l.page_raw_max + 64;
