@@ -571,6 +571,12 @@ int parquet_put_metadata(const struct parquet_layout *l, parquet_put_fn *put_byt
 	thrift_end(&m.o);
 	if (rc == 0)
 		rc = flush(&m, e);
+	if (rc == 0 && m.bytes > UINT32_MAX)
+		rc = err_set(e, ERR_USAGE,
+			     "the metadata of %" PRIu64 " row groups have %" PRIu64
+			     " bytes, more than a Parquet file can have (2^32): make "
+			     "dataset.parquet.row_group_size larger",
+			     l->groups, m.bytes);
 	put_le(tail, m.bytes, 4);
 	memcpy(tail + 4, "PAR1", 4);
 	return rc < 0 ? rc : put_bytes(arg, tail, sizeof(tail), e);
