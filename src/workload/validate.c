@@ -587,6 +587,13 @@ static void warn_of_unused_keys(struct workload *w)
 	if (workload_is_set(w, "reader.drop_last") && w->reader.order != ORDER_DISTRIBUTED)
 		workload_warn(w, "reader.drop_last has no effect: it is for reader.order "
 				 "distributed");
+	if (w->reader.queue_depth > 1 && workload_loader(w)->flags & LOADER_STREAMS)
+		workload_warn(w,
+			      "reader.queue_depth %" PRId64
+			      ": workers of reader.data_loader %s read "
+			      "one sample after another, so only pieces of 1 MiB of large ones are "
+			      "in flight together",
+			      w->reader.queue_depth, w->reader.data_loader);
 }
 
 /* Steps of an epoch that `samples` give every rank, in the workload's order. */
