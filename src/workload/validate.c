@@ -642,9 +642,12 @@ static int check_train_steps(struct workload *w, int64_t ranks, struct err *e)
 			w, ERR_USAGE, e, "reader.batch_size",
 			"%" PRId64 " training samples (%" PRId64 " files of %" PRId64
 			") do not make one step of reader.batch_size %" PRId64 " on %" PRId64
-			" %s: use more files or a smaller batch",
+			" %s%s: use more files or a smaller batch",
 			samples, w->dataset.num_files_train, w->dataset.num_samples_per_file, batch,
-			ranks, ranks == 1 ? "rank" : "ranks");
+			ranks, ranks == 1 ? "rank" : "ranks",
+			workload_loader(w)->flags & LOADER_STREAMS
+				? ", each of whose workers has files of its own"
+				: "");
 	int64_t steps = epoch_steps(w, samples, batch, ranks);
 
 	if (wanted > 0 && (double)wanted > (double)steps * (double)w->train.epochs)
@@ -681,7 +684,9 @@ static void check_evaluation(struct workload *w, int64_t ranks)
 			      "is evaluated");
 	} else if (!w->compat.dlio &&
 		   (__builtin_mul_overflow(w->reader.batch_size_eval, ranks, &per_step) ||
-		    samples < per_step)) {
+		    samples < per_step ||
+		    (workload_loader(w)->flags & LOADER_STREAMS &&
+		     epoch_steps(w, samples, w->reader.batch_size_eval, ranks) == 0))) {
 		workload_warn(w,
 			      "workflow.evaluation is on but %" PRId64 " evaluation samples do not "
 			      "make one step of reader.batch_size_eval %" PRId64 " on %" PRId64
