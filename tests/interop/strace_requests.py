@@ -16,7 +16,7 @@ LINE = re.compile(r"^(?:\d+ +)?(\w+)\((.*)\)\s+= (-?\d+)")
 
 
 def skip(sentence):
-    print(sentence)
+    print(f"skipped: {sentence}")
     sys.exit(77)
 
 
