@@ -309,6 +309,28 @@ int reader_read_file(struct reader *r, const char *path, const struct file_spec 
 	return 0;
 }
 
+int reader_read_stream(struct reader *r, const char *path, const struct file_spec *f,
+		       uint64_t index, struct sample *out, reader_path_fn *framework,
+		       reader_path_fn *native, struct err *e)
+{
+	struct reader_base *b = (struct reader_base *)r;
+	int rc = reader_sample_begin(f, index, path, out, e);
+
+	if (rc < 0)
+		return rc;
+	if (file_marks_get(&b->loaded, f->file_index)) {
+		out->data = b->last;
+		return 0;
+	}
+	rc = (b->config.access == ACCESS_FRAMEWORK ? framework : native)(r, path, f, index, out, e);
+	b->last = out->data;
+	if (rc < 0)
+		return rc;
+	reader_sample_done(f, out);
+	file_marks_set(&b->loaded, f->file_index);
+	return 0;
+}
+
 int reader_start_nothing(struct reader *r, struct err *e)
 {
 	(void)r;

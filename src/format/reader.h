@@ -113,6 +113,20 @@ int reader_read_file(struct reader *r, const char *path, const struct file_spec 
 	{                                                                                          \
 		return reader_read_file(r, path, f, index, out, contents, e);                      \
 	}
+/* struct format_ops' read, of formats whose framework reads a file as a stream: by `framework` or
+ * `native`, as the access is, unless the file is loaded. Both open what they read. */
+typedef int reader_path_fn(struct reader *r, const char *path, const struct file_spec *f,
+			   uint64_t index, struct sample *out, struct err *e);
+int reader_read_stream(struct reader *r, const char *path, const struct file_spec *f,
+		       uint64_t index, struct sample *out, reader_path_fn *framework,
+		       reader_path_fn *native, struct err *e);
+/* The same as the static function NAME_read. */
+#define FORMAT_READ_STREAM(name, framework, native)                                                \
+	static int name##_read(struct reader *r, const char *path, const struct file_spec *f,      \
+			       uint64_t index, struct sample *out, struct err *e)                  \
+	{                                                                                          \
+		return reader_read_stream(r, path, f, index, out, framework, native, e);           \
+	}
 /* struct format_ops' reader_close, where every read closes what it opened. */
 int reader_close_nothing(struct reader *r, struct err *e);
 /* struct format_ops' extent: the whole file. */

@@ -589,26 +589,7 @@ static int read_native(struct reader *r, const char *path, const struct file_spe
 	return reader_blob_close(r->base.io, r->base.blob, path, rc, e);
 }
 
-static int webdataset_read(struct reader *r, const char *path, const struct file_spec *f,
-			   uint64_t index, struct sample *out, struct err *e)
-{
-	int rc = reader_sample_begin(f, index, path, out, e);
-
-	if (rc < 0)
-		return rc;
-	if (file_marks_get(&r->base.loaded, f->file_index)) {
-		out->data = r->base.last;
-		return 0;
-	}
-	rc = r->base.config.access == ACCESS_FRAMEWORK ? read_framework(r, path, f, index, out, e)
-						       : read_native(r, path, f, index, out, e);
-	r->base.last = out->data;
-	if (rc < 0)
-		return rc;
-	reader_sample_done(f, out);
-	file_marks_set(&r->base.loaded, f->file_index);
-	return 0;
-}
+FORMAT_READ_STREAM(webdataset, read_framework, read_native)
 
 static int webdataset_reader_close(struct reader *r, struct err *e)
 {
