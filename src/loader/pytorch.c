@@ -773,30 +773,29 @@ static unsigned pytorch_destroy(struct loader *base)
 	return stuck;
 }
 
+/* What both rows have: PyTorch's DataLoader. */
+#define DATA_LOADER_KEYS                                                                           \
+	{"reader.multiprocessing_context", USED_BY_WORKERS},                                       \
+		{"reader.transport", USED_BY_WORKERS}, {"reader.pin_thread", USED_BY_WORKERS},     \
+		{"reader.worker_start_time", USED_BY_WORKERS},                                     \
+		{"reader.worker_init_time", USED_BY_WORKERS},                                      \
+		{"reader.worker_resume_time", USED_BY_WORKERS},                                    \
+	{                                                                                          \
+		NULL, 0                                                                            \
+	}
+#define DATA_LOADER                                                                                \
+	.window = pytorch_window, .memory_bytes = pytorch_memory_bytes, .create = pytorch_create,  \
+	.start = pytorch_start, .next = pytorch_next, .give_back = pytorch_give_back,              \
+	.finish = pytorch_finish, .stats = crew_stats, .undelivered = pytorch_undelivered,         \
+	.describe = pytorch_describe, .wake = crew_wake, .destroy = pytorch_destroy
+
 const struct loader_ops loader_pytorch = {
 	.is.name = "pytorch",
 	.is.help = "PyTorch's DataLoader: worker queues, prefetch_factor, in-order delivery.",
 	.is.default_of = 1u << FRAMEWORK_PYTORCH,
 	.is.rule = RULE_PYTORCH,
-	.is.keys = (const struct loader_key[]){{"reader.multiprocessing_context", USED_BY_WORKERS},
-					       {"reader.transport", USED_BY_WORKERS},
-					       {"reader.pin_thread", USED_BY_WORKERS},
-					       {"reader.worker_start_time", USED_BY_WORKERS},
-					       {"reader.worker_init_time", USED_BY_WORKERS},
-					       {"reader.worker_resume_time", USED_BY_WORKERS},
-					       {NULL, 0}},
-	.window = pytorch_window,
-	.memory_bytes = pytorch_memory_bytes,
-	.create = pytorch_create,
-	.start = pytorch_start,
-	.next = pytorch_next,
-	.give_back = pytorch_give_back,
-	.finish = pytorch_finish,
-	.stats = crew_stats,
-	.undelivered = pytorch_undelivered,
-	.describe = pytorch_describe,
-	.wake = crew_wake,
-	.destroy = pytorch_destroy,
+	.is.keys = (const struct loader_key[]){DATA_LOADER_KEYS},
+	DATA_LOADER,
 };
 
 const struct loader_ops loader_webdataset = {
@@ -805,23 +804,6 @@ const struct loader_ops loader_webdataset = {
 	.is.flags = LOADER_STREAMS,
 	.is.keys = (const struct loader_key[]){{"reader.file_shuffle_size", USED_ALWAYS},
 					       {"reader.shuffle_initial", USED_ALWAYS},
-					       {"reader.multiprocessing_context", USED_BY_WORKERS},
-					       {"reader.transport", USED_BY_WORKERS},
-					       {"reader.pin_thread", USED_BY_WORKERS},
-					       {"reader.worker_start_time", USED_BY_WORKERS},
-					       {"reader.worker_init_time", USED_BY_WORKERS},
-					       {"reader.worker_resume_time", USED_BY_WORKERS},
-					       {NULL, 0}},
-	.window = pytorch_window,
-	.memory_bytes = pytorch_memory_bytes,
-	.create = pytorch_create,
-	.start = pytorch_start,
-	.next = pytorch_next,
-	.give_back = pytorch_give_back,
-	.finish = pytorch_finish,
-	.stats = crew_stats,
-	.undelivered = pytorch_undelivered,
-	.describe = pytorch_describe,
-	.wake = crew_wake,
-	.destroy = pytorch_destroy,
+					       DATA_LOADER_KEYS},
+	DATA_LOADER,
 };
