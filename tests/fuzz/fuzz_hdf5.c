@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void set_sum(uint8_t *p, size_t size, size_t at, size_t n)
 {
 	if (n <= size - at && size - at - n >= 4)
-		hdf5_put(p + at + n, hdf5_checksum(p + at, n), 4);
+		le_put(p + at + n, hdf5_checksum(p + at, n), 4);
 }
 
 /* The header that begins at `at`; returns the length that it says it has. */
@@ -19,7 +19,7 @@ static size_t header_bytes(const uint8_t *p, size_t left)
 
 	if (left < first)
 		return left;
-	return first + (size_t)hdf5_get(p + first - width, width > 4 ? 4 : width);
+	return first + (size_t)le_get(p + first - width, width > 4 ? 4 : width);
 }
 
 /* The tree's node at `at` with n records, and those under it; of at most two levels, whose pointers
@@ -33,7 +33,7 @@ static void repair_node(uint8_t *p, size_t size, size_t at, size_t n, size_t rec
 	for (size_t i = 0; depth > 0 && i <= n; i++) {
 		const uint8_t *child = p + at + used + 9 * i;
 
-		repair_node(p, size, (size_t)hdf5_get(child, 8), child[8], record, depth - 1);
+		repair_node(p, size, (size_t)le_get(child, 8), child[8], record, depth - 1);
 	}
 	set_sum(p, size, at, depth ? used + 9 * (n + 1) : used);
 }
@@ -48,22 +48,22 @@ static void repair_dense(uint8_t *p, size_t size, size_t at, struct heap *h)
 	uint8_t *x = p + at;
 
 	if (memcmp(x, "BTHD", 4) == 0 && size - at >= 38) {
-		repair_node(p, size, (size_t)hdf5_get(x + 16, 8), x[24], x[10], x[12]);
+		repair_node(p, size, (size_t)le_get(x + 16, 8), x[24], x[10], x[12]);
 		set_sum(p, size, at, 34);
 	}
 	if (memcmp(x, "FRHP", 4) == 0 && size - at >= 146) {
-		*h = (struct heap){.root = (size_t)hdf5_get(x + 132, 8),
+		*h = (struct heap){.root = (size_t)le_get(x + 132, 8),
 				   .width = x[110],
 				   .rows = x[140],
-				   .first = (size_t)hdf5_get(x + 112, 4),
+				   .first = (size_t)le_get(x + 112, 4),
 				   .offset = x[128] / 8u};
 		set_sum(p, size, at, 142);
 	}
 	if (memcmp(x, "FHIB", 4) == 0)
 		set_sum(p, size, at, 13 + h->offset + 8 * h->width * (at == h->root ? h->rows : 1));
 	if (memcmp(x, "FHDB", 4) == 0 && h->first <= size - at && h->first >= 17 + h->offset) {
-		hdf5_put(x + 13 + h->offset, 0, 4);
-		hdf5_put(x + 13 + h->offset, hdf5_checksum(x, h->first), 4);
+		le_put(x + 13 + h->offset, 0, 4);
+		le_put(x + 13 + h->offset, hdf5_checksum(x, h->first), 4);
 	}
 }
 

@@ -517,20 +517,20 @@ static void make_wrong(struct buf *b, const struct damage *d)
 
 	if (d->mark) {
 		p = (unsigned char *)b->data + find_bytes(b, d->mark, 4);
-		hdf5_put(p + d->at, d->value, d->bytes);
+		le_put(p + d->at, d->value, d->bytes);
 		/* a checksum in the middle counts as zero */
 		if (d->sum_bytes > d->sum)
-			hdf5_put(p + d->sum, 0, 4);
+			le_put(p + d->sum, 0, 4);
 		if (d->sum_bytes)
-			hdf5_put(p + d->sum, hdf5_checksum(p, d->sum_bytes), 4);
+			le_put(p + d->sum, hdf5_checksum(p, d->sum_bytes), 4);
 		return;
 	}
-	hdf5_put(hash, hdf5_checksum("records_0", 9), 4);
+	le_put(hash, hdf5_checksum("records_0", 9), 4);
 	leaf = find_bytes(b, "BTLF", 4);
 	p = (unsigned char *)b->data + find_bytes(b, hash, 4);
-	hdf5_put(p + d->at, d->value, d->bytes);
+	le_put(p + d->at, d->value, d->bytes);
 	p = (unsigned char *)b->data + leaf;
-	hdf5_put(p + 6 + 9 * 11, hdf5_checksum(p, 6 + 9 * 11), 4);
+	le_put(p + 6 + 9 * 11, hdf5_checksum(p, 6 + 9 * 11), 4);
 }
 
 static int read_dense(const char *name, const struct damage *d, enum read_access access)

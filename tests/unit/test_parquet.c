@@ -12,7 +12,8 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "format/parquet/parquet.h"
+#include "format/parquet/parquet_layout.h"
+#include "format/parquet/parquet_metadata.h"
 #include "format/parquet/parquet_footer.h"
 
 static int put(void *arg, const void *bytes, size_t n, struct err *e)

@@ -40,7 +40,7 @@ static int put_bytes(struct writer *w, const void *bytes, size_t n, struct err *
 /* Metadata with its checksum behind it; `bytes` has room for that. */
 static int put_summed(struct writer *w, unsigned char *bytes, size_t n, struct err *e)
 {
-	hdf5_put(bytes + n, hdf5_checksum(bytes, n), 4);
+	le_put(bytes + n, hdf5_checksum(bytes, n), 4);
 	return put_bytes(w, bytes, n + 4, e);
 }
 
@@ -64,7 +64,7 @@ static int put_header(struct writer *w, uint32_t n, struct err *e)
 
 	b[4] = 2;
 	b[5] = 1;
-	hdf5_put(b + 6, bytes, 2);
+	le_put(b + 6, bytes, 2);
 	fill_up(b + 8 + used, b + 8 + bytes);
 	return put_summed(w, b, 8 + bytes, e);
 }
@@ -79,23 +79,23 @@ static unsigned char *put_link(unsigned char *p, const struct hdf5_layout *l, ui
 	*p++ = 0;
 	*p++ = (unsigned char)length;
 	memcpy(p, name, length);
-	return hdf5_put(p + length, l->place[n].header, 8);
+	return le_put(p + length, l->place[n].header, 8);
 }
 
 static unsigned char *put_link_info(unsigned char *p)
 {
 	p = hdf5_message(p, 2, 18, 0);
-	p = hdf5_put(p, 0, 2);
-	p = hdf5_put(p, HDF5_UNDEFINED, 8);
-	return hdf5_put(p, HDF5_UNDEFINED, 8);
+	p = le_put(p, 0, 2);
+	p = le_put(p, HDF5_UNDEFINED, 8);
+	return le_put(p, HDF5_UNDEFINED, 8);
 }
 
 /* "goes on there" */
 static unsigned char *put_more(unsigned char *p, const struct hdf5_layout *l, uint32_t n)
 {
 	p = hdf5_message(p, 0x10, 16, 0);
-	p = hdf5_put(p, l->more[n], 8);
-	return hdf5_put(p, l->more_bytes[n], 8);
+	p = le_put(p, l->more[n], 8);
+	return le_put(p, l->more_bytes[n], 8);
 }
 
 static int put_group(struct writer *w, struct err *e)
@@ -113,12 +113,12 @@ static unsigned char *put_links(unsigned char *p, const struct hdf5_layout *l)
 
 	if (l->group) {
 		p = hdf5_message(p, 0x11, 16, 0);
-		p = hdf5_put(p, hdf5_group_make(l, group), 8);
-		return hdf5_put(p, l->group, 8);
+		p = le_put(p, hdf5_group_make(l, group), 8);
+		return le_put(p, l->group, 8);
 	}
 	p = l->more_bytes[1] ? put_more(p, l, 1) : put_link_info(p);
 	p = hdf5_message(p, 0x0a, 2, 1);
-	p = hdf5_put(p, 0, 2);
+	p = le_put(p, 0, 2);
 	for (uint32_t i = 0; i <= l->datasets && i < 3; i++)
 		p = put_link(p, l, i);
 	return l->more_bytes[0] ? put_more(p, l, 0) : p;
@@ -166,8 +166,8 @@ static int put_array_header(struct writer *w, uint32_t n, struct err *e)
 	b[5] = s->filter != 0;
 	b[6] = (unsigned char)hdf5_slot_bytes(s);
 	b[7] = HDF5_PAGE_BITS;
-	hdf5_put(b + 8, s->slots, 8);
-	hdf5_put(b + 16, w->l->place[n].block, 8);
+	le_put(b + 8, s->slots, 8);
+	le_put(b + 16, w->l->place[n].block, 8);
 	return put_summed(w, b, HDF5_INDEX_BYTES - 4, e);
 }
 
@@ -198,11 +198,11 @@ static unsigned char *put_slot(unsigned char *p, const struct hdf5_layout *l,
 	uint64_t chunk = chunk_of_slot(s, slot);
 	bool there = chunk != UINT64_MAX;
 
-	p = hdf5_put(p, there ? hdf5_chunk_at(l, place, chunk) : HDF5_UNDEFINED, 8);
+	p = le_put(p, there ? hdf5_chunk_at(l, place, chunk) : HDF5_UNDEFINED, 8);
 	if (!s->filter)
 		return p;
-	p = hdf5_put(p, there ? s->stored_bytes : 0, hdf5_size_bytes(s->chunk_bytes));
-	return hdf5_put(p, there && s->filter == HDF5_LZF, 4);
+	p = le_put(p, there ? s->stored_bytes : 0, hdf5_size_bytes(s->chunk_bytes));
+	return le_put(p, there && s->filter == HDF5_LZF, 4);
 }
 
 static int put_array_block(struct writer *w, uint32_t n, struct err *e)
@@ -216,7 +216,7 @@ static int put_array_block(struct writer *w, uint32_t n, struct err *e)
 	int rc;
 
 	b[5] = s->filter != 0;
-	hdf5_put(b + 6, place->index, 8);
+	le_put(b + 6, place->index, 8);
 	if (s->slots <= page) {
 		for (uint64_t i = 0; i < s->slots; i++)
 			p = put_slot(p, l, place, i);
@@ -279,8 +279,8 @@ static int put_chunk(struct writer *w, uint32_t n, uint64_t chunk, struct err *e
 		gather_chunk(w, &rows, n * s->bytes, done, b + 5, part);
 		done += part;
 		b[0] = done == s->chunk_bytes;
-		hdf5_put(b + 1, part, 2);
-		hdf5_put(b + 3, ~part, 2);
+		le_put(b + 1, part, 2);
+		le_put(b + 3, ~part, 2);
 		if (deflate)
 			sum = adler32_update(sum, b + 5, part);
 		rc = put_bytes(w, deflate ? b : b + 5, deflate ? 5 + part : part, e);
@@ -360,9 +360,9 @@ static int put_super(struct writer *w, struct err *e)
 {
 	unsigned char b[HDF5_SUPER_BYTES] = "\x89HDF\r\n\x1a\n\x03\x08\x08";
 
-	hdf5_put(b + 20, HDF5_UNDEFINED, 8);
-	hdf5_put(b + 28, w->l->file_bytes, 8);
-	hdf5_put(b + 36, HDF5_SUPER_BYTES, 8);
+	le_put(b + 20, HDF5_UNDEFINED, 8);
+	le_put(b + 28, w->l->file_bytes, 8);
+	le_put(b + 36, HDF5_SUPER_BYTES, 8);
 	return put_summed(w, b, HDF5_SUPER_BYTES - 4, e);
 }
 

@@ -12,7 +12,7 @@
 static int compare_origin(const unsigned char *key, const uint64_t *origin, uint32_t rank)
 {
 	for (uint32_t i = 0; i < rank; i++) {
-		uint64_t v = hdf5_get(key + 8 + 8 * i, 8);
+		uint64_t v = le_get(key + 8 + 8 * i, 8);
 
 		if (v != origin[i])
 			return v < origin[i] ? -1 : 1;
@@ -47,13 +47,13 @@ static int find_in_tree(struct hdf5_file *f, const struct hdf5_dataset *d, const
 		}
 		p += low * (key_bytes + 8);
 		level = (int)x->bytes[5] - 1;
-		at = hdf5_get(p + key_bytes, 8);
+		at = le_get(p + key_bytes, 8);
 		if (level >= 0)
 			continue;
 		if (compare_origin(p, origin, rank) == 0) {
 			out->at = at;
-			out->bytes = hdf5_get(p, 4);
-			out->mask = (uint32_t)hdf5_get(p + 4, 4);
+			out->bytes = le_get(p, 4);
+			out->mask = (uint32_t)le_get(p + 4, 4);
 		}
 		return 0;
 	}
@@ -78,8 +78,8 @@ static int get_array(struct hdf5_file *f, const struct hdf5_dataset *d, struct a
 		return rc;
 	a->slot = x->bytes[6];
 	a->page = x->bytes[7] < 32 ? (size_t)1 << x->bytes[7] : 0;
-	a->slots = hdf5_get(x->bytes + 8, 8);
-	a->block = hdf5_get(x->bytes + 16, 8);
+	a->slots = le_get(x->bytes + 8, 8);
+	a->block = le_get(x->bytes + 16, 8);
 	if (x->bytes[4] != 0 || x->bytes[5] != (d->filters > 0) || a->page == 0 ||
 	    (d->filters ? a->slot < 13 || a->slot > 20 : a->slot != 8) ||
 	    a->slots > UINT64_MAX >> 32)
@@ -121,7 +121,7 @@ static int get_paged(struct hdf5_file *f, const struct array *a, uint64_t slot,
 	if (rc < 0)
 		return rc;
 	if (x->have < bytes ||
-	    hdf5_get(x->bytes + bytes - 4, 4) != hdf5_checksum(x->bytes, bytes - 4))
+	    le_get(x->bytes + bytes - 4, 4) != hdf5_checksum(x->bytes, bytes - 4))
 		return err_set(e, ERR_DATA,
 			       "the checksum of the page of chunk addresses at offset %" PRIu64
 			       " does not match: the file is damaged",
@@ -163,10 +163,10 @@ static int find_in_array(struct hdf5_file *f, const struct hdf5_dataset *d, uint
 	}
 	if (rc < 0 || !p)
 		return rc;
-	out->at = hdf5_get(p, 8);
+	out->at = le_get(p, 8);
 	if (d->filters) {
-		out->bytes = hdf5_get(p + 8, a.slot - 12);
-		out->mask = (uint32_t)hdf5_get(p + a.slot - 4, 4);
+		out->bytes = le_get(p + 8, a.slot - 12);
+		out->mask = (uint32_t)le_get(p + a.slot - 4, 4);
 	}
 	return 0;
 }
@@ -343,13 +343,13 @@ int hdf5_entry_check_at(struct hdf5_entry *x, const char *mark, size_t bytes, si
 	/* kept entries are used again and again */
 	if (x->checked == bytes)
 		return 0;
-	sum = hdf5_get(x->bytes + sum_at, 4);
+	sum = le_get(x->bytes + sum_at, 4);
 	if (sum_at == bytes - 4) {
 		fits = sum == hdf5_checksum(x->bytes, bytes - 4);
 	} else {
 		memcpy(x->bytes + sum_at, none, 4);
 		fits = sum == hdf5_checksum(x->bytes, bytes);
-		hdf5_put(x->bytes + sum_at, sum, 4);
+		le_put(x->bytes + sum_at, sum, 4);
 	}
 	if (!fits)
 		return err_set(e, ERR_DATA,
@@ -389,7 +389,7 @@ int hdf5_tree_node(struct hdf5_file *f, uint64_t at, unsigned kind, size_t key_b
 		return rc;
 	if ((*out)->have < bytes || memcmp(p, "TREE", 4) != 0 || p[4] != kind)
 		return hdf5_tree_bad_node(at, e);
-	*n = (uint32_t)hdf5_get(p + 6, 2);
+	*n = (uint32_t)le_get(p + 6, 2);
 	/* every level down must be one less, so that no tree goes round */
 	if (*n > 2 * k || p[5] > TREE_LEVELS_MAX || (level >= 0 && p[5] != level))
 		return hdf5_tree_bad_node(at, e);
@@ -421,8 +421,8 @@ static int add_continuation(struct blocks *b, const unsigned char *p, size_t n, 
 			       "the object header continued at offset %" PRIu64
 			       " has more than %u parts: the file is damaged",
 			       at, BLOCKS_MAX);
-	b->block[b->n].at = hdf5_get(p, 8);
-	b->block[b->n++].bytes = hdf5_get(p + 8, 8);
+	b->block[b->n].at = le_get(p, 8);
+	b->block[b->n++].bytes = le_get(p + 8, 8);
 	return 0;
 }
 
@@ -432,8 +432,8 @@ static int walk_messages(struct blocks *b, const unsigned char *p, size_t n, uin
 	size_t head = b->old ? 8 : b->ordered ? 6 : 4;
 
 	while (n >= head) {
-		unsigned type = b->old ? (unsigned)hdf5_get(p, 2) : p[0];
-		size_t bytes = (size_t)hdf5_get(p + (b->old ? 2 : 1), 2);
+		unsigned type = b->old ? (unsigned)le_get(p, 2) : p[0];
+		size_t bytes = (size_t)le_get(p + (b->old ? 2 : 1), 2);
 		unsigned flags = p[b->old ? 4 : 3];
 		int rc;
 
@@ -466,7 +466,7 @@ static int header_prefix(const struct hdf5_entry *x, struct blocks *b, size_t *f
 	b->old = x->have >= 16 && p[0] == 1;
 	if (b->old) {
 		*first = 16;
-		*bytes = hdf5_get(p + 8, 4);
+		*bytes = le_get(p + 8, 4);
 		return 0;
 	}
 	if (x->have < 16 || memcmp(p, "OHDR", 4) != 0 || p[4] != 2)
@@ -480,7 +480,7 @@ static int header_prefix(const struct hdf5_entry *x, struct blocks *b, size_t *f
 	if (x->have < *first)
 		return err_set(e, ERR_DATA,
 			       "the file ends within the object header at offset %" PRIu64, x->at);
-	*bytes = hdf5_get(p + *first - width, width);
+	*bytes = le_get(p + *first - width, width);
 	return 0;
 }
 

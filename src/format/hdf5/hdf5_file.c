@@ -59,25 +59,25 @@ static int parse_super(struct hdf5_file *f, const unsigned char *b, size_t bytes
 	if (b[8] >= 2) {
 		if (b[9] != 8 || b[10] != 8)
 			return bad_sizes(b[9], b[10], e);
-		if (hdf5_get(b + bytes - 4, 4) != hdf5_checksum(b, bytes - 4))
+		if (le_get(b + bytes - 4, 4) != hdf5_checksum(b, bytes - 4))
 			return err_set(e, ERR_DATA,
 				       "the checksum of the superblock at offset 0 does not match "
 				       "its %zu bytes: the file is damaged",
 				       bytes);
-		base = hdf5_get(b + 12, 8);
-		*extension = hdf5_get(b + 20, 8);
-		f->end = hdf5_get(b + 28, 8);
-		f->root = hdf5_get(b + 36, 8);
+		base = le_get(b + 12, 8);
+		*extension = le_get(b + 20, 8);
+		f->end = le_get(b + 28, 8);
+		f->root = le_get(b + 36, 8);
 	} else {
 		if (b[13] != 8 || b[14] != 8)
 			return bad_sizes(b[13], b[14], e);
-		f->leaf_k = (uint32_t)hdf5_get(b + 16, 2);
-		f->tree_k = (uint32_t)hdf5_get(b + 18, 2);
+		f->leaf_k = (uint32_t)le_get(b + 16, 2);
+		f->tree_k = (uint32_t)le_get(b + 18, 2);
 		if (b[8] == 1)
-			f->chunk_k = (uint32_t)hdf5_get(b + 24, 2);
-		base = hdf5_get(b + at, 8);
-		f->end = hdf5_get(b + at + 16, 8);
-		f->root = hdf5_get(b + at + 40, 8);
+			f->chunk_k = (uint32_t)le_get(b + 24, 2);
+		base = le_get(b + at, 8);
+		f->end = le_get(b + at + 16, 8);
+		f->root = le_get(b + at + 40, 8);
 	}
 	if (base != 0)
 		return err_set(e, ERR_DATA,
@@ -100,9 +100,9 @@ static int extension_message(void *arg, unsigned type, unsigned flags, const uns
 		return err_set(e, ERR_DATA,
 			       "the message with the tree sizes at offset %" PRIu64 " is damaged",
 			       at);
-	f->chunk_k = (uint32_t)hdf5_get(p + 1, 2);
-	f->tree_k = (uint32_t)hdf5_get(p + 3, 2);
-	f->leaf_k = (uint32_t)hdf5_get(p + 5, 2);
+	f->chunk_k = (uint32_t)le_get(p + 1, 2);
+	f->tree_k = (uint32_t)le_get(p + 3, 2);
+	f->leaf_k = (uint32_t)le_get(p + 5, 2);
 	return 0;
 }
 
@@ -133,8 +133,8 @@ static int root_message(void *arg, unsigned type, unsigned flags, const unsigned
 		if (n < 16)
 			return err_set(e, ERR_DATA,
 				       "the symbol table at offset %" PRIu64 " is damaged", at);
-		f->group_tree = hdf5_get(p, 8);
-		f->group_heap = hdf5_get(p + 8, 8);
+		f->group_tree = le_get(p, 8);
+		f->group_heap = le_get(p + 8, 8);
 	}
 	if (type == 2) {
 		size_t i = 2 + (n > 1 && (p[1] & 1) ? 8 : 0);
@@ -142,8 +142,8 @@ static int root_message(void *arg, unsigned type, unsigned flags, const unsigned
 		if (n < i + 16 || p[0] != 0)
 			return err_set(e, ERR_DATA,
 				       "the link info at offset %" PRIu64 " is damaged", at);
-		f->link_heap = hdf5_get(p + i, 8);
-		f->link_tree = hdf5_get(p + i + 8, 8);
+		f->link_heap = le_get(p + i, 8);
+		f->link_tree = le_get(p + i + 8, 8);
 	}
 	return 0;
 }
@@ -216,8 +216,8 @@ static int parse_dims(struct parse *x, const unsigned char *p, size_t n, uint64_
 			       x->d->name, rank, HDF5_RANK_MAX);
 	s->rank = rank;
 	for (uint32_t i = 0; i < rank; i++) {
-		s->dims[i] = hdf5_get(p + head + 8 * i, 8);
-		s->max_dims[i] = has_max ? hdf5_get(p + head + 8 * (rank + i), 8) : s->dims[i];
+		s->dims[i] = le_get(p + head + 8 * i, 8);
+		s->max_dims[i] = has_max ? le_get(p + head + 8 * (rank + i), 8) : s->dims[i];
 		if (s->max_dims[i] < s->dims[i])
 			return damaged_message("dataspace", at, e);
 	}
@@ -253,7 +253,7 @@ static int parse_type(struct parse *x, unsigned flags, const unsigned char *p, s
 		return unsupported(d, "has a named datatype", e);
 	if (n < 8 || p[0] >> 4 < 1 || p[0] >> 4 > 5)
 		return damaged_message("datatype", at, e);
-	d->elem_bytes = (uint32_t)hdf5_get(p + 4, 4);
+	d->elem_bytes = (uint32_t)le_get(p + 4, 4);
 	if (d->elem_bytes == 0 || d->elem_bytes > 1u << 20)
 		return damaged_message("datatype", at, e);
 	name_type(d, p);
@@ -271,7 +271,7 @@ static int parse_chunk_dims(struct parse *x, const unsigned char *p, uint32_t co
 		return damaged_message("layout", at, e);
 	x->chunk_rank = count - 1;
 	for (uint32_t i = 0; i < count; i++) {
-		x->chunk[i] = hdf5_get(p + width * i, width);
+		x->chunk[i] = le_get(p + width * i, width);
 		if (x->chunk[i] == 0 || x->chunk[i] > UINT32_MAX)
 			return damaged_message("layout", at, e);
 	}
@@ -307,8 +307,8 @@ static int parse_indexed_layout(struct parse *x, const unsigned char *p, size_t 
 	if (kind == 1) {
 		d->index = HDF5_SINGLE;
 		if ((flags & 2) && n >= i + 12) {
-			d->single_bytes = hdf5_get(p + i, 8);
-			d->single_mask = (uint32_t)hdf5_get(p + i + 8, 4);
+			d->single_bytes = le_get(p + i, 8);
+			d->single_mask = (uint32_t)le_get(p + i + 8, 4);
 		}
 		i += flags & 2 ? 12 : 0;
 	} else if (kind == 2) {
@@ -326,7 +326,7 @@ static int parse_indexed_layout(struct parse *x, const unsigned char *p, size_t 
 	}
 	if (n < i + 8)
 		return damaged_message("layout", at, e);
-	d->data = hdf5_get(p + i, 8);
+	d->data = le_get(p + i, 8);
 	return 0;
 }
 
@@ -347,8 +347,8 @@ static int parse_layout(struct parse *x, const unsigned char *p, size_t n, uint6
 		if (n < 18)
 			return damaged_message("layout", at, e);
 		d->index = HDF5_CONTIGUOUS;
-		d->data = hdf5_get(p + 2, 8);
-		x->bytes = hdf5_get(p + 10, 8);
+		d->data = le_get(p + 2, 8);
+		x->bytes = le_get(p + 10, 8);
 		return 0;
 	}
 	if (p[1] != 2)
@@ -358,7 +358,7 @@ static int parse_layout(struct parse *x, const unsigned char *p, size_t n, uint6
 	if (n < 11 || n < 11 + 4 * (size_t)p[2])
 		return damaged_message("layout", at, e);
 	d->index = HDF5_BTREE;
-	d->data = hdf5_get(p + 3, 8);
+	d->data = le_get(p + 3, 8);
 	return parse_chunk_dims(x, p + 11, p[2], 4, at, e);
 }
 
@@ -380,16 +380,16 @@ static int parse_filters(struct parse *x, const unsigned char *p, size_t n, uint
 
 		if (n < i + (old ? 8 : 6))
 			return damaged_message("filter", at, e);
-		id = (unsigned)hdf5_get(p + i, 2);
+		id = (unsigned)le_get(p + i, 2);
 		i += 2;
 		if (old || id >= 256) {
 			if (n < i + 6)
 				return damaged_message("filter", at, e);
-			name = (size_t)hdf5_get(p + i, 2);
+			name = (size_t)le_get(p + i, 2);
 			name = old ? (name + 7) & ~(size_t)7 : name;
 			i += 2;
 		}
-		values = (size_t)hdf5_get(p + i + 2, 2);
+		values = (size_t)le_get(p + i + 2, 2);
 		i += 4 + name + 4 * (old ? (values + 1) & ~(size_t)1 : values);
 		if (i > n)
 			return damaged_message("filter", at, e);

@@ -23,23 +23,23 @@ static unsigned char *put_float_type(unsigned char *p, uint32_t bytes)
 	*p++ = 0x20;
 	*p++ = (unsigned char)(bytes * 8 - 1);
 	*p++ = 0;
-	p = hdf5_put(p, bytes, 4);
-	p = hdf5_put(p, 0, 2);
-	p = hdf5_put(p, bytes * 8, 2);
+	p = le_put(p, bytes, 4);
+	p = le_put(p, 0, 2);
+	p = le_put(p, bytes * 8, 2);
 	*p++ = (unsigned char)mantissa;
 	*p++ = (unsigned char)exponent;
 	*p++ = 0;
 	*p++ = (unsigned char)mantissa;
-	return hdf5_put(p, (1u << (exponent - 1)) - 1, 4);
+	return le_put(p, (1u << (exponent - 1)) - 1, 4);
 }
 
 static unsigned char *put_int_type(unsigned char *p, uint32_t bytes, bool is_signed)
 {
 	*p++ = 0x10;
-	p = hdf5_put(p, is_signed ? 8 : 0, 3);
-	p = hdf5_put(p, bytes, 4);
-	p = hdf5_put(p, 0, 2);
-	return hdf5_put(p, bytes * 8, 2);
+	p = le_put(p, is_signed ? 8 : 0, 3);
+	p = le_put(p, bytes, 4);
+	p = le_put(p, 0, 2);
+	return le_put(p, bytes * 8, 2);
 }
 
 /* h5py's bool is an enumeration of int8, its complex a compound of the two parts. */
@@ -56,16 +56,16 @@ static size_t hdf5_type(const struct elem_type *elem, unsigned char *out)
 		break;
 	case ELEM_BOOL:
 		*p++ = 0x38;
-		p = hdf5_put(p, 2, 3);
-		p = hdf5_put(p, 1, 4);
+		p = le_put(p, 2, 3);
+		p = le_put(p, 1, 4);
 		p = put_int_type(p, 1, true);
 		memcpy(p, "FALSE\0TRUE\0\0\1", 13);
 		p += 13;
 		break;
 	case ELEM_COMPLEX:
 		*p++ = 0x36;
-		p = hdf5_put(p, 2, 3);
-		p = hdf5_put(p, elem->bytes, 4);
+		p = le_put(p, 2, 3);
+		p = le_put(p, elem->bytes, 4);
 		memcpy(p, "r\0\0", 3);
 		p = put_float_type(p + 3, elem->bytes / 2);
 		memcpy(p, "i\0", 2);
@@ -79,7 +79,7 @@ static size_t hdf5_type(const struct elem_type *elem, unsigned char *out)
 unsigned char *hdf5_message(unsigned char *p, unsigned type, size_t bytes, unsigned flags)
 {
 	*p++ = (unsigned char)type;
-	p = hdf5_put(p, bytes, 2);
+	p = le_put(p, bytes, 2);
 	*p++ = (unsigned char)flags;
 	return p;
 }
@@ -93,17 +93,17 @@ static unsigned char *put_filter(unsigned char *p, const struct hdf5_shape *s)
 	p = hdf5_message(p, 0x0b, lzf ? 26 : 12, 1);
 	*p++ = 2;
 	*p++ = 1;
-	p = hdf5_put(p, s->filter, 2);
+	p = le_put(p, s->filter, 2);
 	if (lzf)
-		p = hdf5_put(p, 4, 2);
-	p = hdf5_put(p, 1, 2); /* optional: a chunk may lie there without it */
-	p = hdf5_put(p, lzf ? 3 : 1, 2);
+		p = le_put(p, 4, 2);
+	p = le_put(p, 1, 2); /* optional: a chunk may lie there without it */
+	p = le_put(p, lzf ? 3 : 1, 2);
 	if (!lzf)
-		return hdf5_put(p, s->level, 4);
+		return le_put(p, s->level, 4);
 	memcpy(p, "lzf", 4);
-	p = hdf5_put(p + 4, 4, 4);
-	p = hdf5_put(p, 0x105, 4);
-	return hdf5_put(p, s->chunk_bytes, 4);
+	p = le_put(p + 4, 4, 4);
+	p = le_put(p, 0x105, 4);
+	return le_put(p, s->chunk_bytes, 4);
 }
 
 static unsigned char *put_data_layout(unsigned char *p, const struct hdf5_shape *s,
@@ -116,9 +116,9 @@ static unsigned char *put_data_layout(unsigned char *p, const struct hdf5_shape 
 	*p++ = 4;
 	*p++ = s->chunked ? 2 : 1;
 	if (!s->chunked) {
-		p = hdf5_put(p, place->data, 8);
-		p = hdf5_put(p, s->bytes, 8);
-		hdf5_put(length, (uint64_t)(p - start) - 4, 2);
+		p = le_put(p, place->data, 8);
+		p = le_put(p, s->bytes, 8);
+		le_put(length, (uint64_t)(p - start) - 4, 2);
 		return p;
 	}
 	for (uint32_t i = 0; i < s->rank; i++)
@@ -128,17 +128,17 @@ static unsigned char *put_data_layout(unsigned char *p, const struct hdf5_shape 
 	*p++ = (unsigned char)(s->rank + 1);
 	*p++ = (unsigned char)each;
 	for (uint32_t i = 0; i < s->rank; i++)
-		p = hdf5_put(p, s->chunk[i], each);
-	p = hdf5_put(p, s->elem->bytes, each);
+		p = le_put(p, s->chunk[i], each);
+	p = le_put(p, s->elem->bytes, each);
 	*p++ = s->single ? 1 : 3;
 	if (s->single && s->filter) {
-		p = hdf5_put(p, s->stored_bytes, 8);
-		p = hdf5_put(p, s->filter == HDF5_LZF, 4);
+		p = le_put(p, s->stored_bytes, 8);
+		p = le_put(p, s->filter == HDF5_LZF, 4);
 	} else if (!s->single) {
 		*p++ = HDF5_PAGE_BITS;
 	}
-	p = hdf5_put(p, s->single ? place->data : place->index, 8);
-	hdf5_put(length, (uint64_t)(p - start) - 4, 2);
+	p = le_put(p, s->single ? place->data : place->index, 8);
+	le_put(length, (uint64_t)(p - start) - 4, 2);
 	return p;
 }
 
@@ -154,9 +154,9 @@ size_t hdf5_header_messages(const struct hdf5_shape *s, const struct hdf5_place 
 	*p++ = 1;
 	*p++ = 1;
 	for (uint32_t i = 0; i < s->rank; i++)
-		p = hdf5_put(p, s->dims[i], 8);
+		p = le_put(p, s->dims[i], 8);
 	for (uint32_t i = 0; i < s->rank; i++)
-		p = hdf5_put(p, s->max_dims[i], 8);
+		p = le_put(p, s->max_dims[i], 8);
 	p = hdf5_message(p, 3, type_bytes, 1);
 	memcpy(p, type, type_bytes);
 	p = hdf5_message(p + type_bytes, 5, 2, 1);
@@ -219,9 +219,9 @@ static unsigned char *put_names(unsigned char *p, const struct hdf5_layout *l,
 				const uint32_t *order)
 {
 	memcpy(p, "HEAP", 4);
-	hdf5_put(p + 8, names_bytes(l->datasets), 8);
-	hdf5_put(p + 16, 1, 8); /* no free space */
-	hdf5_put(p + 24, l->group + HEAP_HEAD, 8);
+	le_put(p + 8, names_bytes(l->datasets), 8);
+	le_put(p + 16, 1, 8); /* no free space */
+	le_put(p + 24, l->group + HEAP_HEAD, 8);
 	p += HEAP_HEAD;
 	memcpy(p + name_at(0), "labels", 6);
 	for (uint32_t i = 1; i <= l->datasets; i++)
@@ -243,9 +243,9 @@ uint64_t hdf5_group_make(const struct hdf5_layout *l, unsigned char *out)
 	node = tree + TREE_BYTES;
 	first = l->group + (uint64_t)(node - out);
 	memcpy(tree, "TREE", 4);
-	hdf5_put(tree + 6, nodes, 2);
-	hdf5_put(tree + 8, HDF5_UNDEFINED, 8);
-	hdf5_put(tree + 16, HDF5_UNDEFINED, 8);
+	le_put(tree + 6, nodes, 2);
+	le_put(tree + 8, HDF5_UNDEFINED, 8);
+	le_put(tree + 16, HDF5_UNDEFINED, 8);
 	p = tree + 24 + 8; /* the first key is the empty name */
 	for (uint32_t i = 0; i < nodes; i++, node += NODE_BYTES) {
 		uint32_t begin = i * LEAF_LINKS;
@@ -253,15 +253,15 @@ uint64_t hdf5_group_make(const struct hdf5_layout *l, unsigned char *out)
 
 		memcpy(node, "SNOD", 4);
 		node[4] = 1;
-		hdf5_put(node + 6, end - begin, 2);
+		le_put(node + 6, end - begin, 2);
 		for (uint32_t k = begin; k < end; k++) {
 			unsigned char *entry = node + 8 + 40 * (k - begin);
 
-			hdf5_put(entry, name_at(k), 8);
-			hdf5_put(entry + 8, l->place[order[k]].header, 8);
+			le_put(entry, name_at(k), 8);
+			le_put(entry + 8, l->place[order[k]].header, 8);
 		}
-		p = hdf5_put(p, first + i * NODE_BYTES, 8);
-		p = hdf5_put(p, name_at(end - 1), 8);
+		p = le_put(p, first + i * NODE_BYTES, 8);
+		p = le_put(p, name_at(end - 1), 8);
 	}
 	return l->group + (uint64_t)(tree - out);
 }

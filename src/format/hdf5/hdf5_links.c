@@ -25,14 +25,14 @@ int hdf5_link_parse(const unsigned char *p, size_t n, uint64_t at, struct hdf5_l
 	width = (size_t)1 << (p[1] & 3);
 	if (n < i + width)
 		return err_set(e, ERR_DATA, "the link at offset %" PRIu64 " is damaged", at);
-	length = hdf5_get(p + i, width);
+	length = le_get(p + i, width);
 	i += width;
 	if (length > n - i || (hard && n - i - length < 8))
 		return err_set(e, ERR_DATA,
 			       "the name of the link at offset %" PRIu64 " is too long", at);
 	out->name = (const char *)p + i;
 	out->length = (size_t)length;
-	out->header = hard ? hdf5_get(p + i + length, 8) : HDF5_UNDEFINED;
+	out->header = hard ? le_get(p + i + length, 8) : HDF5_UNDEFINED;
 	return 0;
 }
 
@@ -51,8 +51,8 @@ static int get_name_heap(struct hdf5_file *f, struct hdf5_entry **out, size_t *f
 		return err_set(e, ERR_DATA,
 			       "there is no local heap at offset %" PRIu64 ": the file is damaged",
 			       f->group_heap);
-	size = hdf5_get((*out)->bytes + 8, 8);
-	segment = hdf5_get((*out)->bytes + 24, 8);
+	size = le_get((*out)->bytes + 8, 8);
+	segment = le_get((*out)->bytes + 24, 8);
 	if (size > HDF5_ENTRY_BYTES)
 		return err_set(e, ERR_DATA,
 			       "the names of the root group take %" PRIu64
@@ -97,7 +97,7 @@ static int find_symbol(struct hdf5_file *f, struct hdf5_dataset *d, uint64_t at,
 
 	if (rc < 0)
 		return rc;
-	high = (uint32_t)hdf5_get(x->bytes + 6, 2);
+	high = (uint32_t)le_get(x->bytes + 6, 2);
 	if (x->have < bytes || memcmp(x->bytes, "SNOD", 4) != 0 || high > 2 * f->leaf_k)
 		return err_set(e, ERR_DATA,
 			       "there is no valid symbol table node at offset %" PRIu64
@@ -112,11 +112,11 @@ static int find_symbol(struct hdf5_file *f, struct hdf5_dataset *d, uint64_t at,
 		rc = hdf5_entry_get(f, at, bytes, "a symbol table node", &x, e);
 		p = x->bytes + 8 + middle * SYMBOL_BYTES;
 		if (rc == 0)
-			rc = compare_name(f, d->name, hdf5_get(p, 8), &order, e);
+			rc = compare_name(f, d->name, le_get(p, 8), &order, e);
 		if (rc < 0)
 			return rc;
 		if (order == 0) {
-			d->header = hdf5_get(p + 8, 8);
+			d->header = le_get(p + 8, 8);
 			return 0;
 		}
 		if (order < 0)
@@ -151,7 +151,7 @@ static int symbol_find(struct hdf5_file *f, struct hdf5_dataset *d, struct err *
 			if (rc == 0)
 				rc = compare_name(
 					f, d->name,
-					hdf5_get(x->bytes + HDF5_TREE_HEAD + 16 * (middle + 1), 8),
+					le_get(x->bytes + HDF5_TREE_HEAD + 16 * (middle + 1), 8),
 					&order, e);
 			if (rc < 0)
 				return rc;
@@ -166,7 +166,7 @@ static int symbol_find(struct hdf5_file *f, struct hdf5_dataset *d, struct err *
 		if (low >= n)
 			return hdf5_tree_bad_node(at, e);
 		level = (int)x->bytes[5] - 1;
-		at = hdf5_get(x->bytes + HDF5_TREE_HEAD + 16 * low + 8, 8);
+		at = le_get(x->bytes + HDF5_TREE_HEAD + 16 * low + 8, 8);
 		if (level < 0)
 			return find_symbol(f, d, at, e);
 	}
@@ -240,27 +240,27 @@ static int get_heap(struct hdf5_file *f, struct heap *h, struct err *e)
 	if (rc < 0)
 		return rc;
 	p = x->bytes;
-	if (x->have >= HEAP_BYTES && memcmp(p, "FRHP", 4) == 0 && hdf5_get(p + 7, 2) != 0)
+	if (x->have >= HEAP_BYTES && memcmp(p, "FRHP", 4) == 0 && le_get(p + 7, 2) != 0)
 		return err_set(e, ERR_DATA,
 			       "the links of the root group are filtered, which is not supported");
 	rc = hdf5_entry_check(x, "FRHP", HEAP_BYTES, heap_name, e);
 	if (rc < 0)
 		return rc;
 	*h = (struct heap){.at = f->link_heap,
-			   .root = hdf5_get(p + 132, 8),
-			   .rows = (uint32_t)hdf5_get(p + 140, 2),
-			   .space_bits = (uint32_t)hdf5_get(p + 128, 2),
-			   .id_bytes = (uint32_t)hdf5_get(p + 5, 2),
+			   .root = le_get(p + 132, 8),
+			   .rows = (uint32_t)le_get(p + 140, 2),
+			   .space_bits = (uint32_t)le_get(p + 128, 2),
+			   .id_bytes = (uint32_t)le_get(p + 5, 2),
 			   .summed = p[9] & 2};
 	h->offset_bytes = (h->space_bits + 7) / 8;
 	if (p[4] != 0 || h->id_bytes > ID_MAX || h->space_bits > 63 ||
-	    !log2_exact(hdf5_get(p + 110, 2), &h->width_bits) ||
-	    !log2_exact(hdf5_get(p + 112, 8), &h->first_bits) ||
-	    !log2_exact(hdf5_get(p + 120, 8), &h->most_bits) || h->most_bits < h->first_bits ||
+	    !log2_exact(le_get(p + 110, 2), &h->width_bits) ||
+	    !log2_exact(le_get(p + 112, 8), &h->first_bits) ||
+	    !log2_exact(le_get(p + 120, 8), &h->most_bits) || h->most_bits < h->first_bits ||
 	    h->most_bits > h->space_bits || h->width_bits + h->first_bits > h->space_bits ||
 	    h->rows > h->space_bits - h->width_bits - h->first_bits + 1)
 		return wrong_sizes(heap_name, h->at, e);
-	longest = hdf5_bytes_for(hdf5_get(p + 10, 4));
+	longest = hdf5_bytes_for(le_get(p + 10, 4));
 	h->length_bytes = (h->most_bits + 7) / 8;
 	if (h->length_bytes > longest)
 		h->length_bytes = longest;
@@ -310,7 +310,7 @@ static int get_block(struct hdf5_file *f, const struct heap *h, uint64_t at, uin
 	if (rc < 0)
 		return rc;
 	if ((*out)->have < bytes || memcmp(p, direct ? "FHDB" : "FHIB", 4) != 0 || p[4] != 0 ||
-	    hdf5_get(p + 5, 8) != h->at || hdf5_get(p + BLOCK_HEAD, h->offset_bytes) != offset)
+	    le_get(p + 5, 8) != h->at || le_get(p + BLOCK_HEAD, h->offset_bytes) != offset)
 		return err_set(e, ERR_DATA,
 			       "the data at offset %" PRIu64 " are not %s: the file is damaged", at,
 			       what);
@@ -338,9 +338,9 @@ static int find_direct(struct hdf5_file *f, const struct heap *h, uint64_t offse
 			       &x, e);
 		if (rc < 0)
 			return rc;
-		at = hdf5_get(x->bytes + BLOCK_HEAD + h->offset_bytes +
-				      8 * (((uint64_t)p.row << h->width_bits) + p.column),
-			      8);
+		at = le_get(x->bytes + BLOCK_HEAD + h->offset_bytes +
+				    8 * (((uint64_t)p.row << h->width_bits) + p.column),
+			    8);
 		begin += p.begin;
 		*bytes = UINT64_C(1) << p.bits;
 		if (p.row < direct_rows)
@@ -402,11 +402,11 @@ static int get_tree(struct hdf5_file *f, struct tree *t, struct err *e)
 		return rc;
 	p = x->bytes;
 	t->at = f->link_tree;
-	t->node_bytes = (uint32_t)hdf5_get(p + 6, 4);
-	t->record_bytes = (uint32_t)hdf5_get(p + 10, 2);
-	t->depth = (uint32_t)hdf5_get(p + 12, 2);
-	t->root = hdf5_get(p + 16, 8);
-	t->records = (uint32_t)hdf5_get(p + 24, 2);
+	t->node_bytes = (uint32_t)le_get(p + 6, 4);
+	t->record_bytes = (uint32_t)le_get(p + 10, 2);
+	t->depth = (uint32_t)le_get(p + 12, 2);
+	t->root = le_get(p + 16, 8);
+	t->records = (uint32_t)le_get(p + 24, 2);
 	if (p[4] != 0 || p[5] != 5)
 		return err_set(e, ERR_DATA,
 			       "the B-tree at offset %" PRIu64
@@ -454,8 +454,8 @@ static int compare_link(struct search *s, const unsigned char *id, int *order, s
 {
 	const struct heap *h = &s->heap;
 	struct hdf5_dataset *d = s->d;
-	uint64_t offset = hdf5_get(id + 1, h->offset_bytes), within = 0, bytes = 0;
-	uint64_t length = hdf5_get(id + 1 + h->offset_bytes, h->length_bytes);
+	uint64_t offset = le_get(id + 1, h->offset_bytes), within = 0, bytes = 0;
+	uint64_t length = le_get(id + 1 + h->offset_bytes, h->length_bytes);
 	size_t head = BLOCK_HEAD + h->offset_bytes + (h->summed ? 4 : 0), n = strlen(d->name);
 	struct hdf5_link link;
 	struct hdf5_entry *x;
@@ -506,7 +506,7 @@ static int search_node(struct search *s, uint64_t at, uint32_t n, uint32_t level
 			return rc;
 		memcpy(record, x->bytes + NODE_HEAD + (size_t)middle * s->tree.record_bytes,
 		       s->tree.record_bytes);
-		other = (uint32_t)hdf5_get(record, HASH_BYTES);
+		other = (uint32_t)le_get(record, HASH_BYTES);
 		*order = (s->hash > other) - (s->hash < other);
 		if (*order == 0)
 			rc = compare_link(s, record + HASH_BYTES, order, e);
@@ -547,8 +547,8 @@ static int dense_find(struct hdf5_file *f, struct hdf5_dataset *d, struct err *e
 			return rc;
 		child = x->bytes + NODE_HEAD + (size_t)n * t->record_bytes +
 			(size_t)place * t->child_bytes[level];
-		at = hdf5_get(child, 8);
-		n = (uint32_t)hdf5_get(child + 8, t->count_bytes);
+		at = le_get(child, 8);
+		n = (uint32_t)le_get(child + 8, t->count_bytes);
 	}
 	return rc;
 }

@@ -105,7 +105,7 @@ static int check_sum(const struct hdf5_chunk *c, const unsigned char *p, size_t 
 	if (*n < 4)
 		return bad_chunk(c, "is too short for its checksum", e);
 	*n -= 4;
-	if (hdf5_get(p + *n, 4) != hdf5_fletcher32(p, *n))
+	if (le_get(p + *n, 4) != hdf5_fletcher32(p, *n))
 		return bad_chunk(c, "does not match its Fletcher-32 checksum", e);
 	return 0;
 }

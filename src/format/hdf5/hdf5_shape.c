@@ -15,7 +15,7 @@ static inline uint32_t rotate(uint32_t v, int k)
 
 static uint32_t word(const unsigned char *p)
 {
-	return (uint32_t)hdf5_get(p, 4);
+	return (uint32_t)le_get(p, 4);
 }
 
 /* lookup3's hash of bytes, beginning with 0. */

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/little_endian.h"
 #include "codec/crc.h"
 #include "codec/zip.h"
 #include "format/blob_stream.h"
@@ -549,28 +550,19 @@ static int read_framework(struct reader *r, const struct file_spec *f, struct sa
 			   NUMPY_PIECE / a.elem->bytes * a.elem->bytes, out, e);
 }
 
-static uint64_t load_le(const unsigned char *p, int bytes)
-{
-	uint64_t v = 0;
-
-	while (bytes-- > 0)
-		v = v << 8 | p[bytes];
-	return v;
-}
-
 /* Takes the sizes from the zip64 extra field where the header defers to it. */
 static bool local_sizes(const unsigned char *extra, size_t n, struct zip_entry *m)
 {
 	if (m->bytes != UINT32_MAX && m->compressed_bytes != UINT32_MAX)
 		return true;
 	while (n >= 4) {
-		size_t id = (size_t)load_le(extra, 2), size = (size_t)load_le(extra + 2, 2);
+		size_t id = (size_t)le_get(extra, 2), size = (size_t)le_get(extra + 2, 2);
 
 		if (size > n - 4)
 			return false;
 		if (id == 1 && size >= 16) {
-			m->bytes = load_le(extra + 4, 8);
-			m->compressed_bytes = load_le(extra + 12, 8);
+			m->bytes = le_get(extra + 4, 8);
+			m->compressed_bytes = le_get(extra + 12, 8);
 			return true;
 		}
 		extra += 4 + size;
@@ -587,17 +579,17 @@ static bool local_is_x(const unsigned char *in, size_t n, struct zip_entry *m, u
 
 	if (n < ZIP_LOCAL_BYTES || memcmp(in, "PK\3\4", 4) != 0)
 		return false;
-	name_bytes = (size_t)load_le(in + 26, 2);
-	extra_bytes = (size_t)load_le(in + 28, 2);
+	name_bytes = (size_t)le_get(in + 26, 2);
+	extra_bytes = (size_t)le_get(in + 28, 2);
 	if (name_bytes + extra_bytes > n - ZIP_LOCAL_BYTES ||
 	    name_bytes != strlen(npz_member_name[0]) ||
 	    memcmp(in + ZIP_LOCAL_BYTES, npz_member_name[0], name_bytes) != 0)
 		return false;
-	*m = (struct zip_entry){.flags = (uint16_t)load_le(in + 6, 2),
-				.method = (uint16_t)load_le(in + 8, 2),
-				.crc = (uint32_t)load_le(in + 14, 4),
-				.compressed_bytes = load_le(in + 18, 4),
-				.bytes = load_le(in + 22, 4)};
+	*m = (struct zip_entry){.flags = (uint16_t)le_get(in + 6, 2),
+				.method = (uint16_t)le_get(in + 8, 2),
+				.crc = (uint32_t)le_get(in + 14, 4),
+				.compressed_bytes = le_get(in + 18, 4),
+				.bytes = le_get(in + 22, 4)};
 	memcpy(m->name, npz_member_name[0], name_bytes + 1);
 	*data = ZIP_LOCAL_BYTES + name_bytes + extra_bytes;
 	return !(m->flags & (FLAG_SIZES_LATER | 1u)) &&

@@ -1,12 +1,13 @@
 /* parquet: tables of columns in row groups, as DLIO's generators write them. Files are written, and
  * compared, as one ascending stream; parquet_read.c reads. */
-#include "format/parquet/parquet.h"
-
 #include <inttypes.h>
 #include <libdeflate.h>
 #include <string.h>
 
+#include "base/little_endian.h"
 #include "format/blob_stream.h"
+#include "format/parquet/parquet_keys.h"
+#include "format/parquet/parquet_metadata.h"
 #include "format/parquet/parquet_read.h"
 #include "workload/key.h"
 #include "workload/workload.h"
@@ -28,13 +29,6 @@ struct writer {
 static int put(struct writer *w, const void *bytes, size_t n, struct err *e)
 {
 	return blob_stream_put(w->s, bytes, n, e);
-}
-
-static unsigned char *put_le(unsigned char *p, uint64_t v, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++)
-		*p++ = (unsigned char)(v >> (8 * i));
-	return p;
 }
 
 /* ---- compression: frames around bytes as they are ---- */
@@ -68,16 +62,16 @@ static int begin_payload(struct writer *w, uint32_t raw, struct err *e)
 		p += thrift_put_varint(p, raw);
 		if (raw) {
 			*p++ = 63 << 2;
-			p = put_le(p, raw - 1, 4);
+			p = le_put(p, raw - 1, 4);
 		}
 		return put(w, b, (size_t)(p - b), e);
 	case PARQUET_GZIP:
 		return put(w, gzip, sizeof(gzip), e);
 	case PARQUET_ZSTD:
 		/* one segment, its size in 4 bytes */
-		p = put_le(p, 0xfd2fb528u, 4);
+		p = le_put(p, 0xfd2fb528u, 4);
 		*p++ = 0xa0;
-		p = put_le(p, raw, 4);
+		p = le_put(p, raw, 4);
 		return put(w, b, (size_t)(p - b), e);
 	case PARQUET_LZ4_RAW:
 		return begin_lz4(w, e);
@@ -94,11 +88,11 @@ static int begin_block(struct writer *w, struct err *e)
 	w->block_left = n;
 	if (gzip) {
 		b[0] = n == w->left;
-		put_le(b + 1, n, 2);
-		put_le(b + 3, ~(uint64_t)n, 2);
+		le_put(b + 1, n, 2);
+		le_put(b + 3, ~(uint64_t)n, 2);
 		return put(w, b, 5, e);
 	}
-	put_le(b, n << 3 | (n == w->left), 3);
+	le_put(b, n << 3 | (n == w->left), 3);
 	return put(w, b, 3, e);
 }
 
@@ -140,8 +134,8 @@ static int end_payload(struct writer *w, struct err *e)
 		rc = begin_block(w, e);
 	if (rc < 0 || w->l->codec != PARQUET_GZIP)
 		return rc;
-	put_le(b, w->crc, 4);
-	put_le(b + 4, w->raw, 4);
+	le_put(b, w->crc, 4);
+	le_put(b + 4, w->raw, 4);
 	return put(w, b, 8, e);
 }
 
@@ -159,7 +153,7 @@ static int put_repetition(struct writer *w, const struct parquet_column *c,
 			  const struct parquet_page *page, struct err *e)
 {
 	uint64_t left = page->values, inside = page->first % c->size;
-	unsigned char *p = put_le(w->unit, page->repetition_bytes - 4, 4);
+	unsigned char *p = le_put(w->unit, page->repetition_bytes - 4, 4);
 	int rc = 0;
 
 	if (c->size == 1) {
@@ -190,7 +184,7 @@ static int put_repetition(struct writer *w, const struct parquet_column *c,
 static int put_definition(struct writer *w, const struct parquet_column *c,
 			  const struct parquet_page *page, struct err *e)
 {
-	unsigned char *p = put_le(w->unit, page->definition_bytes - 4, 4);
+	unsigned char *p = le_put(w->unit, page->definition_bytes - 4, 4);
 
 	p = put_run(p, page->values, parquet_definition_max(w->l, c));
 	return put_payload(w, w->unit, (size_t)(p - w->unit), e);
@@ -245,7 +239,7 @@ static int put_byte_values(struct writer *w, const struct parquet_column *c, str
 	bool has_sign = c->elem->name[0] == 'i';
 
 	for (unsigned i = 0; i < 256; i++)
-		put_le(w->unit + 4 * i, has_sign ? (uint64_t)(int64_t)(int8_t)i : i, 4);
+		le_put(w->unit + 4 * i, has_sign ? (uint64_t)(int64_t)(int8_t)i : i, 4);
 	return put_payload(w, w->unit, 1024, e);
 }
 
@@ -351,235 +345,6 @@ static int parquet_put_file(struct blob_stream *s, const struct file_spec *f,
 		rc = put_group(&w, &g, e);
 	}
 	return rc < 0 ? rc : parquet_put_metadata(&l, put_some, s, e);
-}
-
-/* ---- the metadata ---- */
-
-#define CHUNK_ROOM 1024u
-
-struct metadata {
-	const struct parquet_layout *l;
-	parquet_put_fn *put;
-	void *arg;
-	uint64_t bytes;
-	unsigned char room[CHUNK_ROOM];
-	struct thrift_out o;
-};
-
-static int flush(struct metadata *m, struct err *e)
-{
-	size_t n = m->o.used;
-
-	m->o.used = 0;
-	m->bytes += n;
-	return m->put(m->arg, m->room, n, e);
-}
-
-struct kind_of_elem {
-	const char *name;
-	int converted;
-};
-
-/* Numbers of ConvertedType; -1: the physical type says all. */
-static int converted_of(const struct parquet_column *c)
-{
-	static const struct kind_of_elem kinds[] = {
-		{"uint8", 11}, {"uint16", 12}, {"uint32", 13}, {"uint64", 14},
-		{"int8", 15},  {"int16", 16},  {"int32", -1},  {"int64", -1},
-	};
-
-	if (c->text)
-		return c->text == TEXT_STRING ? 0 : -1;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (strcmp(kinds[i].name, c->elem->name) == 0)
-			return kinds[i].converted;
-	return -1;
-}
-
-static void put_value_type(struct thrift_out *o, const struct parquet_column *c)
-{
-	int converted = converted_of(c);
-	bool half = c->elem->class == ELEM_FLOAT && c->elem->bytes == 2 && !c->text;
-
-	if (converted >= 0)
-		thrift_put_int(o, 6, THRIFT_I32, converted);
-	if (half) {
-		/* the member Float16 of the union LogicalType */
-		thrift_put_struct(o, 10);
-		thrift_put_struct(o, 15);
-		thrift_end(o);
-		thrift_end(o);
-	}
-}
-
-static void put_schema_element(struct metadata *m, const struct parquet_column *c, const char *name,
-			       int repetition)
-{
-	struct thrift_out *o = &m->o;
-
-	thrift_item_struct(o);
-	thrift_put_int(o, 1, THRIFT_I32, c->type);
-	if (c->type == PARQUET_FIXED)
-		thrift_put_int(o, 2, THRIFT_I32, c->width);
-	thrift_put_int(o, 3, THRIFT_I32, repetition);
-	thrift_put_bytes(o, 4, name, strlen(name));
-	put_value_type(o, c);
-	thrift_end(o);
-}
-
-static void put_folder(struct metadata *m, const char *name, int repetition, int children,
-		       int converted)
-{
-	struct thrift_out *o = &m->o;
-
-	thrift_item_struct(o);
-	if (repetition >= 0)
-		thrift_put_int(o, 3, THRIFT_I32, repetition);
-	thrift_put_bytes(o, 4, name, strlen(name));
-	thrift_put_int(o, 5, THRIFT_I32, children);
-	if (converted >= 0)
-		thrift_put_int(o, 6, THRIFT_I32, converted);
-	thrift_end(o);
-}
-
-enum { REQUIRED, OPTIONAL, REPEATED };
-
-static int put_schema(struct metadata *m, struct err *e)
-{
-	const struct parquet_layout *l = m->l;
-	int repetition = l->writer == WRITER_PYARROW ? OPTIONAL : REQUIRED, rc;
-	uint64_t elements = 1;
-
-	for (uint32_t i = 0; i < l->columns; i++)
-		elements += l->column[i].list ? 3 : 1;
-	thrift_put_list(&m->o, 2, THRIFT_STRUCT, elements);
-	put_folder(m, "schema", -1, (int)l->columns, -1);
-	rc = flush(m, e);
-	for (uint32_t i = 0; rc == 0 && i < l->columns; i++) {
-		const struct parquet_column *c = &l->column[i];
-
-		if (c->list) {
-			put_folder(m, c->name, repetition, 1, 3);
-			put_folder(m, "list", REPEATED, 1, -1);
-		}
-		put_schema_element(m, c, c->list ? "element" : c->name, repetition);
-		rc = flush(m, e);
-	}
-	return rc;
-}
-
-/* Bounds of the content: floats lie in [0, 1). */
-static void put_statistics(struct metadata *m, const struct parquet_column *c)
-{
-	static const float one = 1;
-	static const double one_double = 1;
-	static const unsigned char zero[8];
-	struct thrift_out *o = &m->o;
-
-	thrift_put_struct(o, 12);
-	thrift_put_int(o, 3, THRIFT_I64, 0);
-	if (c->type == PARQUET_FLOAT || c->type == PARQUET_DOUBLE) {
-		bool wide = c->type == PARQUET_DOUBLE;
-
-		thrift_put_bytes(o, 5, wide ? (const void *)&one_double : &one, c->width);
-		thrift_put_bytes(o, 6, zero, c->width);
-		thrift_put_bool(o, 7, false);
-		thrift_put_bool(o, 8, false);
-	}
-	thrift_end(o);
-}
-
-static void put_chunk(struct metadata *m, const struct parquet_column *c,
-		      const struct parquet_chunk *k, uint64_t at)
-{
-	struct thrift_out *o = &m->o;
-
-	thrift_item_struct(o);
-	thrift_put_int(o, 2, THRIFT_I64, (int64_t)at);
-	thrift_put_struct(o, 3);
-	thrift_put_int(o, 1, THRIFT_I32, c->type);
-	thrift_put_list(o, 2, THRIFT_I32, k->dictionary ? 3 : 2);
-	thrift_item_int(o, PARQUET_PLAIN);
-	thrift_item_int(o, PARQUET_RLE);
-	if (k->dictionary)
-		thrift_item_int(o, PARQUET_RLE_DICTIONARY);
-	thrift_put_list(o, 3, THRIFT_BINARY, c->list ? 3 : 1);
-	thrift_item_bytes(o, c->name, strlen(c->name));
-	if (c->list) {
-		thrift_item_bytes(o, "list", 4);
-		thrift_item_bytes(o, "element", 7);
-	}
-	thrift_put_int(o, 4, THRIFT_I32, m->l->codec);
-	thrift_put_int(o, 5, THRIFT_I64, (int64_t)k->values);
-	thrift_put_int(o, 6, THRIFT_I64, (int64_t)k->raw);
-	thrift_put_int(o, 7, THRIFT_I64, (int64_t)k->stored);
-	thrift_put_int(o, 9, THRIFT_I64, (int64_t)(at + k->dictionary));
-	if (k->dictionary)
-		thrift_put_int(o, 11, THRIFT_I64, (int64_t)at);
-	if (m->l->writer == WRITER_PYARROW)
-		put_statistics(m, c);
-	thrift_end(o);
-	thrift_end(o);
-}
-
-static int put_row_group(struct metadata *m, const struct parquet_group *g, struct err *e)
-{
-	const struct parquet_layout *l = m->l;
-	uint64_t at = g->at, raw = 0;
-	int rc = 0;
-
-	thrift_item_struct(&m->o);
-	thrift_put_list(&m->o, 1, THRIFT_STRUCT, l->columns);
-	for (uint32_t i = 0; rc == 0 && i < l->columns; i++) {
-		struct parquet_chunk k;
-
-		parquet_chunk_of(l, i, g->rows, &k);
-		put_chunk(m, &l->column[i], &k, at);
-		at += k.stored;
-		raw += k.raw;
-		rc = flush(m, e);
-	}
-	thrift_put_int(&m->o, 2, THRIFT_I64, (int64_t)raw);
-	thrift_put_int(&m->o, 3, THRIFT_I64, (int64_t)g->rows);
-	thrift_put_int(&m->o, 5, THRIFT_I64, (int64_t)g->at);
-	thrift_put_int(&m->o, 6, THRIFT_I64, (int64_t)g->bytes);
-	if (g->index <= INT16_MAX)
-		thrift_put_int(&m->o, 7, THRIFT_I16, (int64_t)g->index);
-	thrift_end(&m->o);
-	return rc < 0 ? rc : flush(m, e);
-}
-
-int parquet_put_metadata(const struct parquet_layout *l, parquet_put_fn *put_bytes, void *arg,
-			 struct err *e)
-{
-	static const char by[] = "stoker";
-	struct metadata m = {.l = l, .put = put_bytes, .arg = arg};
-	unsigned char tail[PARQUET_TAIL_BYTES];
-	struct parquet_group g;
-	int rc;
-
-	thrift_begin(&m.o, m.room, sizeof(m.room));
-	thrift_put_int(&m.o, 1, THRIFT_I32, l->writer == WRITER_PYARROW ? 2 : 1);
-	rc = put_schema(&m, e);
-	thrift_put_int(&m.o, 3, THRIFT_I64, (int64_t)l->samples);
-	thrift_put_list(&m.o, 4, THRIFT_STRUCT, l->groups);
-	for (uint64_t i = 0; rc == 0 && i < l->groups; i++) {
-		parquet_group_at(l, i, &g);
-		rc = put_row_group(&m, &g, e);
-	}
-	thrift_put_bytes(&m.o, 6, by, sizeof(by) - 1);
-	thrift_end(&m.o);
-	if (rc == 0)
-		rc = flush(&m, e);
-	if (rc == 0 && m.bytes > UINT32_MAX)
-		rc = err_set(e, ERR_USAGE,
-			     "the metadata of %" PRIu64 " row groups have %" PRIu64
-			     " bytes, more than a Parquet file can have (2^32): make "
-			     "dataset.parquet.row_group_size larger",
-			     l->groups, m.bytes);
-	put_le(tail, m.bytes, 4);
-	memcpy(tail + 4, "PAR1", 4);
-	return rc < 0 ? rc : put_bytes(arg, tail, sizeof(tail), e);
 }
 
 static int parquet_check(const struct file_spec *f, struct err *e)

@@ -7,20 +7,12 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "format/parquet/parquet.h"
+#include "base/little_endian.h"
+#include "format/parquet/parquet_layout.h"
 
 static int damaged(const char *what, struct err *e)
 {
 	return err_set(e, ERR_DATA, "the compressed page is damaged: %s", what);
-}
-
-static uint32_t load_le(const unsigned char *p, unsigned n)
-{
-	uint32_t v = 0;
-
-	for (unsigned i = 0; i < n; i++)
-		v |= (uint32_t)p[i] << (8 * i);
-	return v;
 }
 
 struct into {
@@ -72,7 +64,7 @@ static int snappy(const unsigned char *in, size_t n, struct into *o, struct err 
 			if (extra > (size_t)(end - at))
 				return damaged("it is cut off", e);
 			if (extra)
-				length = load_le(at, extra);
+				length = (unsigned)le_get(at, extra);
 			at += extra;
 			rc = literal(o, &at, end, (size_t)length + 1, e);
 			continue;
@@ -84,7 +76,7 @@ static int snappy(const unsigned char *in, size_t n, struct into *o, struct err 
 		if (kind == 1)
 			rc = repeat(o, (tag >> 5) << 8 | at[-1], 4 + (length & 7), e);
 		else
-			rc = repeat(o, load_le(at - extra, extra), length + 1, e);
+			rc = repeat(o, le_get(at - extra, extra), length + 1, e);
 	}
 	return rc < 0 ? rc : whole(o, e);
 }
@@ -119,7 +111,7 @@ static int lz4(const unsigned char *in, size_t n, struct into *o, struct err *e)
 			break;
 		if (end - at < 2)
 			return damaged("it is cut off", e);
-		back = load_le(at, 2);
+		back = le_get(at, 2);
 		at += 2;
 		length = token & 15;
 		rc = lz4_length(&at, end, &length, e) ?: repeat(o, back, length + 4, e);
@@ -134,10 +126,10 @@ static int gzip(const unsigned char *in, size_t n, struct into *o, struct inflat
 	unsigned flags;
 
 	if (n < 18 || in[0] != 0x1f || in[1] != 0x8b || in[2] != 8)
-		return damaged("it is no gzip member", e);
+		return damaged("it is not a gzip member", e);
 	flags = in[3];
 	if (flags & 4)
-		at += 2 + load_le(in + at, 2);
+		at += 2 + le_get(in + at, 2);
 	for (unsigned bit = 8; bit <= 16; bit += 8)
 		if (flags & bit) {
 			while (at < n && in[at])
@@ -159,7 +151,7 @@ static int gzip(const unsigned char *in, size_t n, struct into *o, struct inflat
 		if (got == 0 && left == 0 && !inflater->ended)
 			return damaged("it is cut off", e);
 	}
-	if (n - at < 8 || load_le(in + at, 4) != libdeflate_crc32(0, o->out, o->done))
+	if (n - at < 8 || le_get(in + at, 4) != libdeflate_crc32(0, o->out, o->done))
 		return damaged("its checksum does not match", e);
 	return whole(o, e);
 }
@@ -187,10 +179,10 @@ static int zstd_stored(const unsigned char *in, size_t n, struct into *o)
 {
 	size_t at = 9;
 
-	if (n < 9 || load_le(in, 4) != 0xfd2fb528u || in[4] != 0xa0 || load_le(in + 5, 4) != o->raw)
+	if (n < 9 || le_get(in, 4) != 0xfd2fb528u || in[4] != 0xa0 || le_get(in + 5, 4) != o->raw)
 		return 0;
 	while (n - at >= 3) {
-		uint32_t head = load_le(in + at, 3), size = head >> 3;
+		uint32_t head = (uint32_t)le_get(in + at, 3), size = head >> 3;
 
 		at += 3;
 		if ((head >> 1 & 3) != 0 || size > n - at || size > o->raw - o->done)
@@ -219,7 +211,7 @@ static int zstd(const unsigned char *in, size_t n, struct into *o, struct err *e
 			"is not installed on this machine");
 	got = zstd_library.decompress(o->out, o->raw, in, n);
 	if (zstd_library.is_error(got))
-		return damaged("it is no Zstandard frame", e);
+		return damaged("it is not a Zstandard frame", e);
 	o->done = got;
 	return whole(o, e);
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "format/parquet/parquet.h"
+#include "format/parquet/parquet_layout.h"
 #include "format/parquet/parquet_codec.h"
 
 struct window {

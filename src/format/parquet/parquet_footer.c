@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "format/parquet/parquet.h"
+#include "format/parquet/parquet_layout.h"
 
 struct parse {
 	struct thrift_in in;
@@ -125,7 +125,7 @@ static int parse_schema(struct parse *p, const struct thrift_field *f, struct er
 	int rc = thrift_list(&p->in, f, &type, &n, e);
 
 	if (rc == 0 && (type != THRIFT_STRUCT || p->has_schema))
-		return thrift_damaged(&p->in, "the schema is no list of elements", e);
+		return thrift_damaged(&p->in, "the schema is not a list of elements", e);
 	p->has_schema = true;
 	for (uint64_t i = 0; rc == 0 && i < n; i++) {
 		struct level *up = &stack[depth - 1];
@@ -266,7 +266,7 @@ static int parse_groups(struct parse *p, const struct thrift_field *f, struct er
 	int rc = thrift_list(&p->in, f, &type, &n, e);
 
 	if (rc == 0 && ((type != THRIFT_STRUCT && n > 0) || p->groups > 0))
-		return thrift_damaged(&p->in, "the row groups are no list", e);
+		return thrift_damaged(&p->in, "the row groups are not a list", e);
 	if (rc == 0 && !p->has_schema)
 		return thrift_damaged(&p->in, "the row groups come before the schema", e);
 	for (uint64_t i = 0; rc == 0 && i < n; i++)

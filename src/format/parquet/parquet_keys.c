@@ -1,11 +1,11 @@
-/* The keys of dataset.parquet. */
+#include "format/parquet/parquet_keys.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "format/parquet/parquet.h"
 #include "workload/workload.h"
 
 #define SIZE_MAX_OF_COLUMN (1 << 30)
@@ -53,10 +53,16 @@ static int read_column(const struct node *n, struct parquet_column *c, struct er
 		/* DLIO makes one, whatever the size */
 		c->size = 1;
 		c->list = false;
-	} else if (!c->elem || c->elem->class == ELEM_COMPLEX) {
-		/* as DLIO: a list of float32 */
+	} else if (dtype && strcmp(dtype->s, "list") == 0) {
 		c->elem = elem_find("float32");
 		c->list = true;
+	} else if (!c->elem || c->elem->class == ELEM_COMPLEX) {
+		/* DLIO makes a list of float32 of any other word */
+		return node_refuse(n, key, e,
+				   "the dtype '%.60s' is not supported: write int8 to int64, uint8 "
+				   "to uint64, float16, float32, float64, bool, string, binary or "
+				   "list",
+				   dtype->s);
 	}
 	if (c->text && c->size > TEXT_BYTES_MAX)
 		return node_refuse(n, key, e, "the size of a binary column is at most %d",

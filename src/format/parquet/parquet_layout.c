@@ -1,5 +1,5 @@
 /* Sizes and places in our Parquet files. */
-#include "format/parquet/parquet.h"
+#include "format/parquet/parquet_layout.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -498,27 +498,4 @@ void parquet_group_at(const struct parquet_layout *l, uint64_t index, struct par
 uint64_t parquet_group_of_row(const struct parquet_layout *l, uint64_t row)
 {
 	return row / l->batch_rows * l->groups_of_batch + row % l->batch_rows / l->group_rows;
-}
-
-static int count_bytes(void *arg, const void *bytes, size_t n, struct err *e)
-{
-	(void)bytes;
-	(void)e;
-	*(uint64_t *)arg += n;
-	return 0;
-}
-
-uint64_t parquet_metadata_bytes(const struct parquet_layout *l)
-{
-	uint64_t n = 0;
-
-	if (l->known_metadata_bytes)
-		return l->known_metadata_bytes;
-	parquet_put_metadata(l, count_bytes, &n, NULL);
-	return n - PARQUET_TAIL_BYTES;
-}
-
-uint64_t parquet_file_size(const struct parquet_layout *l)
-{
-	return l->metadata_at + parquet_metadata_bytes(l) + PARQUET_TAIL_BYTES;
 }

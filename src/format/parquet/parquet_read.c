@@ -11,9 +11,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "format/parquet/parquet.h"
 #include "format/parquet/parquet_decode.h"
 #include "format/parquet/parquet_footer.h"
+#include "format/parquet/parquet_metadata.h"
 #include "format/pyfile.h"
 #include "format/reader.h"
 
@@ -416,7 +416,7 @@ static int read_metadata(struct reader *r, const struct parquet_layout *l, struc
 		return rc;
 	tail = st.bytes < PYARROW_TAIL ? (size_t)st.bytes : PYARROW_TAIL;
 	if (tail < 12)
-		return err_set(e, ERR_DATA, "it has %zu bytes and is no Parquet file", tail);
+		return err_set(e, ERR_DATA, "it has %zu bytes and is not a Parquet file", tail);
 	got = io_pread(r->base.io, IO_META, r->base.blob, r->metadata, tail, st.bytes - tail, e);
 	if (got < 0)
 		return (int)got;
