@@ -52,14 +52,14 @@ static const char *take_authority(struct url *u, const char *at, size_t n)
 		size_t digit_n = (size_t)(end - colon - 1);
 
 		if (*colon != ':' || digit_n == 0 || digit_n > 5)
-			return "its port is no number from 1 to 65535";
+			return "its port is not a number from 1 to 65535";
 		memcpy(digits, colon + 1, digit_n);
 		digits[digit_n] = '\0';
 		if (strspn(digits, "0123456789") != digit_n)
-			return "its port is no number from 1 to 65535";
+			return "its port is not a number from 1 to 65535";
 		port = strtoul(digits, NULL, 10);
 		if (port == 0 || port > 65535)
-			return "its port is no number from 1 to 65535";
+			return "its port is not a number from 1 to 65535";
 		u->port = (uint16_t)port;
 	}
 	if (u->port == (u->tls ? 443 : 80))
@@ -82,9 +82,7 @@ int url_parse(struct url *out, const char *text, struct err *e)
 	} else if (strncasecmp(at, "http://", 7) == 0) {
 		at += 7;
 	} else if (strstr(at, "://")) {
-		return err_set(e, ERR_USAGE,
-			       "'%.200s' is no address that begins with http:// or "
-			       "https://",
+		return err_set(e, ERR_USAGE, "'%.200s' does not begin with http:// or https://",
 			       strchr(at, '@') ? "..." : at);
 	}
 	n = strcspn(at, "/?#");
@@ -95,7 +93,7 @@ int url_parse(struct url *out, const char *text, struct err *e)
 	out->target = at + n;
 	wrong = take_authority(out, at, n);
 	if (wrong)
-		return err_set(e, ERR_USAGE, "'%.200s' is no address of a server: %s",
+		return err_set(e, ERR_USAGE, "'%.200s' is not the address of a server: %s",
 			       strchr(text, '@') ? "..." : text, wrong);
 	return 0;
 }

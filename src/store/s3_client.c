@@ -33,9 +33,15 @@ const char *const s3_kind_names[S3_KINDS] = {
 	"DELETE",
 };
 const char *const s3_retry_names[S3_RETRIES] = {
-	"a kept connection was closed", "a connection was lost",  "no connection", "a time limit",
-	"slow down (503, 429)",         "an error of the server", "a redirect",    "the clock",
-	"credentials expired",
+	"because a kept connection was closed",
+	"because a connection was lost",
+	"because the server could not be connected to",
+	"after a time limit",
+	"because the server was too busy (503, 429)",
+	"after another error of the server",
+	"after a redirect",
+	"with the server's clock",
+	"with new credentials",
 };
 
 static const char *const methods[S3_KINDS] = {"GET", "HEAD", "GET",    "PUT", "POST",
@@ -60,7 +66,7 @@ static int add_endpoint(struct s3_client *c, const char *text, bool by_path, str
 	int rc = url_parse(&url, text, e);
 
 	if (rc < 0)
-		return rc;
+		return err_wrap(e, "an endpoint of S3 (storage.s3.endpoints, AWS_ENDPOINT_URL)");
 	if (n == S3_ENDPOINTS_MAX)
 		return err_set(e, ERR_USAGE, "more than %d endpoints of S3 servers",
 			       S3_ENDPOINTS_MAX);
@@ -152,10 +158,11 @@ static int check_bucket(const char *bucket, struct err *e)
 	if (n > 63 ||
 	    strspn(bucket, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 			   ".-_") != n)
-		return err_set(e, ERR_USAGE,
-			       "'%.100s' is no name of a bucket: up to 63 letters, digits, dots, "
-			       "hyphens and underscores, and no path",
-			       bucket);
+		return err_set(
+			e, ERR_USAGE,
+			"'%.100s' is not the name of a bucket: up to 63 letters, digits, dots, "
+			"hyphens and underscores, and no path",
+			bucket);
 	return 0;
 }
 

@@ -120,7 +120,7 @@ static void watch(struct s3_queue *q, struct http_connection *c)
 	c->watched_for = wanted;
 }
 
-/* After a step: what the call waits for now, or its end. */
+/* After a step: what the call waits for, or how it ended. */
 static void look(struct s3_queue *q, struct slot *s)
 {
 	struct store_request *r = s->request;

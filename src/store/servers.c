@@ -55,7 +55,8 @@ void store_servers_log(const struct store *s)
 		put_kinds(&b, v.again, v.again_names, v.again_kinds);
 		if (sum(v.again + 1, v.again_kinds - 1))
 			log_warning("%s: %" PRIu64
-				    " requests were made; sent again: %s, which took %.3f s",
+				    " requests; sent again: %s; these tries and pauses took %.3f s "
+				    "in all threads",
 				    v.address, v.all, b.data, (double)v.again_ns / 1e9);
 		if (v.failed)
 			log_warning("%s: %" PRIu64 " of %" PRIu64 " requests failed", v.address,

@@ -456,16 +456,16 @@ static int check_stream_files(const struct workload *w, const char *key, int64_t
 			      int64_t ranks, struct err *e)
 {
 	int64_t workers = w->reader.read_threads > 0 ? w->reader.read_threads : 1;
+	const char *each = workers == 1 ? "worker" : "workers";
 
 	if (files / ranks / workers > 0)
 		return 0;
-	return workload_key_error(
-		w, ERR_USAGE, e, key,
-		"%s is %" PRId64 ", but reader.data_loader %s gives every worker shards of its "
-		"own and there are %" PRId64 " %s with %" PRId64
-		" %s each: use more files or fewer reader.read_threads",
-		key, files, w->reader.data_loader, ranks, ranks == 1 ? "rank" : "ranks", workers,
-		workers == 1 ? "worker" : "workers");
+	return workload_key_error(w, ERR_USAGE, e, key,
+				  "%s is %" PRId64
+				  ", but reader.data_loader %s gives every worker shards of its "
+				  "own, and each rank has %" PRId64 " %s (-n %" PRId64
+				  "): use more files or fewer reader.read_threads",
+				  key, files, w->reader.data_loader, workers, each, ranks);
 }
 
 static int check_streams(const struct workload *w, int64_t ranks, struct err *e)

@@ -50,6 +50,7 @@ def main():
                             (["dataset.parquet.columns=[{name: a}, {name: a}]"], "two columns"),
                             (["dataset.parquet.columns=[{name: a}]", "dataset.record_dims=[4]"], "size of a row"),
                             (["dataset.parquet.columns={a: 1}"], "a list is needed"),
+                            (["dataset.parquet.columns=[{name: a, dtype: flaot32}]"], "the dtype 'flaot32' is not supported"),
                             (["dataset.parquet.partition_by=a"], "partition_by"),
                             (["dataset.compression=bz2"], "snappy")):
         done = stoker("generate", "unet3d_h100", "dataset.format=parquet", "dataset.record_length_bytes_stdev=0",

@@ -172,15 +172,16 @@ int tar_get_header(const unsigned char block[TAR_BLOCK], struct tar_header *out,
 	sum = sum_of(block, &as_signed);
 	if (!get_number(block + SUM_AT, SUM_BYTES, &said) ||
 	    (said != sum && (int64_t)said != (int64_t)as_signed))
-		return err_set(e, ERR_DATA, "it is no tar header: its checksum does not match");
+		return err_set(e, ERR_DATA,
+			       "this is not a tar header: its checksum does not match");
 	if (block[TYPE_AT] == 'S')
 		return err_set(e, ERR_DATA,
 			       "it is the header of a sparse file, which is not supported");
 	out->kind = kind_of(block[TYPE_AT]);
 	get_name(block, out->name);
 	if (!get_number(block + SIZE_AT, SIZE_BYTES, &out->bytes) || out->bytes > INT64_MAX / 2)
-		return err_set(e, ERR_DATA, "the size in the tar header of '%.120s' is no size",
-			       out->name);
+		return err_set(e, ERR_DATA,
+			       "the size in the tar header of '%.120s' is not a number", out->name);
 	if (has_no_data(block[TYPE_AT]))
 		out->bytes = 0;
 	/* an old archive's folder is a file whose name ends in a slash */
@@ -215,10 +216,11 @@ static int keep_size(struct tar_member *m, const unsigned char *text, size_t n, 
 	uint64_t v = 0;
 
 	if (n == 0 || n > 18)
-		return err_set(e, ERR_DATA, "the size in an extended header is no size");
+		return err_set(e, ERR_DATA, "the size in an extended header is not a number");
 	for (size_t i = 0; i < n; i++) {
 		if (text[i] < '0' || text[i] > '9')
-			return err_set(e, ERR_DATA, "the size in an extended header is no size");
+			return err_set(e, ERR_DATA,
+				       "the size in an extended header is not a number");
 		v = v * 10 + (uint64_t)(text[i] - '0');
 	}
 	m->bytes = v;
