@@ -125,7 +125,7 @@ def hostile(folder):
 
     head = good.tobuf(tarfile.USTAR_FORMAT)
     refused(b"", "truncated")
-    refused(b"x" * 1024, "no tar header")
+    refused(b"x" * 1024, "not a tar header")
     refused(head[:300], "truncated")
     refused(head + b"d" * 700, "truncated")
     for size, words in ((10 ** 9, "a sample of the workload has 777"), (8 ** 11 - 1, "a sample of the workload")):
