@@ -5,6 +5,7 @@ set -eu
 
 need=""
 viewer=""
+libraries=""
 want() { # want PACKAGE PROBE...: adds the package unless the probe succeeds
     package=$1
     shift
@@ -89,6 +90,7 @@ for purpose in "$@"; do
         want nodejs command -v node
         want npm command -v npm
         viewer=yes
+        libraries=yes
         ;;
     esac
 done
@@ -106,8 +108,24 @@ get_viewer() {
         rm -rf "$folder"
     fi
 }
+
+# Libraries that Debian has not, for tests/interop (tests/util.py: LIBRARIES): outside the tree, these versions. Without them,
+# or without a network, their tests say so.
+get_libraries() {
+    [ -n "$libraries" ] || return 0
+    folder=${XDG_CACHE_HOME:-$HOME/.cache}/stoker/libraries-1
+    [ ! -e "$folder/complete" ] || return 0
+    rm -rf "$folder"
+    if ! { /usr/bin/python3 -m venv "$folder" &&
+        "$folder/bin/pip" install --quiet --disable-pip-version-check pyarrow==26.0.1 webdataset==1.0.2 &&
+        : >"$folder/complete"; } >/dev/null 2>&1; then
+        echo "pip could not fetch pyarrow and webdataset: their tests will be skipped" >&2
+        rm -rf "$folder"
+    fi
+}
 if [ -z "$need" ]; then
     get_viewer
+    get_libraries
     exit 0
 fi
 
@@ -137,3 +155,4 @@ echo "Installing with apt-get${root:+ (sudo asks for your password)}:$need"
     exit 1
 }
 get_viewer
+get_libraries

@@ -7,13 +7,13 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from strace_requests import skip
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from util import libraries, skip  # noqa: E402
 
 STOKER = os.environ["STOKER"]
 TOOL = os.path.join(os.environ["STOKER_TOOLS"], "parquet_tool")
 # a Python that has pyarrow, which Debian has not
-PYTHON = os.environ.get("STOKER_PYARROW", sys.executable)
+PYTHON = os.environ.get("STOKER_PYARROW") or libraries()
 CODECS = ("none", "snappy", "gzip", "zstd", "lz4_raw")
 COLUMNS = ("[{name: a, dtype: float32}, {name: b, dtype: int8}, {name: c, dtype: uint16}, {name: d, dtype: float64, size: 3}, "
            "{name: e, dtype: float16}, {name: f, dtype: bool}, {name: g, dtype: string}, {name: h, dtype: binary, size: 5}, "
@@ -86,7 +86,7 @@ print(f"{len(jobs)} files of pyarrow {pa.__version__}, {2 * len(%r)} of ours")
 
 def main():
     if subprocess.run([PYTHON, "-c", "import pyarrow.parquet, numpy"], capture_output=True).returncode:
-        skip("pyarrow is not installed (STOKER_PYARROW names a Python that has it)")
+        skip("pyarrow is not installed (tools/setup.sh heavy; STOKER_PYARROW names a Python that has it)")
     with tempfile.TemporaryDirectory() as tmp:
         for codec in CODECS:
             for writer in ("s3dlio", "pyarrow"):

@@ -11,8 +11,9 @@ import tarfile
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 from strace_requests import explain, requests  # noqa: E402
+from util import left_out, libraries  # noqa: E402
 
 STOKER = os.environ["STOKER"]
 TOOL = os.path.join(os.environ["STOKER_TOOLS"], "format_tool")
@@ -50,7 +51,7 @@ print(*keys)
 
 
 def library():
-    for python in (os.environ.get("STOKER_PYTHON"), sys.executable, "/usr/bin/python3"):
+    for python in (os.environ.get("STOKER_PYTHON"), libraries(), "/usr/bin/python3"):
         if python and subprocess.run([python, "-c", "import webdataset"], capture_output=True).returncode == 0:
             minor = subprocess.run([python, "-c", "import sys; print(sys.version_info[1])"], capture_output=True,
                                    text=True).stdout
@@ -221,8 +222,8 @@ def main():
         print("Python's tarfile and ours read each other's shards; hostile ones are refused")
         python, generation = library()
         if not python:
-            print("skipped: no Python here has webdataset (pip install webdataset; STOKER_PYTHON): that part is skipped")
-            sys.exit(77)
+            left_out("the library: no Python here has webdataset (tools/setup.sh heavy; STOKER_PYTHON names another one)")
+            return
         beside_the_library(folder, python, generation)
         order_of_workers(folder, python)
 
