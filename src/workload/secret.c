@@ -52,17 +52,82 @@ static void put(const char *const value[SECRETS])
 			setenv(secrets[i].variable, value[i], 1);
 }
 
-static char *value_of_word(char *word, size_t *which)
+/* A value that a word gives: of a key, or in a map of options, {access_key_id: ..., ...}. */
+struct given {
+	size_t which;
+	char *text; /* its quotes included */
+	size_t n;
+};
+
+static bool is_of_key(char c)
+{
+	return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       (c >= '0' && c <= '9');
+}
+
+/* The end of a value that begins at `at`: of its quotes, or else before what ends it in a map. */
+static size_t length_in_map(const char *at)
+{
+	size_t n;
+
+	if (*at == '\'' || *at == '"') {
+		for (n = 1; at[n] && at[n] != *at; n++)
+			if (at[n] == '\\' && at[n + 1])
+				n++;
+		return n + (at[n] != 0);
+	}
+	for (n = strcspn(at, ",}"); n > 0 && at[n - 1] == ' '; n--)
+		;
+	return n;
+}
+
+/* The first value of a map at or after `from`; false: there is none. */
+static bool next_in_map(char *from, struct given *out)
+{
+	for (char *colon = from; (colon = strchr(colon, ':')) != NULL; colon++) {
+		char *end = colon, *key;
+
+		while (end > from && (end[-1] == ' ' || end[-1] == '\'' || end[-1] == '"'))
+			end--;
+		for (key = end; key > from && is_of_key(key[-1]); key--)
+			;
+		out->which = secret_of(key, (size_t)(end - key));
+		out->text = colon + 1 + strspn(colon + 1, " ");
+		out->n = length_in_map(out->text);
+		if (out->which < SECRETS && out->n > 0)
+			return true;
+	}
+	return false;
+}
+
+static bool of_key(char *word, struct given *out)
 {
 	char *equals = strchr(word, '=');
 	const char *key;
 
 	if (!equals)
-		return NULL;
+		return false;
 	for (key = equals; key > word && key[-1] != '.' && key[-1] != '+'; key--)
 		;
-	*which = secret_of(key, (size_t)(equals - key));
-	return *which < SECRETS && !is_hidden(equals + 1) ? equals + 1 : NULL;
+	out->which = secret_of(key, (size_t)(equals - key));
+	out->text = equals + 1;
+	out->n = strlen(out->text);
+	return out->which < SECRETS;
+}
+
+/* Keeps a value and overwrites it. What is left has its length; `fill` is what follows the word. */
+static void take(const struct given *g, char fill, char *value[SECRETS])
+{
+	char *at = g->text, *text = xstrndup(at, g->n);
+	bool quoted = g->n > 1 && (*at == '\'' || *at == '"') && at[g->n - 1] == *at;
+
+	if (!strstr(text, "${") && !is_hidden(text)) {
+		free(value[g->which]);
+		value[g->which] = quoted ? xstrndup(at + 1, g->n - 2) : xstrdup(text);
+		memset(at, fill, g->n);
+		memcpy(at, HIDDEN, g->n < sizeof(HIDDEN) - 1 ? g->n : sizeof(HIDDEN) - 1);
+	}
+	free(text);
 }
 
 void secret_hide_words(int argc, char **argv)
@@ -70,18 +135,14 @@ void secret_hide_words(int argc, char **argv)
 	char *value[SECRETS] = {0};
 
 	for (int i = 1; i < argc; i++) {
-		size_t which, n;
-		char *at = value_of_word(argv[i], &which);
+		char *equals = strchr(argv[i], '=');
+		struct given g;
 
-		if (!at || strstr(at, "${"))
-			continue;
-		n = strlen(at);
-		free(value[which]);
-		value[which] = n > 1 && (*at == '\'' || *at == '"') && at[n - 1] == *at
-				       ? xstrndup(at + 1, n - 2)
-				       : xstrdup(at);
-		memset(at, 0, n);
-		memcpy(at, HIDDEN, n < sizeof(HIDDEN) - 1 ? n : sizeof(HIDDEN) - 1);
+		if (of_key(argv[i], &g))
+			take(&g, 0, value);
+		else if (equals && equals[1 + strspn(equals + 1, " ")] == '{')
+			for (char *at = equals + 1; next_in_map(at, &g); at = g.text + g.n)
+				take(&g, ' ', value);
 	}
 	put((const char *const *)value);
 	for (size_t i = 0; i < SECRETS; i++)

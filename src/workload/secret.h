@@ -4,8 +4,9 @@
 
 struct workload;
 
-/* Of the words of a command line such as storage.storage_options.secret_access_key=..., in place,
- * so that neither /proc nor command lines of children show them. Before threads are started. */
+/* Of the words of a command line such as storage.storage_options.secret_access_key=... and
+ * storage.storage_options={secret_access_key: ...}, in place, so that neither /proc nor command
+ * lines of children show them. Before threads are started. */
 void secret_hide_words(int argc, char **argv);
 /* Of w->tree, w->composed and w->overrides. */
 void secret_take(struct workload *w);
