@@ -57,7 +57,7 @@ static enum series read_of(const struct profile *a, uint32_t file)
 static bool series_of(const struct profile *a, const struct job_event *v, enum series *s)
 {
 	if ((v->kind != JOB_READ && v->kind != JOB_WRITE) || v->file == JOB_NONE ||
-	    v->result <= 0 || a->job->file[v->file].kind != JOB_FILE_REGULAR)
+	    v->result <= 0 || !job_has_data(&a->job->file[v->file]))
 		return false;
 	*s = v->kind == JOB_WRITE ? WRITTEN : read_of(a, v->file);
 	return true;

@@ -57,6 +57,14 @@ void fd_put(int fd, uint64_t word)
 		__atomic_store_n(e, word, __ATOMIC_RELAXED);
 }
 
+bool fd_change(int fd, uint64_t was, uint64_t word)
+{
+	uint64_t *e = entry(fd, false);
+
+	return e && __atomic_compare_exchange_n(e, &was, word, false, __ATOMIC_RELAXED,
+						__ATOMIC_RELAXED);
+}
+
 void fd_forget(int fd)
 {
 	fd_put(fd, 0);
@@ -194,7 +202,7 @@ static uint64_t found(int fd, struct fd_facts facts, int64_t begin, char *name)
 	     facts.kind == RING_PIPE || facts.kind == RING_SOCKETS ? "" : name, position,
 	     facts.size, (uint64_t)facts.kind,
 	     (uint64_t)(r > 0 ? r : 0) | (deleted ? RING_DELETED : 0), facts.inode);
-	return w;
+	return facts.kind == RING_SOCKETS ? socket_found(fd, w) : w;
 }
 
 static __attribute__((noinline)) uint64_t find(int fd)

@@ -41,6 +41,14 @@ int memcmp(const void *a, const void *b, size_t n)
 	return 0;
 }
 
+void *memchr(const void *s, int c, size_t n)
+{
+	for (const unsigned char *p = s; n > 0; n--, p++)
+		if (*p == (unsigned char)c)
+			return (void *)(size_t)p;
+	return NULL;
+}
+
 size_t strnlen(const char *s, size_t most)
 {
 	size_t n = 0;

@@ -121,6 +121,16 @@ uint64_t serial_next(void);
 #define FD_KIND(w) ((enum ring_file)((w) >> 36 & 15))
 #define FD_DOUBT(w) ((unsigned)((w) >> 40 & 0xfff))
 
+/* Of sockets: a server is at the other end, and what is said is listened to, up to a protocol that
+ * is not HTTP/1. The rest is wrap_socket.c's. */
+#define FD_HEARD (UINT64_C(1) << 52)
+#define FD_SPOKE (UINT64_C(1) << 53) /* a request was sent */
+#define FD_TOLD (UINT64_C(1) << 54)  /* to whom, and by whom */
+#define FD_SENDS (UINT64_C(1) << 55) /* a head goes on, that is sent, */
+#define FD_GETS (UINT64_C(1) << 56)  /* or received */
+#define FD_PIECE (UINT64_C(1) << 57) /* how often it went on: 7 bits */
+#define FD_PIECES (UINT64_C(127) << 57)
+
 uint64_t fd_known(int fd); /* 0: not known */
 /* The word, which is found from the kernel where it is not known; 0: no descriptor. */
 uint64_t fd_word(int fd);
@@ -129,6 +139,8 @@ uint64_t fd_word_at_position(int fd);
 /* A new file at fd. Returns its word. */
 uint64_t fd_new(int fd, enum ring_file kind);
 void fd_put(int fd, uint64_t word); /* a duplicate */
+/* The same, if it leads to what it did. */
+bool fd_change(int fd, uint64_t was, uint64_t word);
 void fd_forget(int fd);
 void fd_forget_range(unsigned first, unsigned last);
 /* A child may have moved the positions that are shared with it. */
@@ -180,4 +192,6 @@ size_t process_variables(const char *const **out);
 void maps_end(void); /* what is in memory of files that are mapped */
 /* What libc will write of open streams when exit(3) ends: noted; the bytes. */
 uint64_t stdio_end(void);
+/* Of a socket that was not seen to be connected: its server, if it has one. Returns its word. */
+uint64_t socket_found(int fd, uint64_t word);
 int at_base(int dirfd, const char *path, uint64_t *base);

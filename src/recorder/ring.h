@@ -39,7 +39,8 @@
 #define RING_MAGIC "STKRING\2"
 #define RING_MAGIC_UNCHECKED "STKRING\1" /* of version 1, which had no checksums */
 #define RING_JOB_NAME "stoker-recording"
-#define RING_JOB_MAGIC "stoker recording 2\n"
+#define RING_JOB_MAGIC "stoker recording 3\n"
+#define RING_JOB_MAGIC_WITHOUT_HTTP "stoker recording 2\n" /* had no kind behind RING_LINK */
 #define RING_JOB_MAGIC_UNCHECKED "stoker recording 1\n"
 #define RING_PAGE 4096
 #define RING_CHUNK_MAGIC 0x4b4e5543u
@@ -109,6 +110,10 @@ enum ring_kind {
 	RING_AIO_READ, /* libaio: begin is the submission */
 	RING_AIO_WRITE,
 	RING_LINK, /* a second name */
+	RING_PEER, /* a socket leads to a server: connected, or on the way */
+	RING_SPEAKS,
+	RING_REQUEST, /* in front of the transfer that it was in, as RING_ANSWER */
+	RING_ANSWER,
 	RING_KINDS
 };
 
@@ -164,6 +169,12 @@ static inline const char *ring_fields(unsigned kind)
 		[RING_AIO_READ] = "saor",
 		[RING_AIO_WRITE] = "saor",
 		[RING_LINK] = "upupi",
+		[RING_PEER] = "suup",       /* port, flags of ring_peer, address */
+		[RING_SPEAKS] = "sup",      /* enum ring_speaks, text */
+		[RING_REQUEST] = "suuiiip", /* method and flags (http_head.h), bytes of the head,
+					       first, last, Content-Length, path */
+		[RING_ANSWER] = "suuiiii",  /* status and flags, bytes of the head, first, last,
+					       whole, Content-Length */
 	};
 
 	return kind < RING_KINDS ? fields[kind] : 0;
@@ -197,6 +208,24 @@ enum ring_file {
 	RING_OTHER,
 	RING_EXCLUDED, /* its calls are only counted */
 };
+
+/* Of RING_PEER. The address is its bytes in hexadecimal digits. */
+enum ring_peer {
+	RING_PEER_STREAM = 1,
+	RING_PEER_LOCAL = 2, /* this host's loopback */
+};
+
+/* Of RING_SPEAKS: what is known of a connection, in front of the first request. */
+enum ring_speaks {
+	RING_SPEAKS_TLS = 1, /* text: the name of the server that was asked for */
+	RING_SPEAKS_HTTP2,
+	RING_SPEAKS_HOST,  /* of the requests behind it */
+	RING_SPEAKS_AGENT, /* User-Agent; not with names hashed */
+	RING_SPEAKS_OTHER, /* none that is known */
+};
+
+/* Of RING_REQUEST and RING_ANSWER: flags are shifted by so much. */
+#define RING_HTTP_FLAGS 16
 
 /* What is executed, as far as it tells why there is no recording of it. */
 enum ring_image {

@@ -103,4 +103,37 @@ void wrap_closing_range(unsigned first, unsigned last, int flags);
 void wrap_duplicated(int old, int copy, int64_t begin);
 void wrap_copied(int in, int out, int64_t at_in, int64_t at_out, uint64_t asked, int64_t begin,
 		 int64_t result, bool counted);
+/* A read or write at the position, or a message: what a client and its server say is noted, too. */
+void wrap_heard(enum ring_kind kind, int fd, uint64_t word, int64_t begin, const struct iovec *v,
+		uint64_t n, uint64_t asked, int64_t result);
+static inline void wrap_moved_vector(enum ring_kind kind, int fd, uint64_t word, int64_t begin,
+				     const struct iovec *v, uint64_t n, int64_t result)
+{
+	uint64_t asked = vector_bytes(v, n, result);
+
+	if (UNLIKELY(word & FD_HEARD) && result > 0)
+		wrap_heard(kind, fd, word, begin, v, n, asked, result);
+	else
+		note_transfer(kind, word, begin, asked, 0, result);
+}
+
+static inline void wrap_moved(enum ring_kind kind, int fd, uint64_t word, int64_t begin,
+			      const void *at, uint64_t asked, int64_t result)
+{
+	struct iovec v = {(void *)(size_t)at, asked};
+
+	if (UNLIKELY(word & FD_HEARD) && result > 0)
+		wrap_heard(kind, fd, word, begin, &v, 1, asked, result);
+	else
+		note_transfer(kind, word, begin, asked, 0, result);
+}
+
+struct sockaddr;
+struct msghdr;
+void wrap_socket_made(int fd, int64_t begin);
+void wrap_connected(int fd, const struct sockaddr *to, int64_t begin, int64_t result);
+void wrap_got(int fd, uint64_t word, void *to, uint64_t asked, int flags, int64_t begin,
+	      int64_t result);
+void wrap_got_message(int fd, uint64_t word, struct msghdr *m, int flags, int64_t begin,
+		      int64_t result);
 struct io_event;

@@ -361,23 +361,46 @@ static int64_t began(long pointer, long r)
 
 static void vectors_moved(enum ring_kind kind, const long *a, int64_t begin, long r)
 {
-	note_transfer(kind, fd_word((int)a[0]), begin,
-		      vector_bytes((const void *)a[1], (uint64_t)a[2], r),
-		      kind == RING_READ || kind == RING_WRITE ? 0 : a[3], r);
+	uint64_t w = fd_word((int)a[0]);
+
+	if (kind == RING_READ || kind == RING_WRITE)
+		wrap_moved_vector(kind, (int)a[0], w, begin, (const void *)a[1], (uint64_t)a[2], r);
+	else
+		note_transfer(kind, w, begin, vector_bytes((const void *)a[1], (uint64_t)a[2], r),
+			      a[3], r);
 }
 
 static void after_call(long nr, const long *a, int64_t begin, long r)
 {
 	switch (nr) {
 	case SYS_read:
-	case SYS_pread64:
-		note_transfer(nr == SYS_read ? RING_READ : RING_PREAD, fd_word((int)a[0]), begin,
-			      (uint64_t)a[2], nr == SYS_read ? 0 : a[3], r);
-		break;
 	case SYS_write:
+		wrap_moved(nr == SYS_read ? RING_READ : RING_WRITE, (int)a[0], fd_word((int)a[0]),
+			   begin, (const void *)a[1], (uint64_t)a[2], r);
+		break;
+	case SYS_pread64:
 	case SYS_pwrite64:
-		note_transfer(nr == SYS_write ? RING_WRITE : RING_PWRITE, fd_word((int)a[0]), begin,
-			      (uint64_t)a[2], nr == SYS_write ? 0 : a[3], r);
+		note_transfer(nr == SYS_pread64 ? RING_PREAD : RING_PWRITE, fd_word((int)a[0]),
+			      begin, (uint64_t)a[2], a[3], r);
+		break;
+	case SYS_socket:
+	case SYS_accept:
+	case SYS_accept4:
+		wrap_socket_made((int)r, begin);
+		break;
+	case SYS_connect:
+		wrap_connected((int)a[0], (const void *)a[1], begin, r);
+		break;
+	case SYS_sendto:
+		wrap_moved(RING_SEND, (int)a[0], fd_word((int)a[0]), begin, (const void *)a[1],
+			   (uint64_t)a[2], r);
+		break;
+	case SYS_recvfrom:
+		wrap_got((int)a[0], fd_word((int)a[0]), (void *)a[1], (uint64_t)a[2], (int)a[3],
+			 begin, r);
+		break;
+	case SYS_recvmsg:
+		wrap_got_message((int)a[0], fd_word((int)a[0]), (void *)a[1], (int)a[2], begin, r);
 		break;
 	case SYS_readv:
 	case SYS_preadv:

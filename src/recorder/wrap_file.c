@@ -268,8 +268,6 @@ FCNTL(__fcntl)
 
 /* ---- read and write ---- */
 
-#define TRANSFER(kind, name, type, params, args, asked)                                            \
-	TRANSFER_OF(ssize_t, kind, name, type, params, args, asked)
 #define TRANSFER_OF(ret, kind, name, type, params, args, asked)                                    \
 	WRAP_CALL(ret, name, type, params, args, uint64_t w = fd_word_at_position(fd),             \
 		  note_transfer(kind, w, begin, asked, 0, RESULT))
@@ -301,20 +299,24 @@ static void transferred_2(bool write, int fd, uint64_t w, int64_t begin, uint64_
 		  transferred_2(write, fd, w, begin, vector_bytes(v, (uint64_t)n, r), at, flags,   \
 				RESULT))
 
+/* Sockets are read and written this way, too. */
+#define MOVE(kind, name, type, params, args, at)                                                   \
+	WRAP_CALL(ssize_t, name, type, params, args, uint64_t w = fd_word_at_position(fd),         \
+		  wrap_moved(kind, fd, w, begin, at, n, RESULT))
 #define READ(name)                                                                                 \
-	TRANSFER(RING_READ, name, (int, void *, size_t), (int fd, void *to, size_t n),             \
-		 (fd, to, n), n)
+	MOVE(RING_READ, name, (int, void *, size_t), (int fd, void *to, size_t n), (fd, to, n), to)
 #define WRITE(name)                                                                                \
-	TRANSFER(RING_WRITE, name, (int, const void *, size_t),                                    \
-		 (int fd, const void *from, size_t n), (fd, from, n), n)
+	MOVE(RING_WRITE, name, (int, const void *, size_t),                                        \
+	     (int fd, const void *from, size_t n), (fd, from, n), from)
 #define VECTOR(kind, name)                                                                         \
-	TRANSFER(kind, name, (int, const struct iovec *, int),                                     \
-		 (int fd, const struct iovec *v, int n), (fd, v, n),                               \
-		 vector_bytes(v, (uint64_t)n, r))
+	WRAP_CALL(ssize_t, name, (int, const struct iovec *, int),                                 \
+		  (int fd, const struct iovec *v, int n), (fd, v, n),                              \
+		  uint64_t w = fd_word_at_position(fd),                                            \
+		  wrap_moved_vector(kind, fd, w, begin, v, (uint64_t)n, RESULT))
 READ(read)
 READ(__read)
-TRANSFER(RING_READ, __read_chk, (int, void *, size_t, size_t),
-	 (int fd, void *to, size_t n, size_t room), (fd, to, n, room), n)
+MOVE(RING_READ, __read_chk, (int, void *, size_t, size_t),
+     (int fd, void *to, size_t n, size_t room), (fd, to, n, room), to)
 VECTOR(RING_READ, readv)
 WRITE(write)
 WRITE(__write)

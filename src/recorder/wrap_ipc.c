@@ -1,4 +1,4 @@
-/* Pipes, sockets, and waiting: what makes a descriptor, and which thread waits for another. */
+/* Pipes and waiting: what makes a descriptor, and which thread waits for another. */
 #include "recorder/wrap.h"
 
 #include <fcntl.h>
@@ -38,30 +38,6 @@ PAIR(pipe2, RING_PIPE, (int[2], int), (int fd[2], int flags), (fd, flags))
 PAIR(socketpair, RING_SOCKETS, (int, int, int, int[2]), (int family, int type, int what, int fd[2]),
      (family, type, what, fd))
 
-static void socket_made(int fd, int64_t begin)
-{
-	struct fd_facts facts;
-	uint64_t w;
-
-	if (fd < 0)
-		return;
-	(void)fd_facts(fd, &facts);
-	w = fd_new(fd, RING_SOCKETS);
-	note(RING_SOCKET, begin, N(fd), FD_SERIAL(w), facts.inode);
-}
-
-#define SOCKET(name, type, params, args)                                                           \
-	WRAP_CALL(int, name, type, params, args, , socket_made(r, begin))
-SOCKET(socket, (int, int, int), (int family, int type, int what), (family, type, what))
-SOCKET(accept, (int, struct sockaddr *, socklen_t *), (int fd, struct sockaddr *from, socklen_t *n),
-       (fd, from, n))
-SOCKET(accept4, (int, struct sockaddr *, socklen_t *, int),
-       (int fd, struct sockaddr *from, socklen_t *n, int flags), (fd, from, n, flags))
-
-WRAP_CALL(int, connect, (int, const struct sockaddr *, socklen_t),
-	  (int fd, const struct sockaddr *to, socklen_t n), (fd, to, n), uint64_t w = fd_word(fd),
-	  note(RING_CONNECT, begin, FD_SERIAL(w), RESULT))
-
 /* Other descriptors: what was known of the number is over. */
 #define FORGET(name, type, params, args)                                                           \
 	WRAP int name params                                                                       \
@@ -80,53 +56,6 @@ FORGET(inotify_init, (void), (void), ())
 FORGET(inotify_init1, (int), (int flags), (flags))
 FORGET(pidfd_open, (pid_t, unsigned), (pid_t pid, unsigned flags), (pid, flags))
 FORGET(posix_openpt, (int), (int flags), (flags))
-
-/* ---- messages ---- */
-
-#define MESSAGE(kind, name, type, params, args, asked)                                             \
-	WRAP_CALL(ssize_t, name, type, params, args, uint64_t w = fd_word(fd),                     \
-		  note_transfer(kind, w, begin, asked, 0, RESULT))
-
-static uint64_t message_bytes(const struct msghdr *m, int64_t result)
-{
-	return result < 0 ? 0 : vector_bytes(m->msg_iov, m->msg_iovlen, result);
-}
-
-MESSAGE(RING_RECEIVE, recv, (int, void *, size_t, int), (int fd, void *to, size_t n, int flags),
-	(fd, to, n, flags), n)
-MESSAGE(RING_RECEIVE, __recv_chk, (int, void *, size_t, size_t, int),
-	(int fd, void *to, size_t n, size_t room, int flags), (fd, to, n, room, flags), n)
-MESSAGE(RING_RECEIVE, recvfrom, (int, void *, size_t, int, struct sockaddr *, socklen_t *),
-	(int fd, void *to, size_t n, int flags, struct sockaddr *from, socklen_t *m),
-	(fd, to, n, flags, from, m), n)
-MESSAGE(RING_SEND, send, (int, const void *, size_t, int),
-	(int fd, const void *from, size_t n, int flags), (fd, from, n, flags), n)
-MESSAGE(RING_SEND, sendto, (int, const void *, size_t, int, const struct sockaddr *, socklen_t),
-	(int fd, const void *from, size_t n, int flags, const struct sockaddr *to, socklen_t m),
-	(fd, from, n, flags, to, m), n)
-MESSAGE(RING_SEND, sendmsg, (int, const struct msghdr *, int),
-	(int fd, const struct msghdr *m, int flags), (fd, m, flags), message_bytes(m, r))
-
-/* Descriptors that came with a message replace what was known of their numbers. */
-static void forget_received(struct msghdr *m)
-{
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
-		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i < n; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
-			fd_forget(fd);
-		}
-	}
-}
-
-WRAP_CALL(ssize_t, recvmsg, (int, struct msghdr *, int), (int fd, struct msghdr *m, int flags),
-	  (fd, m, flags), uint64_t w = fd_word(fd), if (r >= 0) forget_received(m);
-	  note_transfer(RING_RECEIVE, w, begin, message_bytes(m, r), 0, RESULT))
 
 /* ---- waiting ---- */
 

@@ -31,6 +31,8 @@ void job_release(struct job *job)
 		free(job->heat[i].written);
 	}
 	free(job->heat);
+	free(job->connection);
+	free(job->exchange);
 	free(job->event);
 	free(job->thread);
 	free(job->process);
@@ -139,7 +141,9 @@ static int check_memory(struct job *job, struct err *e)
 {
 	uint64_t held = job->events * sizeof(*job->event) + job->files * sizeof(*job->file) +
 			job->threads * sizeof(*job->thread) +
-			job->processes * sizeof(*job->process);
+			job->processes * sizeof(*job->process) +
+			job->connections * sizeof(*job->connection) +
+			job->exchanges * sizeof(*job->exchange);
 	uint64_t left;
 	char has[32], takes[32];
 
@@ -180,6 +184,26 @@ int job_add(struct job *job, const struct job_event *event, struct err *e)
 	bound(&added->offset);
 	bound(&added->asked);
 	bound(&added->result);
+	return 0;
+}
+
+int job_add_connection(struct job *job, const struct job_connection *c, struct err *e)
+{
+	assert(c->process < job->processes);
+	if (check_memory(job, e) < 0 || VECTOR_TRY(job->connection, job->connections,
+						   job->connection_room, 1, "the connections", e))
+		return -ENOMEM;
+	job->connection[job->connections++] = *c;
+	return 0;
+}
+
+int job_add_exchange(struct job *job, const struct job_exchange *x, struct err *e)
+{
+	assert(x->connection < job->connections && x->thread < job->threads);
+	if (job->exchanges >= JOB_EVENTS_MAX || check_memory(job, e) < 0 ||
+	    VECTOR_TRY(job->exchange, job->exchanges, job->exchange_room, 1, "the requests", e))
+		return -ENOMEM;
+	job->exchange[job->exchanges++] = *x;
 	return 0;
 }
 

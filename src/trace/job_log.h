@@ -34,6 +34,7 @@ enum job_sees {
 	JOB_SEES_COMPUTE = 1 << 9,   /* steps that the application itself marked */
 	JOB_SEES_ASKED = 1 << 10,    /* bytes asked for, beside those moved */
 	JOB_SEES_SIZES = 1 << 11,    /* sizes of files, from stat or at open */
+	JOB_SEES_SERVERS = 1 << 12,  /* struct job_connection: what sockets lead to */
 };
 
 enum job_event_kind {
@@ -85,6 +86,7 @@ enum job_file_kind {
 	JOB_FILE_MEMORY, /* below /dev/shm, memfd */
 	JOB_FILE_OTHER,  /* terminals, devices, eventfd */
 	JOB_FILE_MARK,   /* no file: the name of a mark */
+	JOB_FILE_OBJECT, /* of a server, over http: s3://BUCKET/KEY or http://HOST/PATH */
 };
 
 #define JOB_ACCESSES 4 /* most frequent sizes */
@@ -146,6 +148,60 @@ struct job_heat {
 	int64_t *read, *written; /* bins each, owned */
 };
 
+/* ---- what sockets show ---- */
+
+enum job_speaks {
+	JOB_SPEAKS_UNKNOWN, /* nothing was sent, or nothing that is known */
+	JOB_SPEAKS_HTTP,
+	JOB_SPEAKS_TLS,   /* https, as a rule: what is asked cannot be seen */
+	JOB_SPEAKS_HTTP2, /* the same */
+};
+
+/* A connection that the job made to a server. Texts are of job->names. */
+struct job_connection {
+	const char *peer;  /* "10.0.0.1:9000"; of a log with hashed names, the hash and the port */
+	const char *host;  /* that was asked for: in the requests, or in TLS; "" */
+	const char *agent; /* User-Agent; "" */
+	int64_t begin_ns, end_ns; /* made, and closed; JOB_UNKNOWN */
+	int64_t sent, received;   /* bytes, with heads */
+	uint32_t process, requests;
+	enum job_speaks speaks;
+	bool local; /* the server is on this host */
+};
+
+enum job_method {
+	JOB_GET,
+	JOB_HEAD,
+	JOB_PUT,
+	JOB_POST,
+	JOB_DELETE,
+	JOB_OTHER_METHOD,
+	JOB_METHODS
+};
+
+/* A request and its answer. A GET of an object that was answered is JOB_OPEN, JOB_READ and
+ * JOB_CLOSE of the object's file, too; one of a part of it JOB_READ, behind a JOB_OPEN where the
+ * thread comes from another; a PUT likewise with JOB_WRITE, a HEAD is JOB_STAT. */
+struct job_exchange {
+	int64_t begin_ns; /* the request is sent */
+	int64_t first_ns; /* first bytes of the answer; JOB_UNKNOWN: none */
+	int64_t last_ns;  /* its last bytes */
+	int64_t offset;   /* that a range begins at; of the last bytes, less than 0; JOB_UNKNOWN: no
+			     range */
+	int64_t asked;    /* bytes of the range; JOB_UNKNOWN: to the end */
+	int64_t length;   /* bytes that the answer has, as it says; JOB_UNKNOWN */
+	int64_t whole;    /* size of the object, as far as an answer says; JOB_UNKNOWN */
+	int64_t got, sent; /* bytes of the bodies */
+	uint32_t connection, thread;
+	uint32_t file;   /* JOB_NONE: no object's */
+	uint16_t status; /* 0: no answer was seen */
+	uint8_t method;  /* enum job_method */
+	bool complete;   /* all of the answer came */
+	bool listing;
+	bool part; /* of an upload, or another call about one */
+	bool about; /* a question about an object or bucket */
+};
+
 struct job {
 	unsigned sees;      /* enum job_sees: what every part of the log has */
 	const char *source; /* the reader's name for people: "Darshan 3.41 with DXT" */
@@ -163,10 +219,15 @@ struct job {
 	size_t events;
 	struct job_heat *heat;
 	size_t heats;
+	struct job_connection *connection;
+	size_t connections;
+	struct job_exchange *exchange; /* by begin_ns once finished */
+	size_t exchanges;
 	struct texts notes;     /* sentences: what is missing or was left out, each once */
 	bool lacks;             /* requests that it made are known to be missing */
 	struct texts file_keys; /* the kind as one character and the name, by index of the file */
-	size_t file_room, process_room, thread_room, event_room, heat_room;
+	size_t file_room, process_room, thread_room, event_room, heat_room, connection_room,
+		exchange_room;
 	uint64_t look_at;   /* bytes of the job at which the memory that is left is looked at */
 	uint64_t left_most; /* for tests: that the machine has left at most; 0: as much as it has */
 };
@@ -186,6 +247,9 @@ const char *job_text(struct job *job, const char *s);
  * of the machine's memory is not twice what the job has, which its end may take. The indices in it
  * must exist. Numbers beyond JOB_NUMBER_MAX become that. */
 int job_add(struct job *job, const struct job_event *event, struct err *e);
+/* Likewise. The process, connection, thread and file in it must exist. */
+int job_add_connection(struct job *job, const struct job_connection *c, struct err *e);
+int job_add_exchange(struct job *job, const struct job_exchange *x, struct err *e);
 /* An event without anything but these: the rest is unknown or none. */
 struct job_event job_event_of(enum job_event_kind kind, uint32_t thread, int64_t begin_ns,
 			      int64_t end_ns);
@@ -197,6 +261,11 @@ static inline bool job_failed(const struct job_event *v)
 static inline bool job_is_stored(const struct job_file *f)
 {
 	return f->kind == JOB_FILE_REGULAR || f->kind == JOB_FILE_FOLDER;
+}
+/* Whether it may hold data: a regular file or an object. */
+static inline bool job_has_data(const struct job_file *f)
+{
+	return f->kind == JOB_FILE_REGULAR || f->kind == JOB_FILE_OBJECT;
 }
 /* n numbers, and one more, all JOB_NONE. */
 uint32_t *job_numbers(size_t n);

@@ -37,8 +37,8 @@ with tempfile.TemporaryDirectory() as folder:
     # what says that it is a recording, and is none of this program's
     rec = tmp / "rec"
     rec.mkdir()
-    (rec / "stoker-recording").write_text("stoker recording 3\njob none\n")
-    assert "of version 3" in explain(rec, status=1)
+    (rec / "stoker-recording").write_text("stoker recording 4\njob none\n")
+    assert "of version 4" in explain(rec, status=1)
     (rec / "stoker-recording").write_text("something else\n")
     assert "not that of a recording" in explain(rec, status=1)
     if os.geteuid() == 0:

@@ -139,9 +139,9 @@ static enum file_role role_of(const struct job_file *f, const char *extension)
 	/* Darshan books messages of a pipe to a file whose descriptor had its number before */
 	if (written && c->bytes_read / FEW_WRITTEN > c->bytes_written)
 		written = false;
-	if (f->kind != JOB_FILE_REGULAR)
+	if (!job_has_data(f))
 		return FILE_OTHER;
-	if (is_code(f->name, extension))
+	if (f->kind == JOB_FILE_REGULAR && is_code(f->name, extension))
 		return FILE_CODE;
 	if (written) {
 		if (read && c->bytes_read > c->bytes_written / 2 &&
@@ -238,7 +238,7 @@ static void add(int64_t *sum, int64_t v)
 static void count_file(struct file_group *g, const struct job_file *f)
 {
 	g->files++;
-	g->regular = g->regular || f->kind == JOB_FILE_REGULAR;
+	g->regular = g->regular || job_has_data(f);
 	if (f->size >= 0) {
 		g->sized++;
 		add(&g->bytes, f->size);
@@ -433,12 +433,12 @@ void profile_roles(struct profile *a)
 		char extension[32] = "", lasting[32] = "";
 		struct place p = {.number = (uint32_t)places};
 
-		if (f->kind == JOB_FILE_REGULAR) {
+		if (job_has_data(f)) {
 			extension_of(f->name, extension, sizeof(extension));
 			lasting_extension_of(f->name, extension, lasting, sizeof(lasting));
 		}
 		p.role = (uint8_t)role_of(f, lasting);
-		p.folder = folder_of(a, f->kind == JOB_FILE_REGULAR ? f->name : "");
+		p.folder = folder_of(a, job_has_data(f) ? f->name : "");
 		p.extension = (uint32_t)texts_add(&a->names, extension);
 		number[i] = map_get2(&known, p.folder, (int64_t)p.extension << 8 | p.role);
 		if (number[i] != MAP_NONE)

@@ -178,7 +178,7 @@ static void count_activity(const struct profile *a, bool writes, struct activity
 		const struct job_counts *c = &a->job->file[i].counts;
 		int64_t requests = writes ? c->writes : c->reads;
 
-		if (a->job->file[i].kind != JOB_FILE_REGULAR || a->role[i] == FILE_CODE ||
+		if (!job_has_data(&a->job->file[i]) || a->role[i] == FILE_CODE ||
 		    requests <= 0)
 			continue;
 		x->files++;
@@ -454,7 +454,7 @@ static void put_source(const struct profile *a, struct buf *out)
 	for (size_t i = 0; i < job->files; i++) {
 		const struct job_counts *c = &job->file[i].counts;
 
-		if (job->file[i].kind != JOB_FILE_REGULAR)
+		if (!job_has_data(&job->file[i]))
 			continue;
 		reads += c->reads > 0 ? (uint64_t)c->reads : 0;
 		writes += c->writes > 0 ? (uint64_t)c->writes : 0;

@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "base/saturate.h"
 #include "base/vector.h"
+#include "trace/connections.h"
 #include "trace/trace_reader.h"
 
 #define DEPTH_MAX 4096     /* forks of forks whose serials are followed */
@@ -23,7 +24,8 @@
 struct description {
 	uint32_t file;
 	int64_t position; /* JOB_UNKNOWN */
-	uint32_t fd;
+	uint32_t fd, connection; /* of a socket that leads to a server; JOB_NONE */
+	uint32_t holders;        /* descriptors of it, as far as they are known */
 	uint8_t kind;
 	bool append;
 };
@@ -58,6 +60,7 @@ struct reading {
 	} * file;
 	size_t files_known, file_room;
 	uint64_t name_bytes, names_most; /* of the files */
+	struct connections connections;
 	/* Names below /dev/shm that the job made: the others are data that somebody put there. */
 	struct texts made_in_memory;
 	bool events;
@@ -165,6 +168,8 @@ static void describe(struct reading *r, uint32_t ring, uint64_t serial, struct d
 {
 	if (r->descriptions >= JOB_NONE - 1)
 		return;
+	d.connection = JOB_NONE;
+	d.holders = 1;
 	map_put2(&r->serials, ring, (int64_t)serial, (uint32_t)r->descriptions);
 	VECTOR_PUSH(r->description, r->descriptions, r->room, d);
 }
@@ -245,6 +250,14 @@ static int64_t move(struct reading *r, struct description *d, int64_t n, bool wr
 	return at;
 }
 
+/* Bytes of a socket that leads to a server. */
+static void moved_to_server(struct reading *r, const struct description *d, bool sent,
+			    const struct ring_event *v)
+{
+	if (d && d->connection != JOB_NONE && v->result >= 0)
+		connection_moved(&r->connections, d->connection, sent, v->result, v->end_ns);
+}
+
 static void transfer(struct reading *r, const struct ring_event *v)
 {
 	bool at = v->kind == RING_PREAD || v->kind == RING_PWRITE || v->kind == RING_AIO_READ ||
@@ -259,6 +272,9 @@ static void transfer(struct reading *r, const struct ring_event *v)
 	j->asked = v->asked;
 	if (v->kind == RING_RECEIVE || v->kind == RING_SEND)
 		r->facts.message_bytes += v->result > 0 ? (uint64_t)v->result : 0;
+	/* asked for no bytes, none is not the end */
+	if (write || v->asked > 0)
+		moved_to_server(r, d, write, v);
 	if (at)
 		j->offset = v->offset;
 	else if (d)
@@ -279,6 +295,8 @@ static void copied(struct reading *r, const struct ring_event *v)
 		int64_t at = v->v[1 + write];
 
 		j->asked = v->asked;
+		if (write || v->asked > 0)
+			moved_to_server(r, d, write, v);
 		if (d) {
 			j->file = d->file;
 			j->descriptor = d->fd;
@@ -307,8 +325,10 @@ static void opened(struct reading *r, const struct ring_event *v)
 		kind = RING_REGULAR;
 	if (fd >= 0) {
 		describe(r, v->ring, (uint64_t)v->v[3],
-			 (struct description){file, 0, (uint32_t)fd, (uint8_t)kind,
-					      flags & O_APPEND});
+			 (struct description){.file = file,
+					      .fd = (uint32_t)fd,
+					      .kind = (uint8_t)kind,
+					      .append = flags & O_APPEND});
 		if (kind == RING_REGULAR) {
 			saw_size(r, file, size);
 			r->facts.files += !r->file[file].opened;
@@ -348,8 +368,11 @@ static void found(struct reading *r, const struct ring_event *v)
 	if (kind == RING_REGULAR)
 		saw_size(r, file, v->v[2]);
 	describe(r, v->ring, v->serial,
-		 (struct description){file, v->v[1] >= 0 ? v->v[1] : JOB_UNKNOWN, (uint32_t)v->v[0],
-				      (uint8_t)kind, v->v[4] & O_APPEND});
+		 (struct description){.file = file,
+				      .position = v->v[1] >= 0 ? v->v[1] : JOB_UNKNOWN,
+				      .fd = (uint32_t)v->v[0],
+				      .kind = (uint8_t)kind,
+				      .append = v->v[4] & O_APPEND});
 }
 
 static void paired(struct reading *r, const struct ring_event *v)
@@ -362,8 +385,10 @@ static void paired(struct reading *r, const struct ring_event *v)
 		struct job_event *j;
 
 		describe(r, v->ring, (uint64_t)end[1],
-			 (struct description){file, JOB_UNKNOWN, (uint32_t)end[0], (uint8_t)kind,
-					      false});
+			 (struct description){.file = file,
+					      .position = JOB_UNKNOWN,
+					      .fd = (uint32_t)end[0],
+					      .kind = (uint8_t)kind});
 		j = event(r, v, JOB_OPEN, end[0]);
 		j->file = file;
 		j->flags = i ? O_WRONLY : O_RDONLY;
@@ -600,14 +625,118 @@ static void exec_failed(struct reading *r, const struct ring_event *v)
 static void socket_made(struct reading *r, const struct ring_event *v)
 {
 	describe(r, v->ring, (uint64_t)v->v[1],
-		 (struct description){file_numbered(r, RING_SOCKETS, (uint64_t)v->v[2]),
-				      JOB_UNKNOWN, (uint32_t)v->v[0], RING_SOCKETS, false});
+		 (struct description){.file = file_numbered(r, RING_SOCKETS, (uint64_t)v->v[2]),
+				      .position = JOB_UNKNOWN,
+				      .fd = (uint32_t)v->v[0],
+				      .kind = RING_SOCKETS});
+}
+
+/* ---- servers ---- */
+
+static void closed(struct reading *r, const struct ring_event *v)
+{
+	struct description *d = description_of(r, v->ring, v->serial);
+
+	/* copies that other processes have do not count */
+	if (d && v->serial >= r->files.ring[v->ring].head.first_serial && d->holders > 0 &&
+	    --d->holders == 0)
+		connection_closed(&r->connections, d->connection, v->begin_ns);
+	(void)event_on(r, v, JOB_CLOSE, v->v[0]);
+	add(r);
+}
+
+static void duplicated(struct reading *r, const struct ring_event *v)
+{
+	struct description *d = description_of(r, v->ring, v->serial);
+
+	if (d && v->serial >= r->files.ring[v->ring].head.first_serial)
+		d->holders++;
+}
+
+static void led_to_server(struct reading *r, const struct ring_event *v)
+{
+	struct description *d = description_of(r, v->ring, v->serial);
+	char peer[256];
+
+	if (!d || d->kind != RING_SOCKETS || !(v->v[1] & RING_PEER_STREAM))
+		return;
+	connection_closed(&r->connections, d->connection, v->begin_ns);
+	connection_peer(v->name[0], (unsigned)(v->v[0] & 0xffff), peer, sizeof(peer));
+	d->connection = connection_made(&r->connections, r->process[v->ring], peer,
+					v->v[1] & RING_PEER_LOCAL, v->begin_ns);
+}
+
+static uint32_t connection_of(struct reading *r, const struct ring_event *v)
+{
+	const struct description *d = description_of(r, v->ring, v->serial);
+
+	return d ? d->connection : JOB_NONE;
+}
+
+static void spoke(struct reading *r, const struct ring_event *v)
+{
+	uint32_t i = connection_of(r, v);
+
+	switch (v->v[0]) {
+	case RING_SPEAKS_TLS:
+		connection_speaks(&r->connections, i, JOB_SPEAKS_TLS);
+		connection_host(&r->connections, i, v->name[0]);
+		break;
+	case RING_SPEAKS_HTTP2:
+		connection_speaks(&r->connections, i, JOB_SPEAKS_HTTP2);
+		break;
+	case RING_SPEAKS_HOST:
+		connection_host(&r->connections, i, v->name[0]);
+		break;
+	case RING_SPEAKS_AGENT:
+		connection_agent(&r->connections, i, v->name[0]);
+		break;
+	default:
+		break;
+	}
+}
+
+/* What both kinds of heads have: number and flags, bytes, a range. */
+static struct http_head head_of(const struct ring_event *v)
+{
+	uint64_t what = (uint64_t)v->v[0];
+
+	return (struct http_head){
+		.method = (unsigned)(what & 0xffff),
+		.status = (unsigned)(what & 0xffff),
+		.flags = (unsigned)(what >> RING_HTTP_FLAGS),
+		.bytes = (uint64_t)v->v[1] < HTTP_HEAD_MOST ? (size_t)v->v[1] : HTTP_HEAD_MOST,
+		.first = v->v[2],
+		.last = v->v[3],
+		.whole = -1,
+		.length = v->v[4],
+	};
+}
+
+static void requested(struct reading *r, const struct ring_event *v)
+{
+	struct http_head h = head_of(v);
+
+	h.target = (struct http_text){v->name[0], strlen(v->name[0])};
+	connection_request(&r->connections, connection_of(r, v),
+			   thread_of(r, r->process[v->ring], v->tid), &h, v->begin_ns);
+}
+
+static void answered(struct reading *r, const struct ring_event *v)
+{
+	struct http_head h = head_of(v);
+
+	h.whole = v->v[4];
+	h.length = v->v[5];
+	if (h.status < 1000)
+		connection_answer(&r->connections, connection_of(r, v), &h, v->end_ns);
 }
 
 static const struct meaning meanings[RING_KINDS] = {
 	[RING_FACT] = {.add = fact},
 	[RING_OPEN] = {.add = opened},
-	[RING_CLOSE] = {one_event, JOB_CLOSE, 0, DESCRIPTOR},
+	[RING_CLOSE] = {.add = closed},
+	[RING_DUP] = {.add = duplicated},
 	[RING_FOUND] = {.add = found},
 	[RING_POSITION] = {.add = positioned},
 	[RING_READ... RING_SEND] = {.add = transfer},
@@ -638,6 +767,10 @@ static const struct meaning meanings[RING_KINDS] = {
 	[RING_COPY] = {.add = copied},
 	[RING_AIO_READ... RING_AIO_WRITE] = {.add = transfer},
 	[RING_LINK] = {one_event, JOB_LINK, 2, NAME},
+	[RING_PEER] = {.add = led_to_server},
+	[RING_SPEAKS] = {.add = spoke},
+	[RING_REQUEST] = {.add = requested},
+	[RING_ANSWER] = {.add = answered},
 };
 
 /* ---- processes ---- */
@@ -730,9 +863,13 @@ int recording_read(struct job *job, const char *folder, bool events, struct reco
 		r.facts.folder_bytes = r.files.bytes;
 		r.names_most = u64_sum(RECORDING_NAMES_BYTES,
 				       u64_product(RECORDING_NAMES_TIMES, r.files.event_bytes));
-		while (r.rc == 0 && ring_files_next(&r.files, &v))
+		connections_init(&r.connections, job, events, e);
+		r.connections.names_most = r.names_most;
+		while (r.rc == 0 && r.connections.rc == 0 && ring_files_next(&r.files, &v))
 			if (meanings[v.kind].add)
 				meanings[v.kind].add(&r, &v);
+		if (connections_finish(&r.connections) < 0 && r.rc == 0)
+			r.rc = e->code;
 		r.facts.processes = job->processes;
 		r.facts.damaged = r.files.damaged + r.files.unread;
 		r.facts.harmed = r.files.harmed;
@@ -798,6 +935,7 @@ static bool recognize(const char *path, bool folder, const unsigned char *head, 
 	return folder ? ring_folder(path)
 		      : begins(head, n, "STKRING") || begins(head, n, "STKEND") ||
 				begins(head, n, RING_JOB_MAGIC) ||
+				begins(head, n, RING_JOB_MAGIC_WITHOUT_HTTP) ||
 				begins(head, n, RING_JOB_MAGIC_UNCHECKED);
 }
 

@@ -71,7 +71,8 @@ int ring_folder_check(const char *path, double *processors, struct err *e)
 	if (n < 0)
 		return err_sys(e, (int)-n, "%s: cannot be read", name);
 	if (n > 0 &&
-	    (str_starts(text, RING_JOB_MAGIC) || str_starts(text, RING_JOB_MAGIC_UNCHECKED))) {
+	    (str_starts(text, RING_JOB_MAGIC) || str_starts(text, RING_JOB_MAGIC_WITHOUT_HTTP) ||
+	     str_starts(text, RING_JOB_MAGIC_UNCHECKED))) {
 		said = strstr(text, key);
 		*processors = said ? strtod(said + strlen(key), NULL) : 0;
 		return 0;
