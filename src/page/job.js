@@ -44,6 +44,28 @@
     ], { caption: "Values, with how each is known", limit: 60 });
   });
 
+  P.byId("object-servers").hidden = !D.servers;
+  P.safely(P.byId("servers"), function () {
+    if (!D.servers) return;
+    brief("object-servers", P.count(D.servers.length, "server"));
+    function column(title, key, text) {
+      return { title: title, kind: "number", get: function (s) { return s[key]; }, text: function (s) { return P.has(s[key]) ? text(s[key]) : ""; } };
+    }
+    function whole(v) { return P.num(v, 0); }
+    function ms(v) { return P.num(v * 1e3, 2); }
+    P.table(P.byId("servers"), D.servers, [
+      { title: "Server", kind: "text", first: true, get: function (s) { return s.server; }, cell: function (td, s) { td.textContent = s.server; } },
+      { title: "Protocol", kind: "text", get: function (s) { return s.protocol; } },
+      { title: "Bucket", kind: "text", get: function (s) { return s.bucket || ""; }, cell: function (td, s) { td.textContent = s.bucket || ""; } },
+      { title: "Client", kind: "text", get: function (s) { return s.client || ""; }, cell: function (td, s) { td.textContent = s.client || ""; } },
+      column("Objects", "objects", whole), column("GETs", "gets", whole), column("of ranges", "gets_ranged", whole), column("at once", "gets_at_once", whole),
+      column("Bytes of a GET", "get_bytes_median", P.bytes), column("GETs/s", "gets_per_s", function (v) { return P.num(v, 1); }),
+      column("First byte (ms)", "first_byte_s", ms), column("99 %", "first_byte_99_s", ms), column("429, 5xx", "answers_later", whole),
+      column("Connections", "connections", whole), column("reused", "connections_reused", whole), column("Received", "received_bytes", P.bytes),
+      column("Sent", "sent_bytes", P.bytes)
+    ], { caption: "Servers", limit: 12 });
+  });
+
   P.safely(P.byId("files"), function () {
     var all = D.files.reduce(function (n, f) { return n + f.files; }, 0), data = D.files.filter(function (f) { return f.role === "dataset"; });
     brief("data-files", P.count(all, "file") + (data.length ? "; dataset: " + P.count(data.reduce(function (n, f) { return n + f.files; }, 0), "file") : "") +

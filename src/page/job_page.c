@@ -84,6 +84,8 @@ static json_t *job_data(const struct profile *a)
 	json_put(data, "files", first_rows(json_object_get(said, "files"), data, "files_left_out"));
 	json_put(data, "processes",
 		 first_rows(json_object_get(said, "processes"), data, "processes_left_out"));
+	if (json_object_get(said, "servers"))
+		json_put(data, "servers", json_incref(json_object_get(said, "servers")));
 	json_put_int(data, "threads", a->job->threads);
 	json_decref(said);
 	for (int f = 0; f < PROFILE_VALUES; f++)

@@ -239,6 +239,7 @@ static void count_file(struct file_group *g, const struct job_file *f)
 {
 	g->files++;
 	g->regular = g->regular || job_has_data(f);
+	g->objects = g->objects || f->kind == JOB_FILE_OBJECT;
 	if (f->size >= 0) {
 		g->sized++;
 		add(&g->bytes, f->size);

@@ -83,7 +83,7 @@ static void say_cache(struct profile *a)
 		s[v->epoch > 0] += (double)v->read_ns / 1e9;
 		bytes[v->epoch > 0] += (double)v->bytes;
 	}
-	if (s[0] <= 0 || bytes[0] <= 0)
+	if (s[0] <= 0 || bytes[0] <= 0 || profile_is_objects(a))
 		return;
 	for (int i = 0; i < 2; i++) {
 		rate[i] = s[i] > 0 ? bytes[i] / s[i] : 0;

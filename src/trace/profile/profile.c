@@ -27,6 +27,7 @@ void profile_release(struct profile *a)
 {
 	forget_visits(a);
 	texts_release(&a->names);
+	job_servers_release(&a->servers);
 	free(a->role);
 	free(a->group_of);
 	free(a->group);
@@ -173,6 +174,7 @@ static void make(struct profile *a)
 
 	a->looks_end_ns = INT64_MIN;
 	profile_framework(a);
+	job_servers_find(a->job, &a->servers);
 	profile_roles(a);
 	profile_visits(a);
 	profile_crew(a);

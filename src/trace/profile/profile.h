@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "trace/job_log.h"
+#include "trace/profile/job_servers.h"
 #include "words/words.h"
 
 enum profile_how {
@@ -132,7 +133,8 @@ struct file_group {
 	size_t files;
 	int64_t bytes; /* sum of the known sizes */
 	int64_t sized; /* files whose size is known */
-	bool regular;  /* any of them is a regular file */
+	bool regular;  /* any of them is a regular file or an object */
+	bool objects;  /* any of them is an object of a server */
 	int64_t maps;
 	int64_t opens, reads, writes;      /* -1 where the log does not count them */
 	int64_t bytes_read, bytes_written; /* -1 */
@@ -220,6 +222,7 @@ struct profile {
 				     beside those that train; INT64_MAX: always; NULL: none does */
 	int64_t looks_end_ns;     /* before, all looked at the files; INT64_MIN: nobody did */
 	uint32_t files_of_sample; /* of a profile in which each of them is a sample; 0 */
+	struct job_servers servers;
 	struct step *step;        /* by rank, then time; none where the log does not show them */
 	size_t steps;
 	/* Means of the times from a batch taken to asking for the next; 0: not seen. */
@@ -264,6 +267,13 @@ const char *profile_role_name(const struct profile *a, enum file_role role);
 bool profile_has(const struct profile *a, enum profile_key f);
 /* The files that were trained from; NULL. */
 const struct file_group *profile_main_group(const struct profile *a);
+/* Whether these are objects of a server. */
+static inline bool profile_is_objects(const struct profile *a)
+{
+	const struct file_group *main = profile_main_group(a);
+
+	return main && main->objects;
+}
 /* Whether a file is of the dataset, for training or evaluation. */
 static inline bool profile_is_data(const struct profile *a, uint32_t file)
 {

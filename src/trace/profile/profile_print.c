@@ -88,8 +88,9 @@ static void put_dataset(const struct profile *a, const struct file_group *main, 
 
 	if (!(files >= 1))
 		files = (double)main->files;
-	buf_say(out, "%.0f %s file%s in %s", files, main->extension[0] ? main->extension : "data",
-		files == 1 ? "" : "s", main->folder[0] ? main->folder : "its folder");
+	buf_say(out, "%.0f %s %s%s in %s", files, main->extension[0] ? main->extension : "data",
+		main->objects ? "object" : "file", files == 1 ? "" : "s",
+		main->folder[0] ? main->folder : "its folder");
 	if (profile_has(a, PROFILE_DATA_BYTES) && !a->value[PROFILE_DATA_BYTES].at_least)
 		buf_printf(out, " (%s)",
 			   str_bytes(a->value[PROFILE_DATA_BYTES].number, text, sizeof(text)));
@@ -258,6 +259,7 @@ static void profile_answer(const struct profile *a, struct buf *out)
 {
 	const struct file_group *main = profile_main_group(a);
 
+	job_servers_answer(&a->servers, out);
 	if (!a->trains) {
 		put_no_training(a, out);
 		return;
@@ -483,6 +485,7 @@ void profile_print(const struct profile *a, bool verbose, struct buf *out)
 	put_source(a, out);
 	put_facts(a, verbose, out);
 	put_unknown(a, out);
+	job_servers_print(&a->servers, out);
 	put_groups(a, verbose, out);
 	put_processes(a, verbose, out);
 	for (size_t i = 0; i < a->job->notes.n; i++) {
@@ -617,6 +620,8 @@ void profile_json(const struct profile *a, struct buf *out)
 			json_put(values, profile_rows[f].key,
 				 value_json(&a->value[f], profile_rows[f].unit));
 	json_put(root, "values", values);
+	if (a->servers.n)
+		json_put(root, "servers", job_servers_json(&a->servers));
 	list = job_advice_json(a);
 	if (list)
 		json_put(root, "advice", list);
