@@ -14,6 +14,7 @@
 #include "conf/node.h"
 #include "trace/profile/profile_parts.h"
 #include "trace/workload/workload_numbers.h"
+#include "trace/workload/workload_storage.h"
 #include "workload/framework_costs.h"
 #include "workload/workload.h"
 
@@ -582,6 +583,7 @@ void workload_of(const struct profile *a, const char *recorded, struct buf *out)
 	put(out, "train", NULL, "True");
 	put(out, "evaluation", NULL, "%s", yes(workload_counts(a, PROFILE_EVALUATIONS)));
 	put(out, "checkpoint", NULL, "%s", yes(workload_counts(a, PROFILE_CHECKPOINTS)));
+	workload_put_storage(a, out);
 	put_dataset(a, recorded, &has, out);
 	put_reader(a, recorded, &has, costs, out);
 	put_decoding(a, &has, costs, out);
