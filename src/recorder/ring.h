@@ -171,7 +171,7 @@ static inline const char *ring_fields(unsigned kind)
 		[RING_LINK] = "upupi",
 		[RING_PEER] = "suup",       /* port, flags of ring_peer, address */
 		[RING_SPEAKS] = "sup",      /* enum ring_speaks, text */
-		[RING_REQUEST] = "suuiiip", /* method and flags (http_head.h), bytes of the head,
+		[RING_REQUEST] = "suuiiip", /* method and flags (heard.h), bytes of the head,
 					       first, last, Content-Length, path */
 		[RING_ANSWER] = "suuiiii",  /* status and flags, bytes of the head, first, last,
 					       whole, Content-Length */

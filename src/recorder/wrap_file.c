@@ -306,8 +306,8 @@ static void transferred_2(bool write, int fd, uint64_t w, int64_t begin, uint64_
 #define READ(name)                                                                                 \
 	MOVE(RING_READ, name, (int, void *, size_t), (int fd, void *to, size_t n), (fd, to, n), to)
 #define WRITE(name)                                                                                \
-	MOVE(RING_WRITE, name, (int, const void *, size_t),                                        \
-	     (int fd, const void *from, size_t n), (fd, from, n), from)
+	MOVE(RING_WRITE, name, (int, const void *, size_t), (int fd, const void *from, size_t n),  \
+	     (fd, from, n), from)
 #define VECTOR(kind, name)                                                                         \
 	WRAP_CALL(ssize_t, name, (int, const struct iovec *, int),                                 \
 		  (int fd, const struct iovec *v, int n), (fd, v, n),                              \

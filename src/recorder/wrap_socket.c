@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "recorder/http_head.h"
+#include "recorder/heard.h"
 
 #define HOST_MOST 256 /* bytes that are kept */
 #define AGENT_MOST 256
@@ -112,12 +112,12 @@ uint64_t socket_found(int fd, uint64_t word)
 /* ---- what is said ---- */
 
 /* Of what is printable; `to` has room for one more than `most`. */
-static const char *put_text(char *to, size_t most, struct http_text t, bool blanks)
+static const char *put_text(char *to, size_t most, struct heard_text t, bool blanks)
 {
 	size_t n = 0;
 
-	for (; n < t.n && n < most && (unsigned char)t.p[n] >= (blanks ? ' ' : '!') &&
-	       t.p[n] != 0x7f;
+	for (;
+	     n < t.n && n < most && (unsigned char)t.p[n] >= (blanks ? ' ' : '!') && t.p[n] != 0x7f;
 	     n++)
 		to[n] = t.p[n];
 	to[n] = '\0';
@@ -125,82 +125,82 @@ static const char *put_text(char *to, size_t most, struct http_text t, bool blan
 }
 
 /* A host's name, and its port: what is in front of '@' is a password. */
-static const char *put_host(char *to, struct http_text t)
+static const char *put_host(char *to, struct heard_text t)
 {
 	const char *at = memchr(t.p, '@', t.n);
 
 	return put_text(to, HOST_MOST,
-			at ? (struct http_text){at + 1, t.n - (size_t)(at + 1 - t.p)} : t, false);
+			at ? (struct heard_text){at + 1, t.n - (size_t)(at + 1 - t.p)} : t, false);
 }
 
 #define SAY(w, begin, what, text) note(RING_SPEAKS, begin, FD_SERIAL(w), N(what), text)
 
 /* Nothing that follows on the connection is listened to. */
-static uint64_t not_http(uint64_t w, int64_t begin, const struct http_head *h, char *room)
+static uint64_t not_http(uint64_t w, int64_t begin, const struct heard *h, char *room)
 {
-	if (h->says == HTTP_TLS)
+	if (h->says == HEARD_TLS)
 		SAY(w, begin, RING_SPEAKS_TLS, put_host(room, h->host));
 	else
-		SAY(w, begin, h->says == HTTP_SECOND ? RING_SPEAKS_HTTP2 : RING_SPEAKS_OTHER, "");
+		SAY(w, begin, h->says == HEARD_SECOND ? RING_SPEAKS_HTTP2 : RING_SPEAKS_OTHER, "");
 	return w & ~FD_HEARD;
 }
 
-static uint64_t head_goes_on(uint64_t w, uint64_t bit, const struct http_head *h)
+static uint64_t head_goes_on(uint64_t w, uint64_t bit, const struct heard *h)
 {
-	if (h->flags & HTTP_WHOLE)
+	if (h->flags & HEARD_WHOLE)
 		return w & ~(bit | FD_PIECES);
 	/* one that has no end is let go */
 	return (w & FD_PIECES) == FD_PIECES ? w & ~FD_HEARD : (w | bit) + FD_PIECE;
 }
 
-static uint64_t note_request(uint64_t w, int64_t begin, const struct http_head *h, char *room)
+static uint64_t note_request(uint64_t w, int64_t begin, const struct heard *h, char *room)
 {
-	if (h->host.n && (!(w & FD_TOLD) || h->flags & HTTP_PROXIED))
+	if (h->host.n && (!(w & FD_TOLD) || h->flags & HEARD_PROXIED))
 		SAY(w, begin, RING_SPEAKS_HOST, put_host(room, h->host));
 	if (h->agent.n && !(w & FD_TOLD) && !names_hashed())
 		SAY(w, begin, RING_SPEAKS_AGENT, put_text(room, AGENT_MOST, h->agent, true));
 	note(RING_REQUEST, begin, FD_SERIAL(w), N(h->method | h->flags << RING_HTTP_FLAGS),
 	     N(h->bytes), h->first, h->last, h->length,
 	     put_text(room, RING_PATH_MAX, h->target, false));
-	w = h->flags & HTTP_WHOLE ? w | FD_TOLD : w;
+	w = h->flags & HEARD_WHOLE ? w | FD_TOLD : w;
 	/* behind a proxy anything may follow */
-	w = h->method == HTTP_CONNECT ? w & ~(FD_SPOKE | FD_TOLD) : w | FD_SPOKE;
+	w = h->method == HEARD_CONNECT ? w & ~(FD_SPOKE | FD_TOLD) : w | FD_SPOKE;
 	return head_goes_on(w, FD_SENDS, h);
 }
 
 static uint64_t hear_sent(uint64_t w, int64_t begin, const void *p, size_t n, char *room)
 {
-	struct http_head h;
+	struct heard h;
 
 	if (w & FD_SENDS) {
-		http_more(p, n, true, &h);
+		heard_more(p, n, true, &h);
 		return note_request(w, begin, &h, room);
 	}
-	if (w & FD_SPOKE && !http_may_begin(*(const unsigned char *)p, true))
+	if (w & FD_SPOKE && !heard_may_begin(*(const unsigned char *)p, true))
 		return w;
-	http_sent(p, n, &h);
-	if (h.says == HTTP_REQUEST)
+	heard_sent(p, n, &h);
+	if (h.says == HEARD_REQUEST)
 		return note_request(w, begin, &h, room);
 	return w & FD_SPOKE ? w : not_http(w, begin, &h, room);
 }
 
 static uint64_t hear_received(uint64_t w, int64_t begin, const void *p, size_t n)
 {
-	struct http_head h;
+	struct heard h;
 	size_t before = 0;
 
 	if (w & FD_GETS)
-		http_more(p, n, false, &h);
-	else if (http_may_begin(*(const unsigned char *)p, false))
-		http_received(p, n, &h);
+		heard_more(p, n, false, &h);
+	else if (heard_may_begin(*(const unsigned char *)p, false))
+		heard_received(p, n, &h);
 	else
 		return w;
 	/* the answer may follow "100 Continue" at once */
-	if (h.status / 100 == 1 && h.flags & HTTP_WHOLE && h.bytes < n) {
+	if (h.status / 100 == 1 && h.flags & HEARD_WHOLE && h.bytes < n) {
 		before = h.bytes;
-		http_received((const char *)p + before, n - before, &h);
+		heard_received((const char *)p + before, n - before, &h);
 	}
-	if (h.says != HTTP_ANSWER)
+	if (h.says != HEARD_ANSWER)
 		return w;
 	note(RING_ANSWER, begin, FD_SERIAL(w), N(h.status | h.flags << RING_HTTP_FLAGS),
 	     N(before + h.bytes), h.first, h.last, h.whole, h.length);
@@ -241,7 +241,7 @@ void wrap_heard(enum ring_kind kind, int fd, uint64_t word, int64_t begin, const
 	bool sent = kind == RING_WRITE || kind == RING_SEND;
 	const unsigned char *first = v->iov_len ? v->iov_base : NULL;
 	bool body = word & FD_SPOKE && !(word & (sent ? FD_SENDS : FD_GETS)) && first &&
-		    !http_may_begin(*first, sent);
+		    !heard_may_begin(*first, sent);
 
 	if (!body)
 		w = hear(kind, word, begin, v, n, (uint64_t)result);
@@ -321,9 +321,8 @@ void wrap_got_message(int fd, uint64_t word, struct msghdr *m, int flags, int64_
 		return;
 	if (result < 0 || flags & MSG_TRUNC || m->msg_flags & MSG_TRUNC)
 		note_transfer(RING_RECEIVE, word, begin,
-			      result < 0 ? 0
-					 : vector_bytes(m->msg_iov, m->msg_iovlen, result),
-			      0, result);
+			      result < 0 ? 0 : vector_bytes(m->msg_iov, m->msg_iovlen, result), 0,
+			      result);
 	else
 		wrap_moved_vector(RING_RECEIVE, fd, word, begin, m->msg_iov, m->msg_iovlen, result);
 }

@@ -18,7 +18,7 @@
 struct connection_state {
 	bool open, waits; /* an exchange is under way; for its answer */
 	bool chunked, closes, amazon;
-	int64_t asked_body;         /* Content-Length of the request; -1 */
+	int64_t asked_body;          /* Content-Length of the request; -1 */
 	int64_t sent_head, got_head; /* bytes of heads that are still to be counted off */
 	struct job_exchange x;
 	char *path; /* of the request under way, heap */
@@ -217,9 +217,9 @@ static void add_events(struct connections *c, const struct job_exchange *x)
 	v.end_ns = end;
 	v.offset = get ? (range ? x->offset : 0) : x->part ? JOB_UNKNOWN : 0;
 	if (v.offset < 0 && v.offset != JOB_UNKNOWN) /* the last bytes */
-		v.offset = x->whole == JOB_UNKNOWN ? JOB_UNKNOWN
-						   : (x->whole + x->offset > 0 ? x->whole + x->offset
-									       : 0);
+		v.offset = x->whole == JOB_UNKNOWN
+				   ? JOB_UNKNOWN
+				   : (x->whole + x->offset > 0 ? x->whole + x->offset : 0);
 	v.result = get ? x->got : x->sent;
 	v.asked = x->asked != JOB_UNKNOWN ? x->asked : v.result;
 	add_event(c, &v, get ? JOB_READ : JOB_WRITE);
@@ -260,38 +260,42 @@ static void end_exchange(struct connections *c, struct connection_state *s)
 
 static enum job_method method_of(unsigned method)
 {
-	static const enum job_method of[HTTP_METHODS] = {
-		[HTTP_GOES_ON] = JOB_OTHER_METHOD, [HTTP_GET] = JOB_GET,
-		[HTTP_HEAD] = JOB_HEAD,            [HTTP_PUT] = JOB_PUT,
-		[HTTP_POST] = JOB_POST,            [HTTP_DELETE] = JOB_DELETE,
-		[HTTP_CONNECT] = JOB_OTHER_METHOD, [HTTP_OTHER] = JOB_OTHER_METHOD,
+	static const enum job_method of[HEARD_METHODS] = {
+		[HEARD_GOES_ON] = JOB_OTHER_METHOD,
+		[HEARD_GET] = JOB_GET,
+		[HEARD_HEAD] = JOB_HEAD,
+		[HEARD_PUT] = JOB_PUT,
+		[HEARD_POST] = JOB_POST,
+		[HEARD_DELETE] = JOB_DELETE,
+		[HEARD_CONNECT] = JOB_OTHER_METHOD,
+		[HEARD_OTHER] = JOB_OTHER_METHOD,
 	};
 
-	return method < HTTP_METHODS ? of[method] : JOB_OTHER_METHOD;
+	return method < HEARD_METHODS ? of[method] : JOB_OTHER_METHOD;
 }
 
 /* What a head, or a part of it, says of the request. */
-static void take_request(struct connection_state *s, const struct http_head *h)
+static void take_request(struct connection_state *s, const struct heard *h)
 {
 	struct job_exchange *x = &s->x;
 
-	if (h->first != -1 && !(h->flags & HTTP_RANGES)) {
+	if (h->first != -1 && !(h->flags & HEARD_RANGES)) {
 		x->offset = h->first < 0 ? h->first + 1 : h->first;
-		x->asked = h->first < 0	  ? -1 - h->first
+		x->asked = h->first < 0   ? -1 - h->first
 			   : h->last >= 0 ? h->last - h->first + 1
 					  : JOB_UNKNOWN;
 	}
 	if (h->length >= 0)
 		s->asked_body = h->length;
-	s->amazon |= (h->flags & HTTP_AMAZON) != 0;
+	s->amazon |= (h->flags & HEARD_AMAZON) != 0;
 	s->s3 |= s->amazon;
-	x->listing |= (h->flags & HTTP_LISTS) != 0;
-	x->part |= (h->flags & HTTP_PART) != 0;
-	x->about |= (h->flags & HTTP_ABOUT) != 0;
+	x->listing |= (h->flags & HEARD_LISTS) != 0;
+	x->part |= (h->flags & HEARD_PART) != 0;
+	x->about |= (h->flags & HEARD_ABOUT) != 0;
 }
 
-void connection_request(struct connections *c, uint32_t i, uint32_t thread,
-			const struct http_head *h, int64_t at_ns)
+void connection_request(struct connections *c, uint32_t i, uint32_t thread, const struct heard *h,
+			int64_t at_ns)
 {
 	struct job_connection *v = connection(c, i);
 	struct connection_state *s;
@@ -299,7 +303,7 @@ void connection_request(struct connections *c, uint32_t i, uint32_t thread,
 	if (!v)
 		return;
 	s = &c->state[i];
-	if (h->method == HTTP_GOES_ON) {
+	if (h->method == HEARD_GOES_ON) {
 		if (s->open && s->waits) {
 			take_request(s, h);
 			s->sent_head += (int64_t)h->bytes;
@@ -346,7 +350,7 @@ static bool is_complete(const struct connection_state *s)
 	       (x->length != JOB_UNKNOWN && x->got >= x->length);
 }
 
-void connection_answer(struct connections *c, uint32_t i, const struct http_head *h, int64_t at_ns)
+void connection_answer(struct connections *c, uint32_t i, const struct heard *h, int64_t at_ns)
 {
 	struct connection_state *s;
 	struct job_exchange *x;
@@ -376,9 +380,9 @@ void connection_answer(struct connections *c, uint32_t i, const struct http_head
 	/* a server may give the whole instead of a range */
 	if (x->status == 200 && x->offset != JOB_UNKNOWN)
 		x->offset = x->asked = JOB_UNKNOWN;
-	s->chunked |= (h->flags & HTTP_CHUNKED) != 0;
-	s->closes |= (h->flags & HTTP_CLOSES) != 0;
-	s->s3 |= (h->flags & HTTP_AMAZON) != 0;
+	s->chunked |= (h->flags & HEARD_CHUNKED) != 0;
+	s->closes |= (h->flags & HEARD_CLOSES) != 0;
+	s->s3 |= (h->flags & HEARD_AMAZON) != 0;
 }
 
 void connection_moved(struct connections *c, uint32_t i, bool sent, int64_t bytes, int64_t at_ns)

@@ -12,7 +12,7 @@
 
 #include "base/err.h"
 #include "base/map.h"
-#include "recorder/http_head.h"
+#include "recorder/heard.h"
 #include "trace/job_log.h"
 
 #define CONNECTIONS_MOST (UINT32_C(1) << 22)
@@ -22,7 +22,7 @@ struct connections {
 	struct err *e;
 	struct connection_state *state; /* of each connection of the job */
 	size_t states, room;
-	struct map last; /* of each thread, the object that it read last */
+	struct map last;                 /* of each thread, the object that it read last */
 	uint64_t name_bytes, names_most; /* of objects; 0: of any number of bytes */
 	bool events;                     /* are added */
 	bool left_out;
@@ -41,11 +41,11 @@ uint32_t connection_made(struct connections *c, uint32_t process, const char *pe
 void connection_speaks(struct connections *c, uint32_t i, enum job_speaks what);
 void connection_host(struct connections *c, uint32_t i, const char *host);
 void connection_agent(struct connections *c, uint32_t i, const char *agent);
-/* A head, or lines of one (HTTP_GOES_ON, status 0), in front of the bytes that it came with:
+/* A head, or lines of one (HEARD_GOES_ON, status 0), in front of the bytes that it came with:
  * `bytes` of them are the head's. `h->target` is the path; it, and the numbers, are used. */
-void connection_request(struct connections *c, uint32_t i, uint32_t thread,
-			const struct http_head *h, int64_t at_ns);
-void connection_answer(struct connections *c, uint32_t i, const struct http_head *h, int64_t at_ns);
+void connection_request(struct connections *c, uint32_t i, uint32_t thread, const struct heard *h,
+			int64_t at_ns);
+void connection_answer(struct connections *c, uint32_t i, const struct heard *h, int64_t at_ns);
 /* Bytes that moved; of a receive 0 is the end. */
 void connection_moved(struct connections *c, uint32_t i, bool sent, int64_t bytes, int64_t at_ns);
 void connection_closed(struct connections *c, uint32_t i, int64_t at_ns);

@@ -169,15 +169,7 @@ struct job_connection {
 	bool local; /* the server is on this host */
 };
 
-enum job_method {
-	JOB_GET,
-	JOB_HEAD,
-	JOB_PUT,
-	JOB_POST,
-	JOB_DELETE,
-	JOB_OTHER_METHOD,
-	JOB_METHODS
-};
+enum job_method { JOB_GET, JOB_HEAD, JOB_PUT, JOB_POST, JOB_DELETE, JOB_OTHER_METHOD, JOB_METHODS };
 
 /* A request and its answer. A GET of an object that was answered is JOB_OPEN, JOB_READ and
  * JOB_CLOSE of the object's file, too; one of a part of it JOB_READ, behind a JOB_OPEN where the
@@ -198,7 +190,7 @@ struct job_exchange {
 	uint8_t method;  /* enum job_method */
 	bool complete;   /* all of the answer came */
 	bool listing;
-	bool part; /* of an upload, or another call about one */
+	bool part;  /* of an upload, or another call about one */
 	bool about; /* a question about an object or bucket */
 };
 

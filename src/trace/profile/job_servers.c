@@ -12,10 +12,10 @@
 #include "base/vector.h"
 #include "result/json_out.h"
 
-#define TLS_LEAST 65536          /* bytes, either way */
-#define OTHER_LEAST (4LL << 20)  /* that came over a protocol that is not known, from elsewhere */
-#define SERVERS_MOST 64          /* that are told apart; the rest has the name of the last */
-#define ANSWERED_MOST 3          /* in the answer */
+#define TLS_LEAST 65536         /* bytes, either way */
+#define OTHER_LEAST (4LL << 20) /* that came over a protocol that is not known, from elsewhere */
+#define SERVERS_MOST 64         /* that are told apart; the rest has the name of the last */
+#define ANSWERED_MOST 3         /* in the answer */
 
 static bool is_address(const char *host)
 {

@@ -1,6 +1,6 @@
 #pragma once
-/* The servers that a job's sockets lead to, as far as its log shows them: what it asked of them over
- * http, how much it had over https, on how many connections. */
+/* The servers that a job's sockets lead to, as far as its log shows them: what it asked of them
+ * over http, how much it had over https, on how many connections. */
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,13 +20,13 @@ struct job_server {
 	uint64_t connections, reused, open_at_once;
 	int64_t sent, received;
 	uint64_t requests[JOB_METHODS], listings;
-	uint64_t ranged, gets; /* answered GETs of objects: of a part, and all */
-	uint64_t objects;      /* that were read */
-	uint64_t again;        /* answers 429, 500, 502, 503 and 504 */
-	uint64_t refused;      /* other answers of 400 and more */
-	uint64_t unanswered, cut; /* cut: the answer ended before its length */
-	uint64_t at_once;         /* GETs under way, the most */
-	int64_t got, put;         /* bytes of bodies: of those GETs, of PUTs */
+	uint64_t ranged, gets;       /* answered GETs of objects: of a part, and all */
+	uint64_t objects;            /* that were read */
+	uint64_t again;              /* answers 429, 500, 502, 503 and 504 */
+	uint64_t refused;            /* other answers of 400 and more */
+	uint64_t unanswered, cut;    /* cut: the answer ended before its length */
+	uint64_t at_once;            /* GETs under way, the most */
+	int64_t got, put;            /* bytes of bodies: of those GETs, of PUTs */
 	int64_t least, median, most; /* bytes of a GET */
 	double span_s;               /* from the first of them to the end of the last */
 	double first_s, first_99_s;  /* to the first byte of an answer: median and 99 % */

@@ -23,7 +23,7 @@
 /* What open(2) made. */
 struct description {
 	uint32_t file;
-	int64_t position; /* JOB_UNKNOWN */
+	int64_t position;        /* JOB_UNKNOWN */
 	uint32_t fd, connection; /* of a socket that leads to a server; JOB_NONE */
 	uint32_t holders;        /* descriptors of it, as far as they are known */
 	uint8_t kind;
@@ -697,15 +697,15 @@ static void spoke(struct reading *r, const struct ring_event *v)
 }
 
 /* What both kinds of heads have: number and flags, bytes, a range. */
-static struct http_head head_of(const struct ring_event *v)
+static struct heard head_of(const struct ring_event *v)
 {
 	uint64_t what = (uint64_t)v->v[0];
 
-	return (struct http_head){
+	return (struct heard){
 		.method = (unsigned)(what & 0xffff),
 		.status = (unsigned)(what & 0xffff),
 		.flags = (unsigned)(what >> RING_HTTP_FLAGS),
-		.bytes = (uint64_t)v->v[1] < HTTP_HEAD_MOST ? (size_t)v->v[1] : HTTP_HEAD_MOST,
+		.bytes = (uint64_t)v->v[1] < HEARD_HEAD_MOST ? (size_t)v->v[1] : HEARD_HEAD_MOST,
 		.first = v->v[2],
 		.last = v->v[3],
 		.whole = -1,
@@ -715,16 +715,16 @@ static struct http_head head_of(const struct ring_event *v)
 
 static void requested(struct reading *r, const struct ring_event *v)
 {
-	struct http_head h = head_of(v);
+	struct heard h = head_of(v);
 
-	h.target = (struct http_text){v->name[0], strlen(v->name[0])};
+	h.target = (struct heard_text){v->name[0], strlen(v->name[0])};
 	connection_request(&r->connections, connection_of(r, v),
 			   thread_of(r, r->process[v->ring], v->tid), &h, v->begin_ns);
 }
 
 static void answered(struct reading *r, const struct ring_event *v)
 {
-	struct http_head h = head_of(v);
+	struct heard h = head_of(v);
 
 	h.whole = v->v[4];
 	h.length = v->v[5];

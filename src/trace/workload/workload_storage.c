@@ -26,11 +26,19 @@ const char *workload_s3_client(const struct profile *a, const char *agent, const
 	static const struct {
 		const char *agent, *profile;
 	} clients[] = {
-		{"s3torchconnector", "s3torchconnector"}, {"S3TorchConnector", "s3torchconnector"},
-		{"CRTS3NativeClient", "s3torchconnector"}, {"aiobotocore", "s3fs"},
-		{"s3fs", "s3fs"}, {"minio-py", "minio"}, {"MinIO", "minio"},
-		{"s3dlio", "s3dlio"}, {"aws-sdk-rust", "s3dlio"}, {"arrow", "arrow"},
-		{"aws-sdk-cpp", "arrow"}, {"Boto3", "boto3"}, {"Botocore", "boto3"},
+		{"s3torchconnector", "s3torchconnector"},
+		{"S3TorchConnector", "s3torchconnector"},
+		{"CRTS3NativeClient", "s3torchconnector"},
+		{"aiobotocore", "s3fs"},
+		{"s3fs", "s3fs"},
+		{"minio-py", "minio"},
+		{"MinIO", "minio"},
+		{"s3dlio", "s3dlio"},
+		{"aws-sdk-rust", "s3dlio"},
+		{"arrow", "arrow"},
+		{"aws-sdk-cpp", "arrow"},
+		{"Boto3", "boto3"},
+		{"Botocore", "boto3"},
 	};
 	const struct job_server *server = a->servers.n ? &a->servers.v[0] : NULL;
 	bool heads = server && 2 * server->requests[JOB_HEAD] >= server->objects &&
@@ -101,7 +109,8 @@ void workload_put_storage(const struct profile *a, struct buf *out)
 
 		node_append(list, node_new_str(endpoint, (struct node_mark){0}));
 		yaml_emit(list, &line);
-		buf_printf(out, "    endpoints:                           # seen\n      %s", line.data);
+		buf_printf(out, "    endpoints:                           # seen\n      %s",
+			   line.data);
 		buf_release(&line);
 		node_free(list);
 		put(out, "    ", "addressing", "path", "seen");

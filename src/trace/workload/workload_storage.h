@@ -1,5 +1,6 @@
 #pragma once
-/* The storage of a workload that does what a job did: a server of objects, where its data are there. */
+/* The storage of a workload that does what a job did: a server of objects, where its data are
+ * there. */
 #include "base/buf.h"
 #include "trace/profile/profile.h"
 
