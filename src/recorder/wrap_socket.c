@@ -207,13 +207,39 @@ static uint64_t hear_received(uint64_t w, int64_t begin, const void *p, size_t n
 	return head_goes_on(w, FD_GETS, &h);
 }
 
+#define GATHERED_AT (RING_PATH_MAX + 512) /* in the room, behind a path */
+#define GATHERED_MOST (SCRATCH - GATHERED_AT)
+#define SMALL 64 /* a piece of memory that may end within the first line */
+
+static size_t gather(char *to, const struct iovec *v, uint64_t n, uint64_t left)
+{
+	size_t at = 0;
+
+	for (uint64_t i = 0; i < n && left > 0 && at < GATHERED_MOST; i++) {
+		size_t part = v[i].iov_len < left ? v[i].iov_len : left;
+
+		left -= part;
+		part = part < GATHERED_MOST - at ? part : GATHERED_MOST - at;
+		memcpy(to + at, v[i].iov_base, part);
+		at += part;
+	}
+	return at;
+}
+
 /* A head may be in several pieces of memory. */
 static uint64_t hear(enum ring_kind kind, uint64_t w, int64_t begin, const struct iovec *v,
 		     uint64_t n, uint64_t left)
 {
 	bool sent = kind == RING_WRITE || kind == RING_SEND;
-	char *room = NULL;
+	char *room = sent || n > 1 ? scratch_take() : NULL;
+	struct iovec gathered;
 
+	if (n > 1 && v->iov_len < SMALL && room) {
+		gathered.iov_base = room + GATHERED_AT;
+		gathered.iov_len = left = gather(gathered.iov_base, v, n, left);
+		v = &gathered;
+		n = 1;
+	}
 	for (uint64_t i = 0; i < n && left > 0 && w & FD_HEARD; i++) {
 		size_t bytes = v[i].iov_len < left ? v[i].iov_len : left;
 		const void *p = v[i].iov_base;
@@ -223,7 +249,7 @@ static uint64_t hear(enum ring_kind kind, uint64_t w, int64_t begin, const struc
 		left -= bytes;
 		if (!sent)
 			w = hear_received(w, begin, p, bytes);
-		else if (room || (room = scratch_take()))
+		else if (room)
 			w = hear_sent(w, begin, p, bytes, room);
 		if (!(w & (sent ? FD_SENDS : FD_GETS)))
 			break;

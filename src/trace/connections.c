@@ -50,6 +50,17 @@ void connection_peer(const char *address, unsigned port, char *out, size_t size)
 	snprintf(out, size, n == 8 ? "%s:%u" : "[%s]:%u", text, port);
 }
 
+/* Digits of an address and its port. */
+static bool is_address(const char *host)
+{
+	return host[0] == '[' || host[strspn(host, "0123456789.:")] == '\0';
+}
+
+const char *job_server_name(const struct job_connection *c)
+{
+	return c->host[0] && !is_address(c->host) ? c->host : c->peer;
+}
+
 uint32_t connection_made(struct connections *c, uint32_t process, const char *peer, bool local,
 			 int64_t at_ns)
 {
@@ -162,7 +173,7 @@ static uint32_t object_of(struct connections *c, const struct connection_state *
 		}
 	} else {
 		key = *path;
-		buf_printf(&name, "http://%s/", v->host[0] ? v->host : v->peer);
+		buf_printf(&name, "http://%s/", job_server_name(v));
 	}
 	put_decoded(&name, path);
 	if (key && (!c->names_most || c->name_bytes <= c->names_most)) {
@@ -406,9 +417,12 @@ void connection_moved(struct connections *c, uint32_t i, bool sent, int64_t byte
 	}
 	if (!s->waits) {
 		s->x.got = i64_sum(s->x.got, bytes - of_head);
-		if (bytes > 0)
+		if (bytes > 0 && at_ns > s->x.last_ns)
 			s->x.last_ns = at_ns;
 		s->x.complete = is_complete(s);
+		/* what is behind it answers a request that was sent with this one */
+		if (s->x.complete && s->x.length != JOB_UNKNOWN && s->x.got > s->x.length)
+			s->x.got = s->x.method == JOB_HEAD ? 0 : s->x.length;
 		if (s->x.complete || bytes == 0) {
 			/* without a length, an answer ends with its connection */
 			s->x.complete |= s->x.length == JOB_UNKNOWN && !s->chunked;

@@ -49,5 +49,7 @@ void connection_answer(struct connections *c, uint32_t i, const struct heard *h,
 /* Bytes that moved; of a receive 0 is the end. */
 void connection_moved(struct connections *c, uint32_t i, bool sent, int64_t bytes, int64_t at_ns);
 void connection_closed(struct connections *c, uint32_t i, int64_t at_ns);
+/* The host's name that was asked for, which may have several addresses; else address and port. */
+const char *job_server_name(const struct job_connection *c);
 /* "10.0.0.1:9000" of an address' bytes in hexadecimal digits; other text stays. */
 void connection_peer(const char *address, unsigned port, char *out, size_t size);

@@ -11,22 +11,12 @@
 #include "base/str.h"
 #include "base/vector.h"
 #include "result/json_out.h"
+#include "trace/connections.h"
 
 #define TLS_LEAST 65536         /* bytes, either way */
 #define OTHER_LEAST (4LL << 20) /* that came over a protocol that is not known, from elsewhere */
 #define SERVERS_MOST 64         /* that are told apart; the rest has the name of the last */
 #define ANSWERED_MOST 3         /* in the answer */
-
-static bool is_address(const char *host)
-{
-	return host[strspn(host, "0123456789.:")] == '\0' || host[0] == '[';
-}
-
-/* Several addresses of one name are one server. */
-static const char *name_of(const struct job_connection *c)
-{
-	return c->host[0] && !is_address(c->host) ? c->host : c->peer;
-}
 
 /* The part of a host's name behind the bucket, where that is in it. */
 static const char *without_bucket(const char *name)
@@ -49,7 +39,7 @@ struct taken {
 static struct job_server *server_of(struct job_servers *s, size_t *room,
 				    const struct job_connection *c)
 {
-	const char *name = without_bucket(name_of(c));
+	const char *name = without_bucket(job_server_name(c));
 
 	for (size_t i = 0; i < s->n; i++)
 		if (s->v[i].speaks == c->speaks && strcmp(s->v[i].name, name) == 0)
