@@ -53,6 +53,15 @@ int64_t call_log_finish(struct call_log *l)
 			since(&job->process[i].begin_ns, base);
 			since(&job->process[i].end_ns, base);
 		}
+		for (size_t i = 0; i < job->connections; i++) {
+			since(&job->connection[i].begin_ns, base);
+			since(&job->connection[i].end_ns, base);
+		}
+		for (size_t i = 0; i < job->exchanges; i++) {
+			since(&job->exchange[i].begin_ns, base);
+			since(&job->exchange[i].first_ns, base);
+			since(&job->exchange[i].last_ns, base);
+		}
 	}
 	if (descriptors_lost(l->descriptors))
 		job_note(job,

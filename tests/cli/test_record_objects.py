@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import socket
 import subprocess
 import sys
@@ -258,6 +259,22 @@ def again(tmp, asked):
     assert f"{len(asked)}" in same, same
 
 
+def by_strace(tmp):
+    """The same from a log of strace that has the heads."""
+    if not shutil.which("strace"):
+        return
+    with S3Server(check=False) as s3:
+        for i in range(OBJECTS):
+            s3.put("bucket", f"train/img_{i:02}.npz", bytes(4000 + 100 * i))
+        run("strace", "-f", "-y", "-ttt", "-T", "-s", "600", "-e", "trace=%file,%desc,%process,%network", "-o", tmp / "strace", sys.executable,
+            __file__, "train", "127.0.0.1", s3.port, "traced")
+    told = json.loads(explain(tmp / "strace", "--json"))
+    for key, wanted in {"gets": OBJECTS * EPOCHS, "objects": OBJECTS, "bucket": "bucket", "client": "Boto3/1.26 traced", "connections": 1,
+                        "get_bytes_least": 4000}.items():
+        check(f"strace: {key}", wanted, told["servers"][0][key])
+    check("epochs of strace", EPOCHS, told["values"]["epochs"]["value"])
+
+
 def strange(tmp):
     listener = socket.create_server(("127.0.0.1", 0), backlog=600)
     threading.Thread(target=serve, args=(listener,), daemon=True).start()
@@ -276,6 +293,7 @@ def strange(tmp):
 def main():
     with tempfile.TemporaryDirectory() as tmp:
         objects(pathlib.Path(tmp))
+        by_strace(pathlib.Path(tmp))
         strange(pathlib.Path(tmp))
 
 

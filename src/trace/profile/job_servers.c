@@ -140,13 +140,15 @@ static void sum_up(const struct job *job, const struct taken *t, struct job_serv
 	v->median = a[t->n / 2];
 	v->most = a[t->n - 1];
 	for (size_t i = 0; i < t->n; i++) {
+		if (t->x[i]->begin_ns == JOB_UNKNOWN) /* a log without times */
+			return;
 		a[i] = t->x[i]->begin_ns;
 		b[i] = t->x[i]->last_ns == JOB_UNKNOWN ? a[i] : t->x[i]->last_ns;
 	}
 	v->at_once = most_at_once(a, b, t->n);
 	v->span_s = (double)(b[t->n - 1] - a[0]) / 1e9;
 	for (size_t i = 0; i < t->n; i++)
-		if (t->x[i]->first_ns != JOB_UNKNOWN) {
+		if (t->x[i]->first_ns != JOB_UNKNOWN && t->x[i]->last_ns != JOB_UNKNOWN) {
 			a[n] = t->x[i]->first_ns - t->x[i]->begin_ns;
 			b[n++] = t->x[i]->last_ns - t->x[i]->begin_ns;
 		}
@@ -312,7 +314,7 @@ static void put_sentence(const struct job_server *v, struct buf *out)
 		buf_puts(out, "no GET that was answered");
 	}
 	buf_printf(out, " on %s", some(v->connections, "connection", text, sizeof(text)));
-	if (v->gets)
+	if (v->at_once)
 		buf_printf(out, ", %llu at once", (unsigned long long)v->at_once);
 	buf_printf(out, ", %llu reused", (unsigned long long)v->reused);
 	if (v->again)
@@ -382,9 +384,10 @@ static void put_gets(const struct job_server *v, struct buf *out)
 		LINE("rate", "%s GETs/s, %s/s, from the first to the last",
 		     NUMBER((double)v->gets / v->span_s, 3),
 		     str_bytes((double)v->got / v->span_s, text[0], sizeof(text[0])));
-	LINE("times", "to the first byte %s ms (99 %%: %s ms), to the last %s ms (median)",
-	     NUMBER(v->first_s * 1e3, 3), NUMBER(v->first_99_s * 1e3, 3),
-	     NUMBER(v->last_s * 1e3, 3));
+	if (v->at_once)
+		LINE("times", "to the first byte %s ms (99 %%: %s ms), to the last %s ms (median)",
+		     NUMBER(v->first_s * 1e3, 3), NUMBER(v->first_99_s * 1e3, 3),
+		     NUMBER(v->last_s * 1e3, 3));
 }
 
 static void put_server(const struct job_server *v, struct buf *out)
@@ -452,7 +455,8 @@ json_t *job_servers_json(const struct job_servers *s)
 			json_put_int(o, "objects", v->objects);
 			json_put_int(o, "gets", v->gets);
 			json_put_int(o, "gets_ranged", v->ranged);
-			json_put_int(o, "gets_at_once", v->at_once);
+			if (v->at_once)
+				json_put_int(o, "gets_at_once", v->at_once);
 			json_put_int(o, "got_bytes", (uint64_t)v->got);
 			json_put_int(o, "get_bytes_least", (uint64_t)v->least);
 			json_put_int(o, "get_bytes_median", (uint64_t)v->median);

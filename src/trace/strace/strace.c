@@ -695,6 +695,7 @@ static int strace_read(struct job *job, const char *const *paths, size_t n, stru
 	int rc = 0;
 
 	call_log_init(&r.calls.log, job, e);
+	connections_init(&r.calls.servers, job, true, e);
 	r.source = xcalloc(n, sizeof(*r.source));
 	sources_open(&r, paths);
 	for (size_t i = 0; i < n && rc >= 0; i++)
@@ -707,6 +708,8 @@ static int strace_read(struct job *job, const char *const *paths, size_t n, stru
 	}
 	if (rc >= 0 && !r.tracee_n)
 		rc = err_set(e, ERR_DATA, "%s: no system call of strace in it", paths[0]);
+	if (connections_finish(&r.calls.servers) < 0 && rc >= 0)
+		rc = e->code;
 	if (rc >= 0)
 		finish(&r, job);
 	for (size_t i = 0; i < r.tracee_n; i++)
@@ -721,6 +724,7 @@ static int strace_read(struct job *job, const char *const *paths, size_t n, stru
 	buf_release(&r.calls.name);
 	buf_release(&r.calls.text);
 	texts_release(&r.calls.known);
+	map_release(&r.calls.server_of);
 	call_log_release(&r.calls.log);
 	return rc;
 }

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "trace/call_log.h"
+#include "trace/connections.h"
 
 #define STRACE_ARGS 12
 #define STRACE_CALLS 128 /* names that have a row */
@@ -77,7 +78,18 @@ struct strace_calls {
 	struct buf name, text; /* for names taken out of lines */
 	struct texts known;    /* names of calls */
 	uint8_t row_of[STRACE_CALLS];
+	struct connections servers; /* begun and finished by whoever reads the log */
+	struct map server_of;       /* the connection of each socket, by its file */
 };
+
+/* What sockets lead to, and what is said on them (strace_sockets.c): as far as the log has their
+ * data. All take the descriptor of the caller. */
+void strace_connected(struct strace_calls *s, const struct call *c, int64_t fd,
+		      struct strace_text address);
+/* `data`: the quoted string, or a list of pieces of memory; `flags` of a message. */
+void strace_socket_moved(struct strace_calls *s, const struct call *c, int64_t fd, bool sent,
+			 struct strace_text data, struct strace_text flags);
+void strace_socket_closed(struct strace_calls *s, const struct call *c, int64_t fd);
 
 /* Adds the events of a call. False: the call is not known here, or is of no interest; such calls
  * may be many. */

@@ -152,7 +152,16 @@ static void add_open(struct strace_calls *s, const struct call *c, const struct 
 static void add_close(struct strace_calls *s, const struct call *c, const struct strace_call *k,
 		      const struct row *row)
 {
-	call_close(&s->log, c, descriptor(s, c, k, row->fd));
+	int64_t fd = descriptor(s, c, k, row->fd);
+
+	strace_socket_closed(s, c, fd);
+	call_close(&s->log, c, fd);
+}
+
+static void add_connect(struct strace_calls *s, const struct call *c, const struct strace_call *k,
+			const struct row *row)
+{
+	strace_connected(s, c, descriptor(s, c, k, row->fd), arg(k, 1));
 }
 
 static void add_close_range(struct strace_calls *s, const struct call *c,
@@ -174,8 +183,10 @@ static void add_close_range(struct strace_calls *s, const struct call *c,
 static void add_transfer(struct strace_calls *s, const struct call *c, const struct strace_call *k,
 			 const struct row *row)
 {
-	call_transfer(&s->log, c, row->kind, descriptor(s, c, k, row->fd), amount(k, row->size),
-		      amount(k, row->offset));
+	int64_t fd = descriptor(s, c, k, row->fd);
+
+	strace_socket_moved(s, c, fd, row->kind == JOB_WRITE, arg(k, 1), arg(k, 3));
+	call_transfer(&s->log, c, row->kind, fd, amount(k, row->size), amount(k, row->offset));
 }
 
 /* fd, size: the list of pieces */
@@ -186,6 +197,7 @@ static void add_vector(struct strace_calls *s, const struct call *c, const struc
 
 	if (!strace_iov_bytes(arg(k, row->size), &asked))
 		asked = JOB_UNKNOWN;
+	strace_socket_moved(s, c, fd, row->kind == JOB_WRITE, arg(k, 1), arg(k, 2));
 	call_transfer(&s->log, c, row->kind, fd, asked, amount(k, row->offset));
 }
 
@@ -233,6 +245,8 @@ static void add_between(struct strace_calls *s, const struct call *c, const stru
 	call_transfer(&s->log, c, JOB_READ, from, asked,
 		      row->offset == NO ? JOB_UNKNOWN : pointed(arg(k, row->offset)));
 	to = descriptor(s, c, k, row->path);
+	strace_socket_moved(s, c, to, true, (struct strace_text){"", 0},
+			    (struct strace_text){"", 0});
 	call_transfer(&s->log, c, JOB_WRITE, to, asked,
 		      row->kind == NO ? JOB_UNKNOWN : pointed(arg(k, row->kind)));
 }
@@ -579,6 +593,7 @@ static const struct row rows[] = {
 	{"chdir", add_chdir, NO, 0, NO, NO, 0},
 	{"close", add_close, 0, NO, NO, NO, 0},
 	{"close_range", add_close_range, NO, NO, NO, NO, 0},
+	{"connect", add_connect, 0, NO, NO, NO, 0},
 	{"copy_file_range splice", add_between, 0, 2, 4, 1, 3},
 	{"creat", add_open, NO, 0, NO, NO, 0},
 	{"dup dup2 dup3", add_dup, 0, NO, NO, NO, 0},

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "conf/node.h"
 #include "store/s3_profile.h"
+#include "workload/backend.h"
 
 /* The newest profile whose name begins so; NULL. */
 static const char *profile_named(const char *begin)
@@ -20,7 +21,9 @@ static const char *profile_named(const char *begin)
 	return found;
 }
 
-const char *workload_s3_client(const struct profile *a, const char *agent, const char **how)
+/* The request profile that asks as a client with this User-Agent ("": not known); NULL. `how`: why.
+ */
+static const char *client_profile(const struct profile *a, const char *agent, const char **how)
 {
 	/* the first that is in the text */
 	static const struct {
@@ -80,13 +83,22 @@ static void put(struct buf *out, const char *indent, const char *key, const char
 	node_free(map);
 }
 
+static const struct store_facts *store_of_objects(void)
+{
+	for (size_t i = 0; store_facts_table[i]; i++)
+		if (store_facts_table[i]->flags & STORE_HAS_OBJECTS)
+			return store_facts_table[i];
+	return NULL;
+}
+
 void workload_put_storage(const struct profile *a, struct buf *out)
 {
 	const struct job_server *v = NULL;
+	const struct store_facts *store = store_of_objects();
 	const char *client, *how;
 	bool whole;
 
-	if (!profile_is_objects(a))
+	if (!profile_is_objects(a) || !store)
 		return;
 	for (size_t i = 0; i < a->servers.n && !v; i++)
 		if (a->servers.v[i].gets > 0)
@@ -95,13 +107,13 @@ void workload_put_storage(const struct profile *a, struct buf *out)
 		return;
 	/* AWS has its buckets in front of the host's name, and an address of its own */
 	whole = strstr(v->name, "amazonaws.com") != NULL;
-	client = workload_s3_client(a, v->agent, &how);
+	client = client_profile(a, v->agent, &how);
 	buf_puts(out, "\n# Objects are written into this bucket where the workload generates its "
 		      "data:\n# give another one with storage.storage_root=BUCKET.\nstorage:\n");
-	put(out, "  ", "storage_type", "s3", "seen");
+	put(out, "  ", "storage_type", store->name, "seen");
 	put(out, "  ", "storage_root", v->bucket ? v->bucket : "bucket",
 	    v->bucket ? "seen: the bucket" : "assumed: the log has no name of a bucket");
-	buf_puts(out, "  s3:\n");
+	buf_printf(out, "  %s:\n", store->name);
 	if (!whole) {
 		struct node *list = node_new(NODE_LIST, (struct node_mark){0});
 		AUTO_FREE char *endpoint = xasprintf("http://%s", v->name);

@@ -7,6 +7,3 @@
 /* Appends the section `storage`, where the job's dataset are objects; of one that can only be
  * assumed (the bucket, of a log with hashed names), a comment says so. */
 void workload_put_storage(const struct profile *a, struct buf *out);
-/* The name of the request profile (storage.s3.client) that asks as a client did. `agent`: its
- * User-Agent; "" where that is not known. `how`: why, for a comment. */
-const char *workload_s3_client(const struct profile *a, const char *agent, const char **how);
