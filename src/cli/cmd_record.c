@@ -390,6 +390,9 @@ static void say_blind(const struct recording_facts *f, const struct recorded *j,
 		buf_say(out,
 			"  messages of sockets    %s: network and other processes, not files\n",
 			bytes_of(f->message_bytes, a));
+	if (f->requests)
+		buf_say(out, "  servers                %s over http; connections: %" PRIu64 "\n",
+			number_of(f->requests, "request", "requests", n), f->connections);
 	if (f->lost)
 		buf_say(out, "  missing                %s: %s\n",
 			number_of(f->lost, "request", "requests", n),

@@ -265,7 +265,8 @@ static void end_exchange(struct connections *c, struct connection_state *s)
 			c->job->file[x->file].size = x->whole;
 		add_events(c, x);
 	}
-	if (c->rc >= 0)
+	c->requests++;
+	if (c->rc >= 0 && c->events)
 		c->rc = job_add_exchange(c->job, x, c->e);
 }
 
@@ -451,7 +452,7 @@ static int by_begin(const void *a, const void *b)
 		       : (x->first_ns > y->first_ns) - (x->first_ns < y->first_ns);
 }
 
-int connections_finish(struct connections *c)
+int connections_finish(struct connections *c, uint64_t *requests)
 {
 	int rc;
 
@@ -468,6 +469,8 @@ int connections_finish(struct connections *c)
 		c->job->sees |= JOB_SEES_SERVERS;
 	free(c->state);
 	map_release(&c->last);
+	if (requests)
+		*requests = c->requests;
 	rc = c->rc;
 	*c = (struct connections){0};
 	return rc;

@@ -24,15 +24,17 @@ struct connections {
 	size_t states, room;
 	struct map last;                 /* of each thread, the object that it read last */
 	uint64_t name_bytes, names_most; /* of objects; 0: of any number of bytes */
-	bool events;                     /* are added */
+	uint64_t requests;
+	bool events; /* are added, and exchanges; else the requests are only counted */
 	bool left_out;
 	int rc; /* negative once something failed, with `e` */
 };
 
 /* `e` lives as long. */
 void connections_init(struct connections *c, struct job *job, bool events, struct err *e);
-/* Ends what is under way; then releases. Returns rc. */
-int connections_finish(struct connections *c);
+/* Ends what is under way; then releases. Returns rc; in *requests, which may be NULL, how many
+ * there were. */
+int connections_finish(struct connections *c, uint64_t *requests);
 
 /* A connection that was made; JOB_NONE beyond the bound. */
 uint32_t connection_made(struct connections *c, uint32_t process, const char *peer, bool local,

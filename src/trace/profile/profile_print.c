@@ -229,13 +229,15 @@ static void put_activity(const struct profile *a, bool writes, struct buf *out)
 
 	count_activity(a, writes, &x);
 	if (x.requests <= 0) {
-		buf_printf(out, "%s%s", writes ? " and wrote nothing" : "The job read no data",
+		buf_printf(out, "%s%s%s", writes ? " and wrote nothing" : "The job read no data",
+			   a->servers.n && !writes ? " of files" : "",
 			   a->job->lacks ? " that the log has" : "");
 		return;
 	}
-	buf_printf(out, "%s %s%s %s %llu file%s in ", writes ? " and wrote" : "The job read",
+	buf_printf(out, "%s %s%s %s %llu %s%s in ", writes ? " and wrote" : "The job read",
 		   a->job->lacks ? "at least " : "", str_bytes(x.bytes, text, sizeof(text)),
-		   writes ? "to" : "from", (unsigned long long)x.files, x.files > 1 ? "s" : "");
+		   writes ? "to" : "from", (unsigned long long)x.files,
+		   x.group && x.group->objects ? "object" : "file", x.files > 1 ? "s" : "");
 	put_requests(&x, out);
 	if (x.of > 0)
 		buf_printf(out, ", %.0f %% behind the one before", 100 * x.in_sequence / x.of);

@@ -868,8 +868,9 @@ int recording_read(struct job *job, const char *folder, bool events, struct reco
 		while (r.rc == 0 && r.connections.rc == 0 && ring_files_next(&r.files, &v))
 			if (meanings[v.kind].add)
 				meanings[v.kind].add(&r, &v);
-		if (connections_finish(&r.connections) < 0 && r.rc == 0)
+		if (connections_finish(&r.connections, &r.facts.requests) < 0 && r.rc == 0)
 			r.rc = e->code;
+		r.facts.connections = job->connections;
 		r.facts.processes = job->processes;
 		r.facts.damaged = r.files.damaged + r.files.unread;
 		r.facts.harmed = r.files.harmed;

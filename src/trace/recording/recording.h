@@ -85,6 +85,7 @@ struct recording_facts {
 		bytes_written; /* recorded: what the kernel counts in rchar and wchar */
 	uint64_t excluded_calls, excluded_read, excluded_written; /* of these */
 	uint64_t message_bytes;                                   /* of sockets */
+	uint64_t requests, connections; /* of http; of any kind, to servers */
 	uint64_t mapped_files, mapped_bytes, mapped_came; /* came: into memory while mapped */
 	uint64_t major_faults;
 	uint64_t folder_bytes, limit, lost; /* lost: events beyond the limit, or without room */

@@ -708,7 +708,7 @@ static int strace_read(struct job *job, const char *const *paths, size_t n, stru
 	}
 	if (rc >= 0 && !r.tracee_n)
 		rc = err_set(e, ERR_DATA, "%s: no system call of strace in it", paths[0]);
-	if (connections_finish(&r.calls.servers) < 0 && rc >= 0)
+	if (connections_finish(&r.calls.servers, NULL) < 0 && rc >= 0)
 		rc = e->code;
 	if (rc >= 0)
 		finish(&r, job);
