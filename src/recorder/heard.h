@@ -90,7 +90,7 @@ static inline int64_t heard_number(struct heard_text *t)
 	size_t i = 0;
 
 	for (; i < t->n && t->p[i] >= '0' && t->p[i] <= '9'; i++) {
-		if (v > INT64_MAX / 16)
+		if (v > INT64_MAX / 64)
 			return -1;
 		v = v * 10 + (t->p[i] - '0');
 	}

@@ -288,6 +288,9 @@ def strange(tmp):
     notes = json.loads(explain(tmp / "strange", "--json"))["notes"]
     assert not any("damaged" in n for n in notes), notes
     listener.close()
+    # what is only looked at is no read: of 100 bytes, the job took something once
+    lines = run(pathlib.Path(os.environ["STOKER_TOOLS"]) / "job_events", tmp / "strange").splitlines()
+    check("reads of 100 bytes", 1, sum(line.startswith("event ") and line.split()[2] == "read" and line.split()[4] == "100" for line in lines))
 
 
 def main():
