@@ -7,10 +7,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "trace/profile/job_servers.h"
 #include "trace/trace_reader.h"
 
 static inline void trace_fuzz_check(const struct job *job)
 {
+	struct job_servers servers;
+	struct buf text = {0};
+
 	for (size_t i = 0; i < job->events; i++) {
 		const struct job_event *v = &job->event[i];
 
@@ -26,6 +30,18 @@ static inline void trace_fuzz_check(const struct job *job)
 	for (size_t i = 0; i < job->processes; i++)
 		if (job->process[i].parent != JOB_NONE && job->process[i].parent >= job->processes)
 			abort();
+	for (size_t i = 0; i < job->exchanges; i++) {
+		const struct job_exchange *x = &job->exchange[i];
+
+		if (x->connection >= job->connections || x->thread >= job->threads ||
+		    (x->file != JOB_NONE && x->file >= job->files) || x->got < 0 || x->sent < 0)
+			abort();
+	}
+	job_servers_find(job, &servers);
+	job_servers_answer(&servers, &text);
+	job_servers_print(&servers, &text);
+	job_servers_release(&servers);
+	buf_release(&text);
 }
 
 /* Reads the bytes with one reader, whatever they look like. */
