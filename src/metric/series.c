@@ -141,7 +141,8 @@ int series_start(struct series **out, const char *folder, int64_t interval_ns, b
 		series_release(s);
 		return -ENOMEM;
 	}
-	block_tree_of(&s->tree, "", folder);
+	if (folder)
+		block_tree_of(&s->tree, "", folder);
 	if (gpus)
 		open_gpus(s);
 	take_point(s);

@@ -28,8 +28,8 @@ struct series; /* opaque while sampling */
 #define SERIES_POINTS_MAX 2048
 /* What one takes at most, to be stated; the GPUs' driver library apart. */
 size_t series_memory_bytes(void);
-/* Starts sampling the machine and the disks below `folder` every interval_ns (at least 10 ms), and
- * with `gpus` the GPUs. */
+/* Starts sampling the machine and the disks below `folder` (NULL: none) every interval_ns (at least
+ * 10 ms), and with `gpus` the GPUs. */
 int series_start(struct series **out, const char *folder, int64_t interval_ns, bool gpus,
 		 series_extra_fn extra, void *arg, struct err *e);
 /* The newest point. Any thread, while it samples and after; reaches `out` whole. */

@@ -442,18 +442,36 @@
     });
   }
 
+  /* ---- the servers of the store ---- */
+
+  function servers(box, list) {
+    var t = add(box, "table", { "class": "stack" }), head = add(add(t, "thead"), "tr"), body = add(t, "tbody");
+    var titles = ["server", "requests", "sent again", "failed", "connections", "received", "sent", "first byte", "last byte"];
+    add(t, "caption", { "class": "unseen" }, "Servers of the store");
+    titles.forEach(function (h, k) { add(head, "th", { "class": k ? "number" : "text", scope: "col" }, h); });
+    list.forEach(function (s) {
+      var tr = add(body, "tr");
+      function ms(v) { return P.has(v) ? (v * 1000).toPrecision(3) + " ms" : ""; }
+      add(tr, "td", { "class": "text" }, s.address + (s.tls ? " (TLS)" : ""));
+      [s.requests, s.again, s.failed, s.connections].map(function (v) { return P.has(v) ? String(v) : ""; })
+        .concat([P.has(s.received) ? P.bytes(s.received) : "", P.has(s.sent) ? P.bytes(s.sent) : "", ms(s.first), ms(s.last)])
+        .forEach(function (text, k) { add(tr, "td", { "class": "number", "data-label": titles[k + 1] }, text); });
+    });
+  }
+
   function fillResult(d, r, one) {
     add(d, "p", { "class": "note" }, r.folder);
     if (!one) r.findings.forEach(function (f) { finding(d, f); });
     if (r.limit_text && !one) { add(d, "h3", {}, "What limits it"); add(d, "p", {}, r.limit_text); }
     if (r.ledger && r.ledger.length) { add(d, "h3", {}, "Where the bytes went"); ledger(d, r.ledger); }
+    if (r.servers) { add(d, "h3", {}, "What the servers were asked"); servers(d, r.servers); }
   }
 
   function details() {
     var box = byId("details"), one = D.runs.length === 1, rest = [];
     brief("results", one ? "where the bytes went" : "checks, and where the bytes went");
     if (one) byId("results").querySelector("h2").textContent = "Bytes";
-    if (!one || D.runs[0].ledger && D.runs[0].ledger.length) show("results");
+    if (!one || D.runs[0].ledger && D.runs[0].ledger.length || D.runs[0].servers) show("results");
     if (one) { fillResult(box, D.runs[0], true); return; }
     function entry(into, r) {
       var d = add(into, "details"), s = add(d, "summary"), filled = false;

@@ -361,9 +361,18 @@ static void put_storage(json_t *o, const struct run_record *r)
 	const char *mounted = json_string_value(json_object_get(
 		figure_json(part_whole(r->result), F_RUN_SYSTEM), "data file system"));
 	const json_t *devices = figure_json(path, F_STORAGE_PATH_DEVICES);
+	const struct part *servers =
+		part(record_part(r, F_RUN_OBJECT_STORE), F_OBJECT_STORE_SERVERS);
 	struct buf text = {0};
 
-	if (measured && strcmp(measured, "emulated") == 0 && store)
+	if (part_count(servers)) {
+		buf_printf(&text, "objects of %s",
+			   figure_text(part_at(servers, 0), F_SERVER_ADDRESS) ?: "a server");
+		if (part_count(servers) > 1)
+			buf_printf(&text, " and %zu more", part_count(servers) - 1);
+		if (store)
+			buf_printf(&text, " (%s)", store);
+	} else if (measured && strcmp(measured, "emulated") == 0 && store)
 		buf_printf(&text, "%s, a store inside Stoker", store);
 	else if (fs || store)
 		buf_printf(&text, "%s", fs ? fs : mounted ? mounted : "unknown file system");
@@ -597,8 +606,39 @@ static void put_phases(json_t *o, const struct run_record *r)
 	put_generation(o, r);
 }
 
+/* What each server was asked in the timed part; where nothing was timed, in all. */
+static void put_servers(json_t *o, const struct part *servers)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < part_count(servers); i++) {
+		const struct part *s = part_at(servers, i), *n = part(s, F_SERVER_TIMED);
+		json_t *one = json_object();
+
+		if (!(figure(n, F_SERVER_COUNTS_ALL) > 0))
+			n = part(s, F_SERVER_WHOLE);
+		json_put_text(one, "address", figure_text(s, F_SERVER_ADDRESS));
+		json_put_bool(one, "tls", figure_flag(s, F_SERVER_TLS));
+		json_put_real(one, "requests", figure(n, F_SERVER_COUNTS_ALL));
+		json_put_real(one, "again", figure(n, F_SERVER_COUNTS_AGAIN_ALL));
+		json_put_real(one, "failed", figure(n, F_SERVER_COUNTS_FAILED));
+		json_put_real(one, "connections", figure(n, F_SERVER_COUNTS_CONNECTIONS));
+		json_put_real(one, "received", figure(n, F_SERVER_COUNTS_WIRE_RECEIVED));
+		json_put_real(one, "sent", figure(n, F_SERVER_COUNTS_WIRE_SENT));
+		json_put_real(one, "first", figure(n, F_SERVER_COUNTS_FIRST));
+		json_put_real(one, "last", figure(n, F_SERVER_COUNTS_LAST));
+		json_array_append_new(list, one);
+	}
+	if (json_array_size(list))
+		json_put(o, "servers", list);
+	else
+		json_decref(list);
+}
+
 json_t *run_data(const struct run_record *r, bool brief)
 {
+	const struct part *servers =
+		part(record_part(r, F_RUN_OBJECT_STORE), F_OBJECT_STORE_SERVERS);
 	const json_t *ledger = figure_json(part_whole(r->result), F_RUN_LEDGER);
 	json_t *o = json_object();
 
@@ -636,13 +676,15 @@ json_t *run_data(const struct run_record *r, bool brief)
 	json_put(o, "timeline", timeline_of(r, brief));
 	if (json_is_array(ledger))
 		json_put(o, "ledger", json_deep_copy(ledger));
+	put_servers(o, servers);
 	return o;
 }
 
 json_t *run_details(json_t *run)
 {
-	static const char *const keys[] = {"epochs", "passed",  "ledger",     "measured", "need",
-					   "remedy", "rank_au", "limit_text", "costs"};
+	static const char *const keys[] = {"epochs", "passed", "ledger",  "measured",
+					   "need",   "remedy", "rank_au", "limit_text",
+					   "costs",  "servers"};
 	json_t *details = json_object();
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {

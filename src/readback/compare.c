@@ -303,6 +303,12 @@ static void leave_warm_up(struct comparison *c, struct side *s, size_t *index, c
 	s->n--;
 }
 
+static void tell_servers(struct comparison *c, const struct run_record *r, const char *side)
+{
+	for (size_t i = 0; i < r->facts.servers.n; i++)
+		str_list_add(&c->servers, xasprintf("%s, %s", side, r->facts.servers.v[i]));
+}
+
 void compare_records(struct comparison *c, const struct run_record *a, size_t na,
 		     const struct run_record *b, size_t nb)
 {
@@ -336,6 +342,8 @@ void compare_records(struct comparison *c, const struct run_record *a, size_t na
 	for (size_t i = 0; i < shown_count(); i++)
 		compare_shown(c, i, &first, &second);
 	config_differences(c, a, b, &keys);
+	tell_servers(c, &a[of_first[0]], "first");
+	tell_servers(c, &b[of_second[0]], "second");
 	key_differences_release(&keys);
 	free(of_first);
 	free(of_second);
@@ -347,6 +355,7 @@ void comparison_release(struct comparison *c)
 	str_list_release(&c->sides.doubts);
 	str_list_release(&c->sides.damage);
 	str_list_release(&c->differences);
+	str_list_release(&c->servers);
 	*c = (struct comparison){0};
 }
 
@@ -514,6 +523,10 @@ void comparison_text(const struct comparison *c, struct buf *out)
 			      "may be more differences.\n");
 	else if (c->differences.n == 0)
 		buf_puts(out, "The configurations are identical.\n");
+	if (c->servers.n)
+		buf_puts(out, "\nServers of the store, in the timed part:\n");
+	for (size_t i = 0; i < c->servers.n; i++)
+		buf_say(out, "  %s\n", c->servers.v[i]);
 	if (c->measures)
 		buf_say(out, "\nMean +- standard deviation over %s, first -> second:\n",
 			c->measure[0].basis == COMPARE_RUNS ? "runs" : "the epochs of each side");
@@ -554,6 +567,8 @@ json_t *comparison_json(const struct comparison *c)
 	json_put_int(root, "runs_needed", COMPARE_RUNS_NEEDED);
 	json_put(root, "measures", list);
 	json_put(root, "differences", json_texts(&c->differences));
+	if (c->servers.n)
+		json_put(root, "servers", json_texts(&c->servers));
 	json_put(root, "configurations_complete", json_boolean(c->complete));
 	return root;
 }

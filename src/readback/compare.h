@@ -43,6 +43,7 @@ struct comparison {
 	bool configured;             /* something of both configurations is known */
 	bool complete;               /* and all of it */
 	struct str_list differences; /* "reader.batch_size: 4 | 8", of the configurations */
+	struct str_list servers;     /* those of either side's first run, with their figures */
 };
 
 /* Each side is one run or several repetitions of it; copies of a run are counted once. Means of

@@ -518,11 +518,52 @@ static void check_saved(struct check *c)
 	}
 }
 
+/* What no server can have been asked. Of a part, requests that were under way when it ended are
+ * counted in two of them. */
+static const char *impossible(const struct server_use *u)
+{
+	const struct server_counts *n = &u->whole;
+
+	if (n->failed > server_requests(n))
+		return "more requests failed than were made";
+	if (n->answers > server_tries(n))
+		return "there are more answers than requests and repetitions";
+	if (n->body_sent > n->wire_sent || n->body_received > n->wire_received)
+		return "bodies have more bytes than all that was sent or received";
+	if (n->first_ns > n->last_ns)
+		return "the first bytes of answers came after the last ones";
+	if (u->first_max_ns > n->first_ns)
+		return "the longest wait for a first byte is longer than all of them";
+	if (n->clumped + n->beside_clump > n->answers)
+		return "more answers waited than there are";
+	return NULL;
+}
+
+static void check_servers(struct derive *d, const struct result *r)
+{
+	for (uint32_t i = 0; i < r->servers.n; i++) {
+		const struct server_use *u = &r->servers.use[i];
+		const uint64_t *part = (const uint64_t *)&u->timed,
+			       *all = (const uint64_t *)&u->whole;
+		const char *why = impossible(u);
+		bool within = true;
+
+		derive_holds(d, !why, "measures.bin, server %.60s: %s.", u->address,
+			     why ? why : "");
+		for (size_t k = 0; k < sizeof(u->whole) / sizeof(*all); k++)
+			within = within && part[k] <= all[k];
+		derive_holds(d, within,
+			     "measures.bin, server %.60s: more was counted in the timed part than "
+			     "in all.",
+			     u->address);
+	}
+}
+
 void derive_measures(struct audit *a, size_t i, const struct result *r)
 {
 	struct derive d = derive_begin(a, i, "figures", "parts",
 				       "measures of the run against each other: steps, blocks, "
-				       "epochs, samples, requests and checkpoints");
+				       "epochs, samples, requests, servers and checkpoints");
 	struct check c = {.d = &d, .r = r};
 
 	if (r->rank && r->status != RUN_FAILED)
@@ -549,6 +590,8 @@ void derive_measures(struct audit *a, size_t i, const struct result *r)
 			check_rank(&c);
 		check_requests(&d, r);
 	}
+	if (r->status == RUN_COMPLETE)
+		check_servers(&d, r);
 	if (!r->rank || r->status != RUN_COMPLETE)
 		derive_unchecked(&d, "the run did not come to its end, or no rank began");
 	derive_by_digest(&d, "what was measured once: the machine, generating and looking at the "

@@ -112,7 +112,8 @@ struct record_facts {
 	char *run_id, *workload, *seal, *status, *claim_storage, *claim_instead, *claim_text,
 		*build; /* heap; NULL */
 	struct str_list taken;
-	char *unsteady; /* text of its verdict "steady" when that is bad; NULL */
+	struct str_list servers; /* that its store talked to, with what they were asked */
+	char *unsteady;          /* text of its verdict "steady" when that is bad; NULL */
 	/* where its bytes came from */
 	bool in_memory;      /* a dataset in memory */
 	char *mount;         /* where the file system of the dataset is mounted; NULL */

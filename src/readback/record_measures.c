@@ -623,6 +623,33 @@ static void find_claim(struct record_facts *f, const struct run_record *r)
 	}
 }
 
+#define SERVERS_TOLD 8
+
+static void find_servers(struct record_facts *f, const struct run_record *r)
+{
+	const struct part *list = part(record_part(r, F_RUN_OBJECT_STORE), F_OBJECT_STORE_SERVERS);
+
+	for (size_t i = 0; i < part_count(list) && i < SERVERS_TOLD; i++) {
+		const struct part *s = part_at(list, i), *n = part(s, F_SERVER_TIMED);
+		const char *address = figure_text(s, F_SERVER_ADDRESS);
+		double all = figure(n, F_SERVER_COUNTS_ALL);
+		double again = figure(n, F_SERVER_COUNTS_AGAIN_ALL);
+		double first = figure(n, F_SERVER_COUNTS_FIRST);
+		double last = figure(n, F_SERVER_COUNTS_LAST);
+		struct buf b = {0};
+
+		if (!address || !(all > 0))
+			continue;
+		buf_printf(&b, "%.300s: %.0f requests", address, all);
+		if (again > 0)
+			buf_printf(&b, ", %.0f sent again", again);
+		if (isfinite(first) && isfinite(last))
+			buf_printf(&b, "; first byte after %.3g ms, last after %.3g ms",
+				   1e3 * first, 1e3 * last);
+		str_list_add(&f->servers, buf_take(&b));
+	}
+}
+
 /* Its text where its level is bad; NULL. */
 static char *bad_verdict(const struct run_record *r, const char *check)
 {
@@ -821,6 +848,7 @@ void facts_find(struct record_facts *f, const struct run_record *r)
 	f->status = text_copy(whole, F_RUN_STATUS);
 	f->build = build_of(r);
 	find_claim(f, r);
+	find_servers(f, r);
 	f->unsteady = bad_verdict(r, "steady");
 	f->in_memory = in_memory(r);
 	f->mount = mount_of(r);
@@ -857,5 +885,6 @@ void facts_release(struct record_facts *f)
 	free(f->mount);
 	free(f->data_folder);
 	str_list_release(&f->taken);
+	str_list_release(&f->servers);
 	*f = (struct record_facts){0};
 }

@@ -106,6 +106,8 @@ MANY(RUN, LEDGER, "ledger", LEDGER, r->trained && r->rank && r->usage ? LEDGER_L
      "Bytes of training at each place between samples and storage")
 ONE(RUN, STORAGE_PATH, "storage_path", STORAGE_PATH, r->host_source, r->host_source,
     "What lies below the folder of the dataset")
+ONE(RUN, OBJECT_STORE, "object_store", OBJECT_STORE, r->servers.n, servers_view(r, room),
+    "What was done with the servers of the store")
 ONE(RUN, EVALUATION, "evaluation", EVALUATION, r->evaluated && r->rank && r->usage,
     evaluation_view(r, room), "Evaluation of all accelerators")
 ONE(RUN, CHECKPOINT, "checkpoint", CHECKPOINT, r->checkpointed && r->rank, checkpoint_view(r, room),
@@ -987,6 +989,110 @@ FIGURE(SUPPLY, FED_AT_TARGET, "accelerators_fed_at_target", NUMBER, NULL, true, 
        "The same at the AU to be reached")
 FIGURE(SUPPLY, SAID, "text", TEXT, NULL, true, supply_fed_text(x, a->text, 256),
        "The same as a sentence")
+
+SECTION(OBJECT_STORE, "The servers of the store")
+SHOWN(OBJECT_STORE, REQUESTS, "timed_requests", COUNT, NULL, true, server_requests(&x->timed),
+      "Requests in the timed part (training epochs; evaluations where nothing is trained), "
+      "repetitions not counted")
+SHOWN(OBJECT_STORE, AGAIN, "timed_sent_again", COUNT, NULL, true, server_repetitions(&x->timed),
+      "Repetitions of requests in the timed part, by whatever reason")
+SHOWN(OBJECT_STORE, BUSY, "timed_too_busy", COUNT, NULL, true, x->timed.again[SERVER_BUSY],
+      "Of these: a server answered that it was too busy (503, 429)")
+SHOWN(OBJECT_STORE, FIRST, "timed_first_byte_mean_s", NUMBER, "s", x->timed.answers,
+      per(x->timed.first_ns, x->timed.answers) / 1e9,
+      "From the end of a request to the first byte of its answer, in the timed part")
+SHOWN(OBJECT_STORE, LAST, "timed_last_byte_mean_s", NUMBER, "s", x->timed.answers,
+      per(x->timed.last_ns, x->timed.answers) / 1e9, "The same to its last byte")
+FIGURE(OBJECT_STORE, AGAIN_SHARE, "timed_again_share", NUMBER, NULL,
+       isfinite(result_again_share(r)), result_again_share(r),
+       "Of the time of all requests of readers and writers in the timed part: void tries, and "
+       "pauses "
+       "before repetitions")
+SHOWN(OBJECT_STORE, PROCESSOR, "processor_s_per_gb", NUMBER, "s", isfinite(result_cpu_per_gb(r)),
+      result_cpu_per_gb(r),
+      "Processor time of this program in the timed part, all its work included, for each 10^9 "
+      "bytes that came from the servers")
+MANY(OBJECT_STORE, SERVERS, "servers", SERVER, r->servers.n, &r->servers.use[i],
+     "Each server; of several processes the sums")
+
+SECTION(SERVER, "One server")
+FIGURE(SERVER, ADDRESS, "address", TEXT, NULL, true, x->address, "Its host and port")
+FIGURE(SERVER, TLS, "tls", FLAG, NULL, true, x->tls, "It is talked to by https")
+FIGURE(SERVER, GIVEN, "given", FLAG, NULL, true, x->given,
+       "An endpoint of the configuration; others were redirected to")
+FIGURE(SERVER, SKEW, "clock_ahead_s", NUMBER, "s", x->skew_s != 0, (double)x->skew_s,
+       "Its clock minus this machine's, where it refused a signature for that")
+FIGURE(SERVER, FIRST_MAX, "first_byte_max_s", NUMBER, "s", x->whole.answers,
+       seconds((int64_t)x->first_max_ns), "The longest wait for a first byte")
+ONE(SERVER, WHOLE, "whole", SERVER_COUNTS, true, &x->whole,
+    "Since the store was opened: generation, verification and checkpoints included")
+ONE(SERVER, TIMED, "timed", SERVER_COUNTS, true, &x->timed, "The same in the timed part")
+
+SECTION(SERVER_COUNTS, "What was done with a server")
+FIGURE(SERVER_COUNTS, ALL, "requests", COUNT, NULL, true, server_requests(x),
+       "Requests, answered or failed; repetitions are not counted")
+FIGURE(SERVER_COUNTS, FAILED, "failed", COUNT, NULL, true, x->failed,
+       "Of these: failed (that an object is not there is an answer)")
+ONE(SERVER_COUNTS, REQUESTS, "by_kind", SERVER_REQUESTS, true, x, "By kind")
+FIGURE(SERVER_COUNTS, AGAIN_ALL, "sent_again", COUNT, NULL, true, server_repetitions(x),
+       "Repetitions")
+ONE(SERVER_COUNTS, AGAIN, "again_by_reason", SERVER_AGAIN, true, x, "By reason")
+FIGURE(SERVER_COUNTS, AGAIN_TIME, "again_s", NUMBER, "s", true, seconds((int64_t)x->again_ns),
+       "Time of void tries and of pauses before repetitions, of all threads")
+FIGURE(SERVER_COUNTS, CONNECTIONS, "connections", COUNT, NULL, true, x->connections,
+       "Connections opened")
+FIGURE(SERVER_COUNTS, REOPENED, "reopened", COUNT, NULL, true, x->reopened,
+       "Requests before which one was opened because the kept one had been closed")
+FIGURE(SERVER_COUNTS, BODY_SENT, "body_sent_bytes", COUNT, "bytes", true, x->body_sent,
+       "Bodies of requests")
+FIGURE(SERVER_COUNTS, BODY_RECEIVED, "body_received_bytes", COUNT, "bytes", true, x->body_received,
+       "Bodies of answers")
+FIGURE(SERVER_COUNTS, WIRE_SENT, "wire_sent_bytes", COUNT, "bytes", true, x->wire_sent,
+       "Sent with heads, before TLS")
+FIGURE(SERVER_COUNTS, WIRE_RECEIVED, "wire_received_bytes", COUNT, "bytes", true, x->wire_received,
+       "Received with heads, after TLS")
+FIGURE(SERVER_COUNTS, ANSWERS, "answers", COUNT, NULL, true, x->answers,
+       "Answers, those that made a repetition included")
+FIGURE(SERVER_COUNTS, FIRST, "first_byte_mean_s", NUMBER, "s", x->answers,
+       per(x->first_ns, x->answers) / 1e9,
+       "From the end of a request to the first byte of its answer")
+FIGURE(SERVER_COUNTS, LAST, "last_byte_mean_s", NUMBER, "s", x->answers,
+       per(x->last_ns, x->answers) / 1e9, "The same to its last byte")
+FIGURE(SERVER_COUNTS, CLUMPED, "waited_for_ack", COUNT, NULL, true, x->clumped,
+       "Answers whose bytes came 35 to 46 ms late over a network that is faster")
+FIGURE(SERVER_COUNTS, BESIDE, "waited_nearly_as_long", COUNT, NULL, true, x->beside_clump,
+       "Answers whose bytes came up to 10 ms sooner or later than that")
+
+#define BY_KIND(ID, key)                                                                           \
+	FIGURE(SERVER_REQUESTS, ID, key, COUNT, NULL, x->requests[SERVER_##ID],                    \
+	       x->requests[SERVER_##ID], "Requests of this kind; absent: none")
+SECTION(SERVER_REQUESTS, "Requests by kind")
+BY_KIND(GET, "get")
+BY_KIND(HEAD, "head")
+BY_KIND(LIST, "list")
+BY_KIND(PUT, "put")
+BY_KIND(MULTIPART_BEGIN, "multipart_begin")
+BY_KIND(PART, "part")
+BY_KIND(MULTIPART_END, "multipart_end")
+BY_KIND(MULTIPART_ABORT, "multipart_abort")
+BY_KIND(COPY, "copy")
+BY_KIND(DELETE, "delete")
+#undef BY_KIND
+
+#define BY_REASON(ID, key, says)                                                                   \
+	FIGURE(SERVER_AGAIN, ID, key, COUNT, NULL, x->again[SERVER_##ID], x->again[SERVER_##ID],   \
+	       says)
+SECTION(SERVER_AGAIN, "Repetitions by reason")
+BY_REASON(CLOSED, "closed", "The server had closed a kept connection: sent again at once")
+BY_REASON(LOST, "lost", "A connection was lost before or in the middle of an answer")
+BY_REASON(CONNECT, "no_connection", "The server could not be connected to")
+BY_REASON(TIME, "time_limit", "A time limit was reached")
+BY_REASON(BUSY, "too_busy", "The server was too busy (503, 429)")
+BY_REASON(ERROR, "server_error", "Another error of the server (500, 502, 504)")
+BY_REASON(MOVED, "moved", "A redirect, or another region")
+BY_REASON(CLOCK, "clock", "Signed anew with the server's time")
+BY_REASON(EXPIRED, "expired", "Signed anew with fresh credentials")
+#undef BY_REASON
 
 SECTION(PROBE, "What the storage gives by itself")
 FIGURE(PROBE, OWN, "own", FLAG, NULL, x->own, true,

@@ -22,6 +22,11 @@ double seconds(int64_t ns)
 	return (double)ns / 1e9;
 }
 
+double per(uint64_t sum, uint64_t n)
+{
+	return n ? (double)sum / (double)n : 0;
+}
+
 double part_of(double part, double whole, double scale)
 {
 	return whole > 0 ? part * scale : 0;
@@ -49,6 +54,15 @@ const struct io_sum *evaluation_view(const struct result *r, void *room)
 	io_stat_init(&v->io);
 	if (r->eval_io)
 		io_stat_merge(&v->io, r->eval_io);
+	return v;
+}
+
+const struct servers_at *servers_view(const struct result *r, void *room)
+{
+	struct servers_at *v = room;
+
+	*v = (struct servers_at){r, servers_sum(&r->servers, false),
+				 servers_sum(&r->servers, true)};
 	return v;
 }
 

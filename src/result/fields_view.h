@@ -73,6 +73,12 @@ struct host_at {
 	const struct host_facts *facts;
 };
 
+/* All servers together. */
+struct servers_at {
+	const struct result *r;
+	struct server_counts whole, timed;
+};
+
 typedef struct result AT_RUN, AT_GENERATION, AT_MEMORY;
 /* of TOLD rows alone */
 typedef struct result AT_VERDICT, AT_MEASURED, AT_LIMIT, AT_WHAT_IF, AT_CONFIGURED, AT_INTEGRITY;
@@ -110,6 +116,9 @@ typedef struct supply AT_NEED, AT_SUPPLY;
 typedef struct probe AT_PROBE;
 typedef struct probe_point AT_PROBE_POINT;
 typedef struct barrier_cost AT_BARRIER;
+typedef struct servers_at AT_OBJECT_STORE;
+typedef struct server_use AT_SERVER;
+typedef struct server_counts AT_SERVER_COUNTS, AT_SERVER_REQUESTS, AT_SERVER_AGAIN;
 
 /* Each fills `room` and returns it. */
 const struct io_sum *training_view(const struct result *r, void *room);
@@ -133,11 +142,13 @@ const struct rank_at *rank_view(const struct result *r, const struct run_metrics
 				void *room);
 const struct host_at *host_view(const struct result *r, size_t node, void *room);
 const struct supply *need_view(const struct result *r, const struct run_metrics *m, void *room);
+const struct servers_at *servers_view(const struct result *r, void *room);
 
 /* ---- single figures that take more than an expression ---- */
 
 double seconds(int64_t ns);
 /* 0 where the whole is. */
+double per(uint64_t sum, uint64_t n); /* 0 of none */
 double part_of(double part, double whole, double scale);
 double a_second(uint64_t n, const struct probe_point *p);
 /* The look into the page cache that an epoch's figures are of; whether there was one, and whether

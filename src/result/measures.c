@@ -179,6 +179,17 @@ DEFINE_SHAPE(process, V(hostname), V(node), V(first_rank), V(ranks), V(lost), V(
 	     V(wall_offset_ns), V(offset_error_ns), V(peak_rss_bytes), S(host, host_facts));
 #undef SHAPE
 
+#define SHAPE struct server_counts
+DEFINE_SHAPE(server_counts, V(requests), V(failed), V(again), V(again_ns), V(connections),
+	     V(reopened), V(body_sent), V(body_received), V(wire_sent), V(wire_received),
+	     V(answers), V(first_ns), V(last_ns), V(clumped), V(beside_clump));
+#undef SHAPE
+
+#define SHAPE struct server_use
+DEFINE_SHAPE(server_use, V(address), V(tls), V(given), V(skew_s), V(first_max_ns),
+	     S(whole, server_counts), S(timed, server_counts));
+#undef SHAPE
+
 #define SHAPE struct barrier_cost
 DEFINE_SHAPE(barrier, V(count), V(median_s), V(mean_s), V(max_s), V(way), V(processes), V(depth),
 	     V(messages), V(sockets_s), V(mpi_s), V(library));
@@ -534,6 +545,7 @@ void measures_put(const struct result *r, struct buf *out)
 		put_epoch_pairs(out, "epoch_meminfo", i, r->usage[i].meminfo,
 				r->usage[i].meminfo_count);
 	put_processes(out, r);
+	put_one(out, "servers", &shape_server_use, r->servers.use, r->servers.n);
 	put_probe(out, &r->probe);
 	put_series(out, r->series);
 	columns_put_texts(out, "end", (const char *const[]){"end"}, 1);
@@ -808,6 +820,20 @@ static void get_processes(struct loading *x)
 	}
 }
 
+static void get_servers(struct loading *x)
+{
+	struct servers *l = &x->r->servers;
+	size_t n = columns_count(&x->in, "servers");
+
+	demand(x, n <= SERVERS_MAX, "the number of its servers");
+	if (n)
+		l->use = room(x, n, sizeof(*l->use));
+	if (!l->use)
+		return;
+	l->n = l->room = (uint32_t)n;
+	get_one(x, "servers", &shape_server_use, l->use, n);
+}
+
 static void get_log(struct loading *x, struct probe_log *l, struct pieces *seen)
 {
 	l->seen = room(x, l->n, sizeof(*l->seen));
@@ -914,6 +940,7 @@ static void get_result(struct loading *x, struct workload *w, struct dataset *d)
 		get_usage(x);
 	if (h.processes)
 		get_processes(x);
+	get_servers(x);
 	get_probe(x);
 	if (h.series)
 		get_series(x);

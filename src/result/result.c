@@ -58,6 +58,7 @@ void result_release(struct result *r)
 	free(r->rank);
 	free(r->eval_io);
 	free(r->usage);
+	servers_release(&r->servers);
 	host_facts_release(&r->host);
 	system_facts_release(&r->system);
 	series_release(r->series);
@@ -217,4 +218,43 @@ const char *result_barrier_way(const struct barrier_cost *b)
 					    [BARRIER_MPI] = "mpi"};
 
 	return names[b->way];
+}
+
+static double request_ns(const struct io_stat *io)
+{
+	double ns = 0;
+
+	for (int k = 0; io && k < IO_KINDS; k++)
+		ns += (double)io->kind[k].busy_ns;
+	return ns;
+}
+
+double result_again_share(const struct result *r)
+{
+	struct server_counts n = servers_sum(&r->servers, true);
+	double ns = 0;
+
+	if (r->workload->run.measure == MEASURE_NONE || server_requests(&n) == 0)
+		return NAN;
+	for (uint32_t k = 0; r->rank && r->trained && k < r->ranks; k++)
+		ns += request_ns(&r->rank[k].train_io) + request_ns(r->rank[k].save_io) +
+		      request_ns(r->rank[k].load_io);
+	if (!r->trained)
+		ns += request_ns(r->eval_io);
+	if (!(ns > 0))
+		return NAN;
+	/* one request of a reader may be several at once to servers; and what is written is under
+	 * way before an answer is waited for: the lesser share is beyond doubt */
+	ns = fmax(ns, (double)n.again_ns + (double)n.last_ns);
+	return (double)n.again_ns / ns;
+}
+
+double result_cpu_per_gb(const struct result *r)
+{
+	struct server_counts n = servers_sum(&r->servers, true);
+	double ns = 0;
+
+	for (uint32_t i = 0; r->usage && i < r->epochs_begun; i++)
+		ns += (double)(r->trained ? r->usage[i].cpu_ns : r->usage[i].cpu_eval_ns);
+	return n.wire_received && ns > 0 ? ns / (double)n.wire_received : NAN;
 }

@@ -26,6 +26,7 @@
 #include "os/system.h"
 #include "result/judgement.h"
 #include "result/probe.h"
+#include "store/servers.h"
 #include "workload/workload.h"
 
 /* One checkpoint on one rank, written or read back. Times monotonic, ns. */
@@ -133,7 +134,7 @@ struct epoch_usage {
 	/* The dataset in this machine's page cache: before it was evicted, if it was, when the
 	 * epoch began, and after its evaluation. */
 	bool evicted;
-	int64_t evict_ns; /* how long that took, outside every measured time */
+	int64_t evict_ns;          /* how long that took, outside every measured time */
 	uint64_t own_mapped_bytes; /* mapped by this program when that began, and not let go */
 	struct residency cache_found, cache_start, cache_end;
 	struct residency cache_eval; /* of the evaluation files, before the evaluation */
@@ -202,6 +203,7 @@ struct result {
 	struct presence_result presence;
 	uint64_t shuffle_seed; /* what order_init was given */
 	struct barrier_cost barrier;
+	struct servers servers; /* those that the store talks to; none: it has none */
 	/* What threads copy together in this machine's memory, measured after the run where it read
 	 * from memory. 0: it did not, or it is not known. */
 	struct memory_copy {
@@ -241,6 +243,11 @@ const char *result_barrier_way(const struct barrier_cost *b);
 /* Processor time in an epoch (from 0) that is no work of this program but the framework's own code
  * (framework.costs), ns; of all ranks that are not lost. */
 double result_framework_ns(const struct result *r, uint32_t epoch, bool eval);
+/* Of the servers of the store, in the timed part: how much of the time of all requests of readers
+ * and writers was void tries and pauses before repetitions, 0..1; and processor time of all
+ * processes for 10^9 bytes received, s. NAN: not known. */
+double result_again_share(const struct result *r);
+double result_cpu_per_gb(const struct result *r);
 /* The path of the file of a sample of training; "" when it has none. */
 const char *result_sample_file(const struct result *r, uint64_t sample, char *path, size_t size);
 /* What the bytes of a line were counted at: "vda", "eth0", "nfs4"; "" where that needs no word. */

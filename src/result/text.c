@@ -3,6 +3,7 @@
 #include "workload/framework_costs.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -362,6 +363,41 @@ static void put_probe(struct buf *out, const struct probe *p)
 	buf_release(&text);
 }
 
+#define LITTLE_BYTES 100000000 /* the beginning of a run takes more than they do */
+
+/* Each server: what it was asked in the timed part, and what that took. */
+static void put_servers(struct buf *out, const struct result *r)
+{
+	double each = result_cpu_per_gb(r);
+
+	for (uint32_t i = 0; i < r->servers.n; i++) {
+		const struct server_use *u = &r->servers.use[i];
+		const struct server_counts *n = server_tries(&u->timed) ? &u->timed : &u->whole;
+		double answers = n->answers ? (double)n->answers : 1;
+		char received[32], sent[32];
+		struct buf b = {0};
+
+		if (server_tries(&u->whole) == 0)
+			continue;
+		buf_printf(&b,
+			   "%" PRIu64 " requests, %s received, %s sent; first byte after %.3g ms, "
+			   "last after %.3g ms",
+			   server_requests(n),
+			   str_bytes((double)n->wire_received, received, sizeof(received)),
+			   str_bytes((double)n->wire_sent, sent, sizeof(sent)),
+			   (double)n->first_ns / answers / 1e6, (double)n->last_ns / answers / 1e6);
+		if (server_repetitions(n))
+			buf_printf(&b, "; %" PRIu64 " sent again", server_repetitions(n));
+		if (n->failed)
+			buf_printf(&b, "; %" PRIu64 " failed", n->failed);
+		put_row(out, i ? "" : "servers", "%s%s: %s", u->tls ? "https://" : "", u->address,
+			b.data);
+		buf_release(&b);
+	}
+	if (isfinite(each) && servers_sum(&r->servers, true).wire_received >= LITTLE_BYTES)
+		put_row(out, "", "%.3g s of processor time for each GB received", each);
+}
+
 static void put_generation(struct buf *out, const struct result *r)
 {
 	double s = (double)r->generation.wall_ns / 1e9;
@@ -475,6 +511,7 @@ void result_text(const struct result *r, const struct run_metrics *m, bool color
 		put_slowest_sample(out, r);
 	if (r->trained && r->usage)
 		put_page_cache(out, r);
+	put_servers(out, r);
 	put_probe(out, &r->probe);
 	if (r->checkpointed && r->rank)
 		put_checkpoints(out, r);

@@ -44,6 +44,8 @@ void usage_begin(struct epoch_edges *g)
 		u->host_cpu_ns = host_cpu_ns();
 		proc_io_sample(&g->process);
 	}
+	if (g->plan->w->workflow.train)
+		servers_begin(g->servers, g->plan->store);
 	g->cpu_ns = proc_cpu_ns();
 }
 
@@ -82,6 +84,8 @@ void usage_of_training(struct epoch_edges *g)
 	struct proc_io now;
 
 	u->cpu_ns = proc_cpu_ns() - g->cpu_ns;
+	if (g->plan->w->workflow.train)
+		servers_end(g->servers, g->plan->store);
 	if (g->plan->w->run.measure == MEASURE_NONE)
 		return;
 	proc_io_sample(&now);
@@ -99,6 +103,8 @@ void usage_of_evaluation(struct epoch_edges *g)
 {
 	struct proc_io now;
 
+	if (!g->plan->w->workflow.train)
+		servers_end(g->servers, g->plan->store);
 	if (g->plan->w->run.measure == MEASURE_NONE)
 		return;
 	proc_io_sample(&now);
@@ -200,6 +206,8 @@ int page_cache_before_evaluation(struct epoch_edges *g, struct err *e)
 	struct residency_job job = residency_of(g);
 	int rc;
 
+	if (!g->plan->w->workflow.train)
+		servers_begin(g->servers, g->plan->store);
 	if (!has_page_cache(g->plan))
 		return 0;
 	job.no_train = true;

@@ -24,6 +24,7 @@ struct epoch_edges {
 	const struct host_io_source
 		*host;                /* NULL: this process does not read its host's counters */
 	struct epoch_usage *usage;    /* of this epoch; filled */
+	struct servers *servers;      /* of the run; the timed part is counted */
 	_Atomic int64_t *progress_ns; /* for the watchdog */
 	uint32_t epoch;               /* from 1 */
 	/* the counters when the phase began */

@@ -692,7 +692,10 @@ static void find_facts(const struct run_plan *p, struct run_shared *shared, stru
 				.after = true};
 	bool left = false;
 
-	f->folder = xstrdup(p->d->folder ? p->d->folder : "");
+	/* of objects it is no path */
+	f->folder = workload_base_store(p->w)->flags & STORE_HAS_OBJECTS
+			    ? NULL
+			    : xstrdup(p->d->folder ? p->d->folder : "");
 	if (!r->stuck && run_apart(&shared->stop, &a, &left, NULL) == 0) {
 		r->system = f->of;
 		free(f->folder);
@@ -831,8 +834,10 @@ int finish_run(const struct run_plan *p, struct run_shared *shared, const struct
 	struct err why = {0};
 	int failed;
 
-	if (p->store)
+	if (p->store) {
 		store_servers_log(p->store);
+		servers_count(&r->servers, p->store);
+	}
 	/* this process's trace, by its own clock: before the results are merged */
 	failed = write_trace(p, shared, r, &why);
 	gather_result(p, shared, r, &rc, cause);

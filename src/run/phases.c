@@ -126,6 +126,9 @@ static int prepare_run(struct run *run, struct err *e)
 	if (rc < 0)
 		return rc;
 	run->r->dataset = run->plan.d;
+	rc = servers_init(&run->r->servers, run->plan.store, e);
+	if (rc < 0)
+		return rc;
 	if ((!workload_reads(w) && !w->workflow.checkpoint) || run->o->dataset_only)
 		return 0;
 	return apart_at_data(run, plan_run, e);

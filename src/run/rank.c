@@ -534,6 +534,7 @@ static int run_epoch(struct rank *k, uint32_t epoch, struct err *e)
 				    .stop = &shared->stop.flag,
 				    .host = k->r->host_source,
 				    .usage = &k->r->usage[epoch - 1],
+				    .servers = &k->r->servers,
 				    .progress_ns = &k->live.progress_ns,
 				    .epoch = epoch};
 	bool first = k->comm.local == 0;

@@ -273,12 +273,14 @@ struct part {
 	uint64_t generated_files, generated_bytes;
 	uint64_t memory_bound_bytes, peak_rss_bytes;
 	struct probe probe; /* its logs stay here */
+	uint32_t servers;
 };
 #define LAYOUT                                                                                     \
 	(uint32_t)(sizeof(struct part) + 3 * sizeof(struct rank_result) +                          \
 		   5 * sizeof(struct rank_epoch) + 13 * sizeof(struct checkpoint_times) +          \
 		   7 * sizeof(struct phase) + 11 * sizeof(struct host_facts) +                     \
-		   17 * sizeof(struct epoch_usage) + 19 * sizeof(struct series_flow))
+		   17 * sizeof(struct epoch_usage) + 19 * sizeof(struct series_flow) +             \
+		   23 * sizeof(struct server_use))
 
 /* Words of 8 bytes: how many zeros, how many others, the others; and so on. */
 static void pack_sparse(struct buf *b, const void *p, size_t bytes)
@@ -382,6 +384,7 @@ void part_pack(const struct run_place *at, const struct result *r, struct buf *o
 		.memory_bound_bytes = r->memory_bound_bytes,
 		.peak_rss_bytes = proc_peak_rss_bytes(),
 		.probe = r->probe,
+		.servers = r->servers.n,
 	};
 
 	buf_append(out, &p, sizeof(p));
@@ -390,6 +393,7 @@ void part_pack(const struct run_place *at, const struct result *r, struct buf *o
 		pack_pairs(out, r->host.cpuinfo, r->host.cpuinfo_count);
 		pack_pairs(out, r->host.meminfo, r->host.meminfo_count);
 	}
+	buf_append(out, r->servers.use, r->servers.n * sizeof(*r->servers.use));
 	if (!p.has_ranks)
 		return;
 	for (uint32_t i = 0; i < r->epochs_begun; i++) {
@@ -738,6 +742,20 @@ static void add_probe(struct probe *sum, const struct probe *one)
 		add_point(&sum->sized[i], &one->sized[i]);
 }
 
+static int unpack_servers(struct part_reader *in, uint32_t n, struct servers *sum, struct err *e)
+{
+	struct server_use one;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < n && !in->bad && rc == 0; i++) {
+		unpack_bytes(in, &one, sizeof(one));
+		one.address[sizeof(one.address) - 1] = '\0';
+		if (!in->bad)
+			rc = servers_add(sum, &one, e);
+	}
+	return rc;
+}
+
 int part_unpack(const struct run_place *at, struct result *r, uint32_t p, const struct buf *in,
 		struct err *e)
 {
@@ -761,6 +779,8 @@ int part_unpack(const struct run_place *at, struct result *r, uint32_t p, const 
 	add_probe(&r->probe, &head.probe);
 	if (head.has_host)
 		unpack_host(&from, &o->host);
+	if (unpack_servers(&from, head.servers, &r->servers, e) < 0)
+		return e->code;
 	if (!head.has_ranks || !r->rank || head.epochs_planned != r->epochs_planned ||
 	    head.epochs_begun > r->epochs_planned)
 		return 0;

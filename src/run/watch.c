@@ -493,15 +493,18 @@ static int start_iostat(struct run_watch *w, struct err *e)
 int watch_sampling_begin(struct run_watch *w, struct err *e)
 {
 	double interval = w->plan->w->run.sample_interval;
+	/* of objects the folder is no path: what lies below it here is not theirs */
+	bool objects = workload_base_store(w->plan->w)->flags & STORE_HAS_OBJECTS;
 	int rc = start_iostat(w, e);
 
-	if (workload_reads(w->plan->w) && run_reads_host(w->plan->at) &&
+	if (!objects && workload_reads(w->plan->w) && run_reads_host(w->plan->at) &&
 	    w->plan->w->run.measure == MEASURE_ALL) {
 		w->r->host_source = xcalloc(1, sizeof(*w->r->host_source));
 		host_io_source_init(w->r->host_source, "", w->plan->d->folder);
 	}
 	if (rc == 0 && interval > 0 && w->plan->w->run.measure == MEASURE_ALL)
-		rc = series_start(&w->r->series, w->plan->d->folder, (int64_t)(interval * 1e9),
+		rc = series_start(&w->r->series, objects ? NULL : w->plan->d->folder,
+				  (int64_t)(interval * 1e9),
 				  w->plan->w->run.sample_gpus && run_leads(w->plan->at),
 				  payload_so_far, w, e);
 	if (rc < 0)

@@ -569,32 +569,36 @@ static bool s3_server(const struct store *base, unsigned i, struct store_server 
 	n = &p->counts;
 	out->address = p->server.url.authority;
 	out->tls = p->server.url.tls;
-	out->kinds = S3_KINDS;
+	out->given = i < s->client->given;
+	out->skew_s = atomic_load_explicit(&s->client->skew_s, memory_order_relaxed);
 	out->kind_names = s3_kind_names;
-	for (unsigned k = 0; k < S3_KINDS; k++) {
-		out->requests[k] = value(&n->requests[k]);
-		out->all += out->requests[k];
-	}
-	out->again_kinds = S3_RETRIES;
 	out->again_names = s3_retry_names;
-	for (unsigned k = 0; k < S3_RETRIES; k++)
-		out->again[k] = value(&n->sent_again[k]);
-	out->failed = value(&n->failed);
-	out->again_ns = value(&n->again_ns);
-	out->connections = value(&p->server.opened);
-	out->wire_sent = value(&p->server.wire_sent);
-	out->wire_received = value(&p->server.wire_received);
-	out->body_sent = value(&n->body_sent);
-	out->body_received = value(&n->body_received);
-	out->answers = value(&n->answers);
-	out->first_ns = value(&n->first_ns);
-	out->last_ns = value(&n->last_ns);
 	out->first_max_ns = value(&n->first_max_ns);
-	out->clumped = value(&n->late_ack);
+	for (unsigned k = 0; k < S3_KINDS; k++)
+		out->n.requests[k] = value(&n->requests[k]);
+	for (unsigned k = 0; k < S3_RETRIES; k++)
+		out->n.again[k] = value(&n->sent_again[k]);
+	out->n.failed = value(&n->failed);
+	out->n.again_ns = value(&n->again_ns);
+	out->n.connections = value(&p->server.opened);
+	out->n.reopened = value(&n->reopened);
+	out->n.wire_sent = value(&p->server.wire_sent);
+	out->n.wire_received = value(&p->server.wire_received);
+	out->n.body_sent = value(&n->body_sent);
+	out->n.body_received = value(&n->body_received);
+	out->n.answers = value(&n->answers);
+	out->n.first_ns = value(&n->first_ns);
+	out->n.last_ns = value(&n->last_ns);
+	out->n.clumped = value(&n->late_ack);
+	out->n.beside_clump = value(&n->beside_ack);
 	return true;
 }
 
-_Static_assert(S3_KINDS <= STORE_SERVER_KINDS && S3_RETRIES <= STORE_SERVER_KINDS, "room for all");
+_Static_assert((int)S3_KINDS == SERVER_REQUESTS && (int)S3_PART == SERVER_PART &&
+		       (int)S3_DELETE == SERVER_DELETE && (int)S3_RETRIES == SERVER_AGAINS &&
+		       (int)S3_RETRY_SLOW_DOWN == SERVER_BUSY &&
+		       (int)S3_RETRY_EXPIRED == SERVER_EXPIRED,
+	       "kinds in the order of servers.h");
 
 const struct store_ops store_s3 = {
 	.is.name = "s3",

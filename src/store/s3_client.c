@@ -14,11 +14,12 @@
 #include "http/base64.h"
 #include "http/xml.h"
 #include "store/s3_answer.h"
+#include "store/servers.h"
 
 #define HOPS_MAX 5
 #define TEXT_MAX (8u << 20) /* of an answer that is kept as text */
 #define TIMEOUT_TRIES 3     /* a server that does not answer is not asked more often */
-#define MS 1000000LL
+#define WAITS_BYTES 262144  /* an answer of more may take that long by its size */
 
 const char *const s3_kind_names[S3_KINDS] = {
 	"GET",
@@ -457,6 +458,8 @@ static void start(struct s3_call *call)
 
 	if (!call->kept[call->at_index])
 		call->kept[call->at_index] = http_connection_new(&call->at->server);
+	else if (call->kept[call->at_index]->fd < 0)
+		count(&call->at->counts.reopened, 1);
 	call->conn = call->kept[call->at_index];
 	call->conn->owner = call;
 	refresh(call);
@@ -712,6 +715,18 @@ static bool renew(struct s3_call *call)
 	return newer;
 }
 
+/* Before its first byte, or before the last ones of few. */
+static void count_waits(const struct s3_call *call, struct s3_counts *n)
+{
+	const struct http_exchange *x = &call->x;
+	int waited = server_waited(call->conn->fd, x->first_ns - x->sent_ns);
+
+	if (!waited && x->got <= WAITS_BYTES)
+		waited = server_waited(call->conn->fd, x->done_ns - x->first_ns);
+	if (waited)
+		count(waited > 0 ? &n->late_ack : &n->beside_ack, 1);
+}
+
 static void take_times(struct s3_call *call, bool reused)
 {
 	struct s3_counts *n = &call->at->counts;
@@ -723,8 +738,8 @@ static void take_times(struct s3_call *call, bool reused)
 	count(&n->last_ns, (uint64_t)(x->done_ns - x->sent_ns));
 	count(&n->body_received, x->got);
 	count(&n->body_sent, x->body_n);
-	if (reused && first >= 38 * MS && first <= 46 * MS)
-		count(&n->late_ack, 1);
+	if (reused)
+		count_waits(call, n);
 	most = atomic_load_explicit(&n->first_max_ns, memory_order_relaxed);
 	while (first > most &&
 	       !atomic_compare_exchange_weak_explicit(&n->first_max_ns, &most, first,

@@ -71,7 +71,8 @@ struct s3_counts {
 	_Atomic uint64_t body_sent, body_received; /* bytes */
 	/* from the end of a request to the first byte of its answer, and to the last one */
 	_Atomic uint64_t first_ns, last_ns, first_max_ns, answers;
-	_Atomic uint64_t late_ack; /* answers of kept connections between 38 and 46 ms */
+	_Atomic uint64_t late_ack, beside_ack; /* answers that waited for an acknowledgement */
+	_Atomic uint64_t reopened;             /* connections, where one had been lost */
 };
 
 struct s3_endpoint {
