@@ -229,6 +229,9 @@ static const struct asked of_processors[] = {
 static const struct asked of_training[] = {
 	{CAUSE_PAGE_CACHE, at_computation_from_memory, NULL},
 	{CAUSE_COMPUTE, at_computation, NULL},
+	/* what was sent again is slow, and seems a tail, a stall or contention */
+	{CAUSE_THROTTLED, limit_at_throttle, limit_lost_to_repetitions},
+	{CAUSE_REPETITIONS, limit_at_repetitions, limit_lost_to_repetitions},
 	{CAUSE_SLOW_WORKER, limit_at_worker, limit_lost_to_worker},
 	{CAUSE_SLOW_FILES, limit_at_slow_files, limit_lost_by_name},
 	{CAUSE_METADATA, limit_at_tail, limit_lost_to_slow_names},
@@ -404,8 +407,8 @@ static bool is_crowded(const struct limit *l)
 {
 	enum reason first = l->facts.count ? l->facts.fact[0].reason : REASON_NONE;
 
-	return l->cause == CAUSE_CONTENTION || first == REASON_LIMIT_TURNS_FOLDER ||
-	       first == REASON_LIMIT_TURNS_FILE;
+	return l->cause == CAUSE_CONTENTION || l->cause == CAUSE_THROTTLED ||
+	       first == REASON_LIMIT_TURNS_FOLDER || first == REASON_LIMIT_TURNS_FILE;
 }
 
 void limit_find(const struct result *r, const struct run_metrics *m, struct limit *limit,
@@ -422,7 +425,7 @@ void limit_find(const struct result *r, const struct run_metrics *m, struct limi
 	view_fill(&v);
 	look_ahead(&v, outlook, basis);
 	/* what a run of two halves would predict is true for neither */
-	if (limit_no_forecast(&v, &why))
+	if (limit_no_forecast(&v, &why) || limit_is_repeated(&v, &why))
 		*outlook = (struct outlook){.why = why, .costs = outlook->costs};
 	limit->loss_share = 100 * v.loss / v.d->wall_s;
 	if (!loses_little(&v) && ask(&v, ROWS(of_processors), LEAST_SPOILT))

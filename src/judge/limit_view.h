@@ -119,6 +119,12 @@ struct fall {
 };
 struct fall contention_probed(const struct probe *p);
 bool limit_at_contention(struct limit_view *v);
+/* Requests that servers refused or lost (limit_server.c), and the s lost to that. */
+double limit_lost_to_repetitions(const struct limit_view *v);
+bool limit_at_throttle(struct limit_view *v);
+bool limit_at_repetitions(struct limit_view *v);
+/* Whether no model of requests holds for that, and why. */
+bool limit_is_repeated(const struct limit_view *v, struct fact *why);
 /* Requests of one kind (limit_kinds.c), and the s lost to them. */
 double limit_lost_to_closes(const struct limit_view *v);
 double limit_lost_to_lookups(const struct limit_view *v);

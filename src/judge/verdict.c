@@ -77,6 +77,7 @@ static unsigned traits_of(const struct result *r)
 	traits |= r->eval_steps ? VERDICT_OF_EVAL_STEPS : 0;
 	traits |= r->checkpointed ? VERDICT_OF_CHECKPOINTS : 0;
 	traits |= r->usage && r->epochs_begun ? VERDICT_OF_EPOCHS : 0;
+	traits |= r->servers.n ? VERDICT_OF_SERVERS : 0;
 	if (base->flags & STORE_HAS_FILES && r->dataset &&
 	    !(r->dataset->format->is.flags & FORMAT_NO_IO))
 		traits |= VERDICT_OF_FILES;

@@ -15,7 +15,8 @@ enum {
 	VERDICT_OF_EPOCHS = 1u << 3,  /* at least one begun, with the kernel's counters around it */
 	VERDICT_OF_READING = 1u << 5, /* training, or evaluations alone */
 	VERDICT_OF_FILES = 1u << 4,   /* of the dataset, in a store that keeps files */
-	VERDICT_OF_EVAL_STEPS = 1u << 6 /* an evaluation has at least one step */
+	VERDICT_OF_EVAL_STEPS = 1u << 6, /* an evaluation has at least one step */
+	VERDICT_OF_SERVERS = 1u << 7     /* the store counts what it did with servers */
 };
 
 struct verdict_ops {

@@ -1,4 +1,6 @@
 /* Whether the bytes read are those of the samples, and whether the device delivered them. */
+#include <math.h>
+
 #include "judge/ledger.h"
 #include "judge/origin.h"
 #include "judge/uncounted.h"
@@ -195,7 +197,11 @@ static void judge_delivered(struct verdict *v, const struct result *r, const str
 	double share = returned > 0 ? (double)m->device_bytes / returned : 0;
 
 	if (base->flags & STORE_HAS_OBJECTS) {
-		verdict_found(v, VERDICT_PASS, FACT(BYTES_OBJECTS));
+		struct server_counts n = servers_sum(&r->servers, true);
+
+		verdict_found(v, VERDICT_PASS,
+			      FACT(BYTES_OBJECTS,
+				   n.body_received ? (double)n.body_received : (double)NAN));
 		return;
 	}
 	if (!(base->flags & STORE_HAS_FILES)) {

@@ -48,7 +48,7 @@ static double memory_gib_of(const struct result *r)
 }
 
 /* The reader threads have no time left, and spend it on the CPU. A fast store cannot help them. */
-static void judge_workers(struct verdict *v, const struct result *r)
+static bool judge_workers(struct verdict *v, const struct result *r)
 {
 	double wall = 0, cpu = 0, busy = 0, workers = 0, share;
 
@@ -63,13 +63,27 @@ static void judge_workers(struct verdict *v, const struct result *r)
 		busy += (double)r->rank[k].train_busy_ns;
 	}
 	if (!(wall > 0) || !(busy > 0))
-		return;
+		return false;
 	share = busy / (wall * workers);
 	if (share <= WORKER_BUSY_SHARE || cpu / busy <= WORKER_CPU_SHARE)
-		return;
+		return false;
 	verdict_found(v, VERDICT_WARN,
 		      FACT(CLIENT_WORKERS, workers, fmin(1, share), fmin(1, cpu / busy),
 			   WORKER_CPU_SHARE));
+	return true;
+}
+
+/* Where the processors are short: what of it may be decryption. */
+static void judge_tls(struct verdict *v, const struct result *r)
+{
+	double each = result_cpu_per_gb(r);
+
+	for (uint32_t i = 0; i < r->servers.n; i++) {
+		if (!r->servers.use[i].tls || r->servers.use[i].timed.wire_received == 0)
+			continue;
+		verdict_found(v, VERDICT_WARN, FACT(CLIENT_TLS, each));
+		return;
+	}
 }
 
 /* Preprocessing is a wait here, and work of processors in a real job. */
@@ -181,12 +195,13 @@ static void judge_client(const struct result *r, const struct run_metrics *m, st
 		verdict_found(v, VERDICT_PASS, FACT(CLIENT_FRAMEWORK, busy - own));
 	if (own > CPU_BUSY_SHARE)
 		verdict_found(v, VERDICT_WARN, FACT(CLIENT_CPU, own, CPU_BUSY_SHARE));
+	if (judge_workers(v, r) || own > CPU_BUSY_SHARE)
+		judge_tls(v, r);
 	judge_waits(v, r, false);
 	judge_waits(v, r, true);
 	if (r->workload->run.measure == MEASURE_NONE)
 		verdict_found(v, VERDICT_UNKNOWN, FACT(CLIENT_NOT_MEASURED));
 	judge_io_limit(v, r);
-	judge_workers(v, r);
 	judge_preprocessing(v, r, cpus);
 	judge_barrier(v, r);
 	if (memory > 0 && (double)r->peak_rss_bytes > MEMORY_SHARE * memory)

@@ -361,7 +361,8 @@ int point_of_record(struct point *p, const struct run_record *r, struct err *e)
 			r->throughput.stdev / r->throughput.mean / sqrt((double)r->throughput.n);
 	figures_find(&f, r);
 	p->capped = f.cause == CAUSE_BANDWIDTH || f.cause == CAUSE_REQUESTS ||
-		    f.cause == CAUSE_QUEUE || f.cause == CAUSE_CONTENTION;
+		    f.cause == CAUSE_QUEUE || f.cause == CAUSE_CONTENTION ||
+		    f.cause == CAUSE_THROTTLED;
 	if (f.emulated)
 		snprintf(p->store, sizeof(p->store), "%.63s", r->workload.storage.store);
 	if (f.samples > 0) {

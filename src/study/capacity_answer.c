@@ -58,7 +58,7 @@ static bool tells_of_rate(enum cause c)
 {
 	return c == CAUSE_BANDWIDTH || c == CAUSE_REQUESTS || c == CAUSE_QUEUE ||
 	       c == CAUSE_OPENS || c == CAUSE_METADATA || c == CAUSE_IO_LIMIT ||
-	       c == CAUSE_CONTENTION;
+	       c == CAUSE_CONTENTION || c == CAUSE_THROTTLED;
 }
 
 static void find_ceiling(const struct capacity *c, struct ceiling *out)
@@ -110,7 +110,8 @@ static void put_ceiling(const struct ceiling *x, struct buf *out)
 static bool tells_more(enum cause c)
 {
 	return c == CAUSE_OPENS || c == CAUSE_METADATA || c == CAUSE_CONTENTION ||
-	       c == CAUSE_IO_LIMIT || c == CAUSE_CHECKPOINT || c == CAUSE_STALL;
+	       c == CAUSE_IO_LIMIT || c == CAUSE_CHECKPOINT || c == CAUSE_STALL ||
+	       c == CAUSE_THROTTLED || c == CAUSE_REPETITIONS;
 }
 
 /* The run of that number after which the storage was probed, where that told of it; NULL. */
