@@ -475,9 +475,10 @@ static int step_sending(struct http_connection *c)
 		r -= (ssize_t)head;
 	}
 	c->body_sent += (size_t)r;
-	if (c->head_sent == x->head_n && c->body_sent == x->body_n)
-		await_answer(c);
-	return 1;
+	if (c->head_sent < x->head_n || c->body_sent < x->body_n)
+		return 1;
+	await_answer(c);
+	return 0; /* there is no answer yet */
 }
 
 static int finish(struct http_connection *c)

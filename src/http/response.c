@@ -173,7 +173,9 @@ bool http_head_get(const struct http_head *h, const char *name, char *out, size_
 			value++, value_n--;
 		while (value_n && (value[value_n - 1] == ' ' || value[value_n - 1] == '\t'))
 			value_n--;
-		snprintf(out, size, "%.*s", (int)value_n, value);
+		value_n = strnlen(value, value_n < size ? value_n : size - 1);
+		memcpy(out, value, value_n);
+		out[value_n] = '\0';
 		return true;
 	}
 	return false;

@@ -10,14 +10,22 @@
 
 void sigv4_time(int64_t seconds, char out[SIGV4_TIME_MAX])
 {
+	static _Thread_local int64_t last = INT64_MIN;
+	static _Thread_local char text[SIGV4_TIME_MAX];
 	const time_t t = (time_t)seconds;
 	struct tm tm = {0};
 
+	if (seconds == last) {
+		memcpy(out, text, SIGV4_TIME_MAX);
+		return;
+	}
 	gmtime_r(&t, &tm);
-	snprintf(out, SIGV4_TIME_MAX, "%04u%02u%02uT%02u%02u%02uZ",
+	snprintf(text, SIGV4_TIME_MAX, "%04u%02u%02uT%02u%02u%02uZ",
 		 (unsigned)(tm.tm_year + 1900) % 10000, (unsigned)(tm.tm_mon + 1) % 100,
 		 (unsigned)tm.tm_mday % 100, (unsigned)tm.tm_hour % 100, (unsigned)tm.tm_min % 100,
 		 (unsigned)tm.tm_sec % 100);
+	memcpy(out, text, SIGV4_TIME_MAX);
+	last = seconds;
 }
 
 static void add(struct sha256 *h, const char *text)
@@ -75,24 +83,33 @@ void sigv4_sign(struct buf *out, struct sigv4_key *key, const struct sigv4_reque
 {
 	static const char digits[] = "0123456789abcdef";
 	unsigned char signature[SHA256_BYTES];
-	char date[9], canonical[SHA256_HEX], text[512];
+	char date[9], canonical[SHA256_HEX], text[512], hex[2 * SHA256_BYTES];
+	const char *const scope[] = {date, region, service, "aws4_request"};
 	int n;
 
-	snprintf(date, sizeof(date), "%.8s", r->time);
+	memcpy(date, r->time, 8);
+	date[8] = '\0';
 	make_key(key, date, secret, region, service);
 	hash_canonical(r, canonical);
 	n = snprintf(text, sizeof(text), ALGORITHM "\n%s\n%s/%s/%s/aws4_request\n%s", r->time, date,
 		     region, service, canonical);
 	hmac_sha256(key->key, SHA256_BYTES, text,
 		    (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1, signature);
-	buf_printf(out,
-		   ALGORITHM " Credential=%s/%s/%s/%s/aws4_request, SignedHeaders=", access_key,
-		   date, region, service);
-	for (size_t i = 0; i < r->headers; i++)
-		buf_printf(out, "%s%s", i ? ";" : "", r->header[i].name);
-	buf_puts(out, ", Signature=");
 	for (int i = 0; i < SHA256_BYTES; i++) {
-		buf_putc(out, digits[signature[i] >> 4]);
-		buf_putc(out, digits[signature[i] & 15]);
+		hex[2 * i] = digits[signature[i] >> 4];
+		hex[2 * i + 1] = digits[signature[i] & 15];
 	}
+	buf_puts(out, ALGORITHM " Credential=");
+	buf_puts(out, access_key);
+	for (size_t i = 0; i < sizeof(scope) / sizeof(scope[0]); i++) {
+		buf_putc(out, '/');
+		buf_puts(out, scope[i]);
+	}
+	buf_puts(out, ", SignedHeaders=");
+	for (size_t i = 0; i < r->headers; i++) {
+		buf_puts(out, i ? ";" : "");
+		buf_puts(out, r->header[i].name);
+	}
+	buf_puts(out, ", Signature=");
+	buf_append(out, hex, sizeof(hex));
 }

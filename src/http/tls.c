@@ -23,8 +23,11 @@
 #define CTRL_SET_TLSEXT_HOSTNAME 55
 #define CTRL_SET_MIN_PROTO_VERSION 123
 #define CTRL_MODE 33
+#define CTRL_SET_READ_AHEAD 41
 #define MODE_PARTIAL_WRITE_MOVING_BUFFER 3
 #define TLS1_2 0x0303
+
+#define RECEIVE_BYTES 65536
 
 struct tls {
 	void *context;
@@ -35,6 +38,7 @@ struct tls {
 	long (*context_ctrl)(void *, int, long, void *);
 	int (*default_paths)(void *);
 	int (*load_locations)(void *, const char *, const char *);
+	void (*buffer_size)(void *, size_t);
 	void *(*session_new)(void *);
 	void (*session_free)(void *);
 	int (*set_fd)(void *, int);
@@ -74,6 +78,7 @@ static const char *look_up(void *handle, struct tls *t)
 		{"SSL_CTX_ctrl", (void **)&t->context_ctrl},
 		{"SSL_CTX_set_default_verify_paths", (void **)&t->default_paths},
 		{"SSL_CTX_load_verify_locations", (void **)&t->load_locations},
+		{"SSL_CTX_set_default_read_buffer_len", (void **)&t->buffer_size},
 		{"SSL_new", (void **)&t->session_new},
 		{"SSL_free", (void **)&t->session_free},
 		{"SSL_set_fd", (void **)&t->set_fd},
@@ -160,6 +165,9 @@ static struct tls *load(struct err *e)
 		out_of_memory();
 	t->context_ctrl(t->context, CTRL_SET_MIN_PROTO_VERSION, TLS1_2, NULL);
 	t->context_ctrl(t->context, CTRL_MODE, MODE_PARTIAL_WRITE_MOVING_BUFFER, NULL);
+	/* else each record, of at most 16 KiB, costs two calls of the system */
+	t->context_ctrl(t->context, CTRL_SET_READ_AHEAD, 1, NULL);
+	t->buffer_size(t->context, RECEIVE_BYTES);
 	t->set_verify(t->context, VERIFY_PEER, NULL);
 	if (trust(t, e) < 0) {
 		t->context_free(t->context);

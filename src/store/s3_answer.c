@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -198,14 +199,36 @@ static int wrong(struct s3_call *call, const char *what)
 			 &call->err);
 }
 
+static bool take_number(const char **at, char end, uint64_t *out)
+{
+	const char *p = *at;
+	uint64_t n = 0;
+
+	for (; *p >= '0' && *p <= '9'; p++)
+		if (n > UINT64_MAX / 10 - 1)
+			return false;
+		else
+			n = n * 10 + (uint64_t)(*p - '0');
+	if (p == *at || *p != end)
+		return false;
+	*at = p + (end != '\0');
+	*out = n;
+	return true;
+}
+
 /* "bytes 0-99/1000" has to be the range that was asked for, as far as the object goes. */
 static int take_range(struct s3_call *call)
 {
-	unsigned long long from, to, all;
+	const char *at;
+	uint64_t from, to, all;
 	char text[96];
 
-	if (!http_head_get(&call->x.answer, "content-range", text, sizeof(text)) ||
-	    sscanf(text, "bytes %20llu-%20llu/%20llu", &from, &to, &all) != 3)
+	at = http_head_get(&call->x.answer, "content-range", text, sizeof(text)) &&
+			     strncasecmp(text, "bytes ", 6) == 0
+		     ? text + 6
+		     : "";
+	if (!take_number(&at, '-', &from) || !take_number(&at, '/', &to) ||
+	    !take_number(&at, '\0', &all))
 		return wrong(call, "sent a part of an object without a Content-Range");
 	if (from != call->from || to < from || to >= all || all > INT64_MAX ||
 	    to - from + 1 > call->n || (to - from + 1 < call->n && to + 1 != all))

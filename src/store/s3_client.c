@@ -374,6 +374,18 @@ static void refresh(struct s3_call *call)
 	pthread_mutex_unlock(&c->lock);
 }
 
+/* Every request has some: formatting them costs more than signing it. */
+static void put_number(struct buf *b, uint64_t n)
+{
+	char text[20];
+	size_t at = sizeof(text);
+
+	do
+		text[--at] = (char)('0' + n % 10);
+	while (n /= 10);
+	buf_append(b, text + at, sizeof(text) - at);
+}
+
 static void put_head(struct s3_call *call)
 {
 	const struct http_server *server = &call->at->server;
@@ -431,12 +443,19 @@ static void put_head(struct s3_call *call)
 		sigv4_sign(b, &call->key, &r, call->access_key, call->secret, call->region, "s3");
 		buf_puts(b, "\r\n");
 	}
-	if (call->n && !call->plain)
-		buf_printf(b, "range: bytes=%llu-%llu\r\n", (unsigned long long)call->from,
-			   (unsigned long long)(call->from + call->n - 1));
+	if (call->n && !call->plain) {
+		buf_puts(b, "range: bytes=");
+		put_number(b, call->from);
+		buf_putc(b, '-');
+		put_number(b, call->from + call->n - 1);
+		buf_puts(b, "\r\n");
+	}
 	/* a weak one never matches */
-	if (call->if_match && *call->if_match && !str_starts(call->if_match, "W/"))
-		buf_printf(b, "if-match: %s\r\n", call->if_match);
+	if (call->if_match && *call->if_match && !str_starts(call->if_match, "W/")) {
+		buf_puts(b, "if-match: ");
+		buf_puts(b, call->if_match);
+		buf_puts(b, "\r\n");
+	}
 	if (call->checked) {
 		unsigned char digest[16];
 		char text[32];
