@@ -444,6 +444,11 @@ static int step_sending(struct http_connection *c)
 	int pieces = 0;
 	ssize_t r;
 
+	if (!x->head_n) { /* http_open */
+		c->reused = true;
+		c->state = IDLE;
+		return -(int)HTTP_DONE;
+	}
 	if (c->head_sent < x->head_n)
 		v[pieces++] = (struct iovec){(char *)(uintptr_t)x->head + c->head_sent,
 					     x->head_n - c->head_sent};
@@ -742,6 +747,20 @@ enum http_end http_step(struct http_connection *c)
 	if (c->deadline_ns != INT64_MAX && clock_now_ns() >= c->deadline_ns)
 		return late(c);
 	return HTTP_RUNNING;
+}
+
+int http_open(struct http_connection *c, struct err *e)
+{
+	struct http_exchange nothing = {0};
+	enum http_end end;
+
+	if (c->fd >= 0)
+		return 0;
+	http_begin(c, &nothing);
+	while ((end = http_step(c)) == HTTP_RUNNING)
+		http_wait(&c, 1, INT64_MAX);
+	c->x = NULL;
+	return end == HTTP_DONE ? 0 : err_set(e, nothing.err.code, "%s", nothing.err.text);
 }
 
 short http_events(const struct http_connection *c)

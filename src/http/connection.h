@@ -106,6 +106,8 @@ struct http_connection {
 
 struct http_connection *http_connection_new(struct http_server *s);
 void http_connection_free(struct http_connection *c);
+/* Opens the connection if it is not open, and waits for that: before time is measured. */
+int http_open(struct http_connection *c, struct err *e);
 /* Begins a request, opening the connection if it is not open. Step it then. */
 void http_begin(struct http_connection *c, struct http_exchange *x);
 /* As far as it goes without waiting. HTTP_RUNNING: call it again when the descriptor is ready, or

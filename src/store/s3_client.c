@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -167,6 +168,17 @@ static int check_bucket(const char *bucket, struct err *e)
 	return 0;
 }
 
+/* Each connection is a descriptor, and shells allow a program 1,024 at first. */
+static void raise_files(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
+}
+
 int s3_client_create(struct s3_client **out, const struct s3_options *o, struct err *e)
 {
 	struct s3_client *c;
@@ -177,6 +189,9 @@ int s3_client_create(struct s3_client **out, const struct s3_options *o, struct 
 	c = xcalloc(1, sizeof(*c));
 	c->options = o;
 	pthread_mutex_init(&c->lock, NULL);
+	for (unsigned i = 0; i < S3_OPENING; i++)
+		pthread_mutex_init(&c->opening[i], NULL);
+	raise_files();
 	c->by_path = o->addressing == S3_ADDRESS_PATH ||
 		     (o->addressing == S3_ADDRESS_AUTO && has_endpoint(o));
 	if (c->by_path)
@@ -219,6 +234,8 @@ void s3_client_destroy(struct s3_client *c)
 	}
 	s3_credentials_release(&c->credentials);
 	pthread_mutex_destroy(&c->lock);
+	for (unsigned i = 0; i < S3_OPENING; i++)
+		pthread_mutex_destroy(&c->opening[i]);
 	free(c);
 }
 
@@ -471,16 +488,38 @@ static void put_head(struct s3_call *call)
 	buf_puts(b, "user-agent: stoker/" STOKER_VERSION "\r\naccept-encoding: identity\r\n\r\n");
 }
 
-static void start(struct s3_call *call)
+static void take_connection(struct s3_call *call)
 {
-	struct http_exchange *x = &call->x;
-
 	if (!call->kept[call->at_index])
 		call->kept[call->at_index] = http_connection_new(&call->at->server);
 	else if (call->kept[call->at_index]->fd < 0)
 		count(&call->at->counts.reopened, 1);
 	call->conn = call->kept[call->at_index];
 	call->conn->owner = call;
+}
+
+int s3_call_connect(struct s3_call *call, struct err *e)
+{
+	struct s3_client *c = call->client;
+	pthread_mutex_t *turn = &c->opening[own_turn(c) % S3_OPENING];
+	int rc;
+
+	if (c->given > 1)
+		return 0; /* another thread's requests may go to another one */
+	call->at_index = 0;
+	call->at = c->endpoint[0];
+	take_connection(call);
+	pthread_mutex_lock(turn);
+	rc = http_open(call->conn, e);
+	pthread_mutex_unlock(turn);
+	return rc < 0 ? rc : 1;
+}
+
+static void start(struct s3_call *call)
+{
+	struct http_exchange *x = &call->x;
+
+	take_connection(call);
 	refresh(call);
 	put_head(call);
 	buf_reset(&call->text);

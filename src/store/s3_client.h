@@ -19,6 +19,7 @@
 #define S3_KEY_MAX 1024                   /* bytes of a key */
 #define S3_PATH_MAX (3 * S3_KEY_MAX + 80) /* of "/bucket/key", encoded */
 #define S3_ETAG_MAX 80
+#define S3_OPENING 4 /* connections that are opened ahead at once, of all threads together */
 
 enum s3_balance { S3_BY_THREAD, S3_ROUND_ROBIN, S3_LEAST_BUSY };
 enum s3_addressing { S3_ADDRESS_AUTO, S3_ADDRESS_PATH, S3_ADDRESS_HOST };
@@ -90,7 +91,8 @@ struct s3_client {
 	struct s3_credentials credentials;
 	_Atomic unsigned version; /* of the credentials and the region */
 	char region[64];
-	struct s3_call *idle; /* calls that nobody uses */
+	struct s3_call *idle;                /* calls that nobody uses */
+	pthread_mutex_t opening[S3_OPENING]; /* held while a connection is opened ahead */
 	struct s3_endpoint *endpoint[S3_ENDPOINTS_MAX];
 	_Atomic unsigned endpoints,
 		given; /* given by the user; others are where they redirect to */
@@ -151,6 +153,9 @@ struct s3_call {
 /* A call of the client's, with its connections; only the first few allocate. */
 struct s3_call *s3_call_take(struct s3_client *c);
 void s3_call_give(struct s3_call *call);
+/* Opens the connection of a call's next request, where it is known which that is. Few threads at a
+ * time do: servers refuse thousands at once. 1: it is open, 0: it is not known. */
+int s3_call_connect(struct s3_call *call, struct err *e);
 void s3_call_begin(struct s3_call *call);
 /* As far as it goes without waiting; afterwards it is done or waits: for its connection when it
  * runs, for not_before_ns when it waits. */

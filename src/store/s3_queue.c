@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -67,6 +68,31 @@ static void queue_destroy(struct store_queue *base)
 	free(q);
 }
 
+static int no_descriptor(struct err *e)
+{
+	struct rlimit l = {0};
+
+	getrlimit(RLIMIT_NOFILE, &l);
+	return err_set(
+		e, -EMFILE,
+		"too many requests in flight: each has a connection, which is a descriptor, and "
+		"this process may have %llu of those: lower reader.queue_depth, have fewer "
+		"accelerators in each process, or raise the limit (ulimit -n)",
+		(unsigned long long)l.rlim_cur);
+}
+
+/* While time is measured no connection is to be opened, but for those that were lost. What else
+ * goes wrong the requests will say. */
+static int connect_all(struct s3_queue *q, struct err *e)
+{
+	struct err why = {0};
+	int rc = 1;
+
+	for (unsigned i = 0; i < q->slots && rc == 1; i++)
+		rc = s3_call_connect(q->slot[i].call, &why);
+	return rc == -EMFILE || rc == -ENFILE ? no_descriptor(e) : 0;
+}
+
 static int queue_create(struct store_queue **out, struct store *s,
 			const struct store_queue_config *config, struct err *e)
 {
@@ -85,12 +111,18 @@ static int queue_create(struct store_queue **out, struct store *s,
 
 		free(q->free_slot);
 		free(q);
+		if (code == EMFILE)
+			return no_descriptor(e);
 		return err_sys(e, code, "cannot watch the connections of a queue");
 	}
 	for (unsigned i = 0; i < config->depth; i++) {
 		q->slot[i].call = s3_call_take(q->store->client);
 		q->slot[i].call->owner = &q->slot[i];
 		q->free_slot[q->frees++] = config->depth - 1 - i;
+	}
+	if (connect_all(q, e) < 0) {
+		queue_destroy(&q->base);
+		return -EMFILE;
 	}
 	*out = &q->base;
 	return 0;

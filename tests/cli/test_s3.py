@@ -3,6 +3,7 @@ tests; a study; DLIO's keys; whose credentials appear nowhere."""
 import json
 import os
 import pathlib
+import resource
 import sys
 import tempfile
 import urllib.parse
@@ -157,10 +158,32 @@ train: {epochs: 1, computation_time: 0.001}
         assert text.count(",Y") == 2, (text, done)
 
 
+def many(tmp):
+    """32 ranks with 4 requests in flight each: all connections are opened before anything is read, whatever the soft limit of
+    descriptors is; where the hard one is too low, a sentence says so."""
+    ranks, depth = 32, 4
+    with S3Server() as s3:
+        s3.buckets["bucket"] = {}
+        keys = dict(fmt="npy", files=2 * ranks, dataset__record_length_bytes=1024, reader__access="native", reader__queue_depth=depth,
+                    **on())
+        stoker("generate", *tiny("data", None, **keys), **at(s3))
+        before = s3.conns
+
+        def run(out, soft, hard, status):
+            return stoker("run", "-n", ranks, *tiny("data", out, workflow__generate_data="false", **keys), status=status,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)), **at(s3))
+
+        run(tmp / "out", 64, 1024, 0)
+        complete(tmp / "out", 2 * ranks)
+        assert depth * ranks <= s3.conns - before <= (depth + 1) * ranks + 32, (before, s3.conns)
+        done = run(tmp / "low", 64, 100, None)
+        assert done.returncode != 0 and "ulimit -n" in done.stderr and "reader.queue_depth" in done.stderr, done
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         tmp = pathlib.Path(folder)
-        for case in (trained, checkpointed, dlio_keys, refused, studied):
+        for case in (trained, checkpointed, dlio_keys, refused, studied, many):
             place = tmp / case.__name__
             place.mkdir()
             case(place)
