@@ -338,6 +338,8 @@ class Operations:
             cut = True
             if fault == "endless_list" and q.get("continuation-token"):
                 last = start + "0"
+        if fault == "two_tokens":
+            cut, last = True, prefix + ("x" if start == prefix + "y" else "y")
         parts = []
         for k in keys:
             o = self.find(r.bucket, k)

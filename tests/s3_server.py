@@ -35,6 +35,7 @@ Rules. Which requests: op, method, bucket, key (regular expression, searched), r
     error_in_200 code: 200 with an error in the body, as CompleteMultipartUpload and CopyObject may answer
     endless_list a listing that always has a next page
     same_token   a listing that always names the same next page
+    two_tokens   a listing whose next pages are two, in turn
     list_size    size: what the listing says of each object
     endless_head lines of the head without end
     entities     XML that declares entities that grow

@@ -6,6 +6,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
 #include "store/s3_answer.h"
 #include "store/s3_store.h"
 #include "store/servers.h"
@@ -126,6 +128,7 @@ static void release(struct s3_store *s)
 	for (unsigned i = 0; i < s->buffers; i++)
 		free(s->buffer[i]);
 	pthread_mutex_destroy(&s->lock);
+	free(s->looked);
 	free(s->options.bucket);
 	free(s->options.region);
 	free(s->options.profile);
@@ -430,7 +433,8 @@ static int s3_list(struct store *base, const char *path, store_list_fn fn, void 
 {
 	struct s3_store *s = s3_of(base);
 	AUTO_FREE char *prefix = prefix_of(s, path);
-	AUTO_FREE char *before = NULL;
+	AUTO_FREE char *seen = NULL; /* the token of page number 1, 2, 4, 8, ... */
+	uint64_t pages = 0;
 	struct buf names = {0}, token = {0};
 	struct listing l = {.fn = fn, .arg = arg, .prefix_n = strlen(prefix), .names = &names};
 	char at[S3_PATH_MAX];
@@ -441,12 +445,18 @@ static int s3_list(struct store *base, const char *path, store_list_fn fn, void 
 		rc = list_page(s, &l, prefix, s->options.list_page, &token, &more, e);
 		if (rc >= 0)
 			rc = tell_names(&l);
-		if (rc >= 0 && more && before && strcmp(before, token.data) == 0)
+		if (rc < 0 || !more)
+			break;
+		if (seen && strcmp(seen, token.data) == 0)
 			rc = err_set(e, ERR_DATA,
-				     "cannot list '%s': the server sends the same page without end",
+				     "cannot list '%s': the server sends the same pages without "
+				     "end",
 				     path);
-		free(before);
-		before = more && token.data ? xstrdup(token.data) : NULL;
+		pages++;
+		if ((pages & (pages - 1)) == 0) {
+			free(seen);
+			seen = xstrdup(token.data);
+		}
 	}
 	if (rc >= 0 && l.entries == 0 && l.prefix_n)
 		rc = err_sys(e, ENOENT, "cannot list the folder '%s'", path);
@@ -494,7 +504,61 @@ static int s3_stat(struct store *base, const char *path, struct store_stat *out,
 	return 0;
 }
 
-/* A folder is there once there is an object in it. */
+/* Whether a folder, or one above it, has not been looked at yet. */
+static bool is_new(struct s3_store *s, const char *prefix)
+{
+	bool fresh;
+
+	pthread_mutex_lock(&s->lock);
+	fresh = !s->looked || !str_starts(prefix, s->looked);
+	if (fresh) {
+		free(s->looked);
+		s->looked = xstrdup(prefix);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return fresh;
+}
+
+/* A folder is there once there is an object in it. Parts of uploads that a killed run has left
+ * behind are seen by nobody and paid for: they are told, not removed, since another program may be
+ * at it just now. A server that lists no uploads is none the worse. */
+static int s3_mkdirs(struct store *base, const char *path, struct err *e)
+{
+	struct s3_store *s = s3_of(base);
+	AUTO_FREE char *prefix = prefix_of(s, path);
+	AUTO_FREE char *bucket = xasprintf("%s/", s->client->bucket_path);
+	struct buf query = {0}, key = {0};
+	struct s3_call *call;
+	unsigned n;
+
+	(void)e;
+	if (!is_new(s, prefix))
+		return 0;
+	call = s3_call_take(s->client);
+	buf_puts(&query, "max-uploads=1000&prefix=");
+	url_encode(&query, prefix, strlen(prefix), false);
+	buf_puts(&query, "&uploads=");
+	call->kind = S3_LIST;
+	call->path = bucket;
+	call->query = query.data;
+	call->once = true;
+	if (s3_call_run(call, NULL) == 0) {
+		n = s3_count_uploads(call, &key);
+		if (n > 0)
+			log_warning(
+				"%u%s unfinished uploads are below 's3://%s/%s', one of '%s': "
+				"unless a program is writing them now, earlier runs left them "
+				"behind; their parts take space until they are aborted (aws s3api "
+				"abort-multipart-upload, or a rule of the bucket that does it)",
+				n, n == 1000 ? " or more" : "", s->options.bucket, prefix,
+				key.data ? key.data : "");
+	}
+	s3_call_give(call);
+	buf_release(&query);
+	buf_release(&key);
+	return 0;
+}
+
 static int s3_nothing(struct store *s, const char *path, struct err *e)
 {
 	(void)s;
@@ -620,7 +684,7 @@ const struct store_ops store_s3 = {
 	.sync = s3_sync,
 	.stat_blob = s3_stat_blob,
 	.stat = s3_stat,
-	.mkdirs = s3_nothing,
+	.mkdirs = s3_mkdirs,
 	.list = s3_list,
 	.remove = s3_remove,
 	.rename = s3_rename,

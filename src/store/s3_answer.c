@@ -375,6 +375,24 @@ int s3_list_page(const struct s3_call *call, s3_list_fn fn, void *arg, struct bu
 	return 0;
 }
 
+unsigned s3_count_uploads(const struct s3_call *call, struct buf *key)
+{
+	unsigned n = 0;
+	struct xml x;
+	int event;
+
+	xml_begin(&x, call->text.data ? call->text.data : "", call->text.len);
+	while ((event = xml_next(&x, NULL)) > XML_END) {
+		if (event != XML_CLOSE)
+			continue;
+		n += xml_is(&x, "ListMultipartUploadsResult/Upload");
+		if (xml_is(&x, "ListMultipartUploadsResult/Upload/Key") && !key->len)
+			buf_puts(key, xml_text(&x));
+	}
+	xml_end(&x);
+	return n;
+}
+
 int s3_upload_id(const struct s3_call *call, struct buf *id, struct err *e)
 {
 	struct err why = {0};

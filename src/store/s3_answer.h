@@ -29,4 +29,6 @@ typedef int (*s3_list_fn)(void *arg, const char *key, bool is_prefix, uint64_t b
 int s3_list_page(const struct s3_call *call, s3_list_fn fn, void *arg, struct buf *token,
 		 bool *more, struct err *e);
 /* The id of the upload that began. */
+/* Counts the unfinished uploads of a page of a list of them; `key`: one of their keys. */
+unsigned s3_count_uploads(const struct s3_call *call, struct buf *key);
 int s3_upload_id(const struct s3_call *call, struct buf *id, struct err *e);

@@ -320,7 +320,7 @@ struct s3_call *s3_call_take(struct s3_client *c)
 	call->body_n = 0;
 	call->checked = false;
 	call->into = NULL;
-	call->plain = false;
+	call->plain = call->once = false;
 	return call;
 }
 
@@ -567,7 +567,7 @@ static void complete(struct s3_call *call, int rc)
 	call->rc = rc;
 	call->state = S3_CALL_DONE;
 	count(&call->at->counts.requests[call->kind], 1);
-	if (rc < 0 && rc != -ENOENT)
+	if (rc < 0 && rc != -ENOENT && !call->once)
 		count(&call->at->counts.failed, 1);
 }
 
@@ -603,7 +603,7 @@ static void again(struct s3_call *call, enum s3_retry why, int64_t wait_ns)
 static bool try_again(struct s3_call *call, enum s3_retry why, int64_t asked_ns)
 {
 	int64_t most = (int64_t)(call->client->options->retry_most * 1e9), wait;
-	int64_t limit = call->client->options->retries;
+	int64_t limit = call->once ? 0 : call->client->options->retries;
 
 	if (why == S3_RETRY_TIMEOUT && limit > TIMEOUT_TRIES - 1)
 		limit = TIMEOUT_TRIES - 1;

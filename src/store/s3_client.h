@@ -118,6 +118,7 @@ struct s3_call {
 	bool checked; /* the body goes with its MD5 */
 	void *into;   /* of a GET: n bytes of room */
 	bool plain;   /* a GET of a whole object, without saying the range */
+	bool once;    /* not sent again after an error, which is not counted as one */
 
 	/* ---- the answer ---- */
 	int rc; /* 0, or negative with `err` */

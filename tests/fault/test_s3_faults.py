@@ -9,6 +9,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from s3_objects import Upload  # noqa: E402
 from s3_server import S3Server  # noqa: E402
 from util import PATIENCE, load, stoker, tiny  # noqa: E402
 
@@ -69,7 +70,7 @@ ALWAYS = [({"do": "reset"}, "127.0.0.1"), ({"do": "status", "status": 503}, "503
           ({"do": "redirect", "location": "{self}{target}"}, "307"), ({"do": "endless_head"}, "127.0.0.1"),
           ({"do": "length", "value": HUGE}, "127.0.0.1"), ({"do": "corrupt", "at": 3000}, "img_3_")]
 LISTS = [({"do": "body", "body": "<ListBucketResult><Contents><Key>x"}, ""), ({"do": "body", "body": "no XML"}, ""), ({"do": "body", "body": ""}, ""),
-         ({"do": "entities"}, ""), ({"do": "same_token"}, "page"), ({"do": "body", "body": "<a>" * 100000}, ""),
+         ({"do": "entities"}, ""), ({"do": "same_token"}, "page"), ({"do": "two_tokens"}, "page"), ({"do": "body", "body": "<a>" * 100000}, ""),
          ({"do": "body", "body": "<ListBucketResult><Name>\0</Name></ListBucketResult>"}, "")]
 
 
@@ -194,6 +195,21 @@ def uploading(tmp, _):
                 assert s3.aborted or rule["op"] == "CreateMultipartUpload", what
 
 
+def left(tmp, _):
+    """Unfinished uploads of earlier runs are told once, and stay: another program may be at it."""
+    with S3Server() as s3:
+        s3.buckets["bucket"] = {}
+        for key in ("data0/train/old", "data0/x", "data1/x", "other/y"):
+            s3.uploads[key] = Upload("bucket", key, time.time() - 1000, [])
+        for i, rule in enumerate(((), ({"op": "ListMultipartUploads", "every": 1, "do": "status", "status": 501},))):
+            s3.add_rules(rule)
+            s3.clear()
+            _, done = call("generate", s3, *[a for a in tiny(f"data{i}", None, files=FILES, **SHORT) if a != "-q"])
+            asked = len(s3.requests(op="ListMultipartUploads"))
+            assert done.returncode == 0 and asked == 1 and len(s3.uploads) == 4, (asked, done)
+            assert ("2 unfinished uploads are below 's3://bucket/data0/'" in done.stderr) == (not rule), done.stderr
+
+
 def killed(tmp, fill):
     """The server goes away in the middle of an epoch: the run ends, and what was measured is kept."""
     with S3Server(latency=0.02) as s3:
@@ -218,7 +234,7 @@ def main():
             for k, data in objects.items():
                 s3.put("bucket", k, data)
 
-        for case in (reading, slowed, listing, clocks, uploading, killed):
+        for case in (reading, slowed, listing, clocks, uploading, left, killed):
             if len(sys.argv) > 1 and case.__name__ not in sys.argv[1:]:
                 continue
             begin = time.monotonic()
