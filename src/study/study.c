@@ -104,7 +104,7 @@ static bool still_needed(const struct running *r, size_t dataset)
 static int drop_dataset(struct running *r, size_t dataset, struct err *e)
 {
 	r->generated[dataset] = false;
-	return r->o->keep_data || r->p->dataset[dataset].given
+	return r->o->keep_data || r->p->dataset[dataset].given || r->p->dataset[dataset].objects
 		       ? 0
 		       : remove_tree(r->p->dataset[dataset].folder, e);
 }

@@ -41,7 +41,8 @@ struct study_options {
 struct study_dataset {
 	char *model;
 	char name[96]; /* folder below the scratch folder */
-	char *folder;  /* absolute */
+	char *folder;  /* absolute, but with `objects` */
+	bool objects;  /* of an object store: the folder is a beginning of keys, and stays */
 	/* The folder is the user's, by an override of dataset.data_folder: nothing in it is ever
 	 * removed. */
 	bool given;

@@ -358,7 +358,9 @@ static int look_at_given(struct study_dataset *s, const struct dataset *d, const
 	int rc = store_create(&store, w->storage.store, node_path(w->tree, "workload.storage"), e);
 
 	io.store = store;
-	if (rc == 0 && (rc = found_any(s->folder, &s->there, e)) < 0)
+	if (rc == 0 && s->objects)
+		s->there = manifest_read(&io, s->folder, &m, NULL) == 0 && m.found;
+	else if (rc == 0 && (rc = found_any(s->folder, &s->there, e)) < 0)
 		err_wrap(e, "dataset.data_folder");
 	if (rc == 0 && s->there && manifest_read(&io, s->folder, &m, NULL) == 0 && m.found) {
 		switch (manifest_compare(&m, d, w->workflow.evaluation, &why)) {
@@ -419,6 +421,7 @@ static int share_dataset(struct study_plan *p, size_t index, const struct datase
 			.key = key,
 			.given = given != NULL,
 			.folder = given ? xstrdup(given) : NULL,
+			.objects = workload_base_store(d->workload)->flags & STORE_HAS_OBJECTS,
 			.bytes = d->likely_bytes,
 			.files = d->files[DATASET_TRAIN] + d->files[DATASET_EVAL],
 			.processes = x->processes,
@@ -439,7 +442,9 @@ static int find_data(struct study_plan *p, size_t index, const struct dataset *d
 	const struct workload *w = d->workload;
 	unsigned store = workload_base_store(w)->flags;
 	bool given = workload_set_in(w, "dataset.data_folder") == ORIGIN_OVERRIDE;
-	AUTO_FREE char *folder = path_absolute(given ? d->folder : p->options->scratch);
+	AUTO_FREE char *folder = given && store & STORE_HAS_OBJECTS
+					 ? xstrdup(d->folder)
+					 : path_absolute(given ? d->folder : p->options->scratch);
 
 	x->files = d->files[DATASET_TRAIN];
 	treat_page_cache(p, x, w, folder);
@@ -720,16 +725,29 @@ int study_place_run(const struct study_plan *p, struct experiment *x, struct err
 	return 0;
 }
 
+/* The design's file without what follows its last dot: keys of objects begin with it, as where this
+ * machine keeps its files means nothing there. */
+static char *study_name(const struct study_plan *p)
+{
+	const char *slash = strrchr(p->design.path, '/');
+	const char *name = slash ? slash + 1 : p->design.path, *dot = strrchr(name, '.');
+
+	return dot > name ? xstrndup(name, (size_t)(dot - name)) : xstrdup(name);
+}
+
 static int place_folders(struct study_plan *p, struct err *e)
 {
 	AUTO_FREE char *scratch = path_absolute(p->options->scratch);
+	AUTO_FREE char *name = study_name(p);
 	int rc = 0;
 
 	for (size_t i = 0; i < p->experiments && rc == 0; i++)
 		rc = study_place_run(p, &p->experiment[i], e);
 	for (size_t i = 0; i < p->datasets; i++) {
 		if (!p->dataset[i].given)
-			p->dataset[i].folder = xasprintf("%s/%s", scratch, p->dataset[i].name);
+			p->dataset[i].folder =
+				xasprintf("%s/%s", p->dataset[i].objects ? name : scratch,
+					  p->dataset[i].name);
 		p->dataset[i].experiment = SIZE_MAX;
 		for (size_t k = 0; k < p->experiments; k++)
 			if (p->experiment[k].dataset == i) {
