@@ -1,4 +1,5 @@
-"""S3 servers of others, each in a folder of its own on 127.0.0.1: Ceph's radosgw, OpenStack Swift's s3api.
+"""S3 servers of others, each in a folder of its own on 127.0.0.1: Ceph's radosgw, OpenStack Swift's s3api, s3rver of npm and
+versitygw, which is written in Go.
 
     with Radosgw(folder) as env: ...    # env: AWS_* variables; raises Missing where the programs are not installed
 """
@@ -220,3 +221,37 @@ class Swift(Rig):
             self.run(f"swift-{kind}-server", d / f"etc/{kind}.conf", env={**os.environ, "SWIFT_CONF_FILE": str(d / "etc/swift.conf")})
         self.answers(f"http://127.0.0.1:{base}/healthcheck")
         return self.env(base, "test:tester", "testing")
+
+
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "stoker"
+
+
+class S3rver(Rig):
+    """In node; signatures are not checked."""
+    programs, packages = ("node",), "nodejs, and s3rver 3.7.1 of npm: tools/setup.sh heavy"
+
+    def start(self):
+        program = CACHE / "s3rver-3.7.1/node_modules/s3rver/bin/s3rver.js"
+        if not program.exists():
+            raise Missing("s3rver is not installed (tools/setup.sh heavy)")
+        port = free_ports(1)
+        (self.folder / "data").mkdir()
+        # its tokens of lists are made with a cipher that OpenSSL 3 has put aside
+        self.run("node", "--openssl-legacy-provider", program, "-d", self.folder / "data", "-a", "127.0.0.1", "-p", port, "--silent")
+        self.answers(f"http://127.0.0.1:{port}/")
+        return self.env(port, "S3RVER", "S3RVER")
+
+
+class Versitygw(Rig):
+    """In Go, over files of a folder; signatures are checked, their region, too."""
+
+    def start(self):
+        program = CACHE / "versitygw-1.8.0/bin/versitygw"
+        if not program.exists():
+            raise Missing("versitygw is not installed (Go, and tools/setup.sh heavy)")
+        port = free_ports(1)
+        (self.folder / "data").mkdir()
+        self.run(program, "--access", "stokerkey", "--secret", "stokersecret", "--region", "us-east-1", "--port", f"127.0.0.1:{port}",
+                 "posix", self.folder / "data")
+        self.answers(f"http://127.0.0.1:{port}/")
+        return self.env(port, "stokerkey", "stokersecret")

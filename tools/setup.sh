@@ -123,9 +123,35 @@ get_libraries() {
         rm -rf "$folder"
     fi
 }
+
+# S3 servers that Debian has not, for tests/interop/test_s3_servers.py (tests/s3_rigs.py): outside the tree, these versions.
+# Building versitygw takes minutes, once; it needs Go 1.24 or later, which Debian 12 has not.
+get_servers() {
+    [ -n "$libraries" ] || return 0
+    folder=${XDG_CACHE_HOME:-$HOME/.cache}/stoker/s3rver-3.7.1
+    if command -v npm >/dev/null && [ ! -e "$folder/node_modules/s3rver/bin/s3rver.js" ]; then
+        mkdir -p "$folder"
+        if ! npm install --prefix "$folder" --no-save --ignore-scripts --no-audit --no-fund --loglevel=error s3rver@3.7.1 \
+            >/dev/null 2>&1; then
+            echo "npm could not fetch s3rver: the tests over it will be skipped" >&2
+            rm -rf "$folder"
+        fi
+    fi
+    folder=${XDG_CACHE_HOME:-$HOME/.cache}/stoker/versitygw-1.8.0
+    if command -v go >/dev/null && [ ! -e "$folder/bin/versitygw" ]; then
+        mkdir -p "$folder"
+        if ! GOBIN=$folder/bin GOPATH=$folder/path GOCACHE=$folder/cache GOTOOLCHAIN=local GOFLAGS=-modcacherw timeout 900 \
+            go install -ldflags='-s -w' github.com/versity/versitygw/cmd/versitygw@v1.8.0 >/dev/null 2>&1; then
+            echo "go could not build versitygw: the tests over it will be skipped" >&2
+            rm -rf "$folder"
+        fi
+        rm -rf "$folder/path" "$folder/cache"
+    fi
+}
 if [ -z "$need" ]; then
     get_viewer
     get_libraries
+    get_servers
     exit 0
 fi
 
@@ -156,3 +182,4 @@ echo "Installing with apt-get${root:+ (sudo asks for your password)}:$need"
 }
 get_viewer
 get_libraries
+get_servers
