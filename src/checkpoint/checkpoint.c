@@ -546,8 +546,10 @@ static int read_open(struct file_reader *r, unsigned part, const struct checkpoi
 	if (rc < 0)
 		return rc;
 	r->file_bytes = st.bytes;
+	/* objects are fetched: there is no file to map */
 	if (f->maps && r->way == READ_FRAMEWORK)
-		r->way = READ_MAPPED;
+		r->way = store_base_flags(r->io->store) & STORE_HAS_OBJECTS ? READ_NATIVE
+									    : READ_MAPPED;
 	if (r->way == READ_MAPPED)
 		rc = io_map(r->io, r->blob, r->file_bytes, &r->map, e);
 	if (rc == 0)
@@ -677,6 +679,28 @@ static int read_committed(struct checkpoint_rank *r, int64_t epoch, int64_t step
 	return rc;
 }
 
+int checkpoint_check_reading(const struct checkpoint *c, const struct store *s, struct err *e)
+{
+	const struct workload *w = c->w;
+
+	if (!w->checkpoint.mmap && (!c->format->maps || w->checkpoint.access != 0 ||
+				    store_base_flags(s) & STORE_HAS_OBJECTS))
+		return 0;
+	if (store_maps(s))
+		return store_map_works(e);
+	if (w->checkpoint.mmap)
+		return err_set(
+			e, ERR_USAGE,
+			"checkpoint.mmap: storage.store '%s' has no files that can be mapped "
+			"into memory: leave checkpoint.mmap out, or use the store posix",
+			w->storage.store);
+	return err_set(e, ERR_USAGE,
+		       "checkpoint.format %s is read through a mapping, and storage.store '%s' has "
+		       "no files that can be mapped into memory: set checkpoint.access to native, "
+		       "which reads, or use the store posix",
+		       c->format->is.name, w->storage.store);
+}
+
 int checkpoint_read(struct checkpoint_rank *r, int64_t from, int64_t epoch, int64_t step,
 		    const struct io *io, struct checkpoint_stat *out, struct err *e)
 {
@@ -688,8 +712,7 @@ int checkpoint_read(struct checkpoint_rank *r, int64_t from, int64_t epoch, int6
 	int64_t start = clock_now_ns();
 	int rc = 0;
 
-	if (r->c->w->checkpoint.mmap || (r->c->format->maps && r->c->w->checkpoint.access == 0))
-		rc = store_map_check(io->store, e);
+	rc = checkpoint_check_reading(r->c, io->store, e);
 	if (rc == 0)
 		rc = read_committed(r, epoch, step, io, e);
 	if (rc == 0 && also)

@@ -66,6 +66,9 @@ int checkpoint_write(struct checkpoint_rank *r, int64_t epoch, int64_t step, con
 bool checkpoint_has_commit(const struct checkpoint *c); /* whether it does anything */
 int checkpoint_commit(struct checkpoint_rank *r, int64_t epoch, int64_t step, const struct io *io,
 		      struct err *e);
+/* ERR_USAGE where the store cannot be read as the workload wants checkpoints to be: to be asked
+ * before one is written. */
+int checkpoint_check_reading(const struct checkpoint *c, const struct store *s, struct err *e);
 /* Reads and checks what `from` wrote: the rank itself, or another under rank shift. With
  * checkpoint.restore all, a rank of another copy reads what only the first copy wrote, too. What is
  * missing or is not what was written is an error that names file and place. */

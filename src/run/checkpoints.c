@@ -163,7 +163,11 @@ static void warn_elsewhere(const struct run_plan *p)
 
 int checkpoints_check(const struct run_plan *p, struct result *r, struct err *e)
 {
+	int rc = p->loads ? checkpoint_check_reading(p->checkpoint, p->store, e) : 0;
+
 	assert(p->checkpoint);
+	if (rc < 0)
+		return rc;
 	find_disks(p, r);
 	if (run_leads(p->at))
 		warn_elsewhere(p);

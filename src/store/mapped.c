@@ -68,6 +68,11 @@ static const struct store *cannot_map(const struct store *s)
 	return s;
 }
 
+bool store_maps(const struct store *s)
+{
+	return !cannot_map(s);
+}
+
 int store_map_works(struct err *e)
 {
 	char here = 1, there = 0;

@@ -13,6 +13,8 @@ struct store_map {
 	uint64_t bytes;
 };
 
+/* Whether blobs of this store can be mapped. */
+bool store_maps(const struct store *s);
 /* 0 when blobs of this store can be mapped; else a sentence that says why not and what to do. */
 int store_map_check(const struct store *s, struct err *e);
 /* 0 when mappings can be read on this system, whatever the store. */
