@@ -62,7 +62,9 @@ struct content_source {
  * of its file, unless it lies in chunks. */
 #define NATIVE_WINDOW 65536u
 
-enum read_access { ACCESS_FRAMEWORK, ACCESS_NATIVE, ACCESS_RECORDED };
+/* object: whole files, by the loaders alone (loader/ahead.h); what readers of formats are made of
+ * is native's. */
+enum read_access { ACCESS_FRAMEWORK, ACCESS_NATIVE, ACCESS_RECORDED, ACCESS_OBJECT };
 enum read_decode {
 	DECODE_FULL,   /* what the framework does with the bytes: checksums, inflate, parse */
 	DECODE_VERIFY, /* compare every payload byte with the content source */

@@ -510,9 +510,9 @@ static int put(struct http_connection *c, const char *p, size_t n)
 			(unsigned long long)(direct ? x->room : x->text_max));
 		return -1;
 	}
-	if (direct)
-		memcpy((char *)x->into + x->got, p, n);
-	else
+	if (direct && !x->sink_n)
+		memcpy((char *)x->into + (x->got - x->base), p, n);
+	else if (!direct)
 		buf_append(x->text, p, n);
 	x->got += n;
 	return 0;
@@ -525,7 +525,8 @@ static int start_body(struct http_connection *c)
 
 	if (!http_head_has_body(&x->answer, x->asks_head))
 		return finish(c);
-	if (x->answer.has_length && x->answer.length > (direct ? x->room : x->text_max)) {
+	if (x->answer.has_length && !(direct && x->piecewise) &&
+	    x->answer.length > (direct ? x->room : x->text_max)) {
 		err_set(&x->err, ERR_DATA,
 			"announces %llu bytes, more than the %llu that were asked for",
 			(unsigned long long)x->answer.length,
@@ -609,27 +610,39 @@ static int step_body(struct http_connection *c)
 {
 	struct http_exchange *x = c->x;
 	bool direct = x->into && x->answer.status / 100 == 2 && !x->answer.chunked;
+	bool paced = x->piecewise && x->answer.status / 100 == 2;
+	size_t space = paced ? x->room - (size_t)x->got : SIZE_MAX;
 	char piece[PIECE];
 	size_t used;
 	ssize_t r;
 	int rc;
 
-	if (c->in_at < c->in_n) {
-		rc = take_body(c, c->in + c->in_at, c->in_n - c->in_at, &used);
+	if (c->in_at < c->in_n && space) {
+		size_t n = c->in_n - c->in_at;
+
+		rc = take_body(c, c->in + c->in_at, n < space ? n : space, &used);
 		if (rc < 0)
 			return rc;
 		c->in_at += used;
 	}
 	if (body_is_whole(c))
 		return finish(c);
+	if (paced && x->got == x->room) {
+		x->full = true;
+		return 0;
+	}
+	if (c->in_at < c->in_n)
+		return 1;
 	if (direct) {
 		size_t room = x->room - (size_t)x->got;
 
 		if (x->answer.has_length && room > c->left)
 			room = (size_t)c->left;
 		/* one byte more tells whether a body without a length ends here */
+		if (x->sink_n && room > x->sink_n)
+			room = x->sink_n;
 		if (room > 0) {
-			r = receive(c, (char *)x->into + x->got, room);
+			r = receive(c, (char *)x->into + (x->sink_n ? 0 : x->got - x->base), room);
 			if (r > 0) {
 				x->got += (uint64_t)r;
 				c->left -= x->answer.has_length ? (uint64_t)r : 0;
@@ -639,7 +652,7 @@ static int step_body(struct http_connection *c)
 			r = receive(c, piece, 1);
 		}
 	} else {
-		r = receive(c, piece, sizeof(piece));
+		r = receive(c, piece, sizeof(piece) < space ? sizeof(piece) : space);
 	}
 	if (r == WOULD_WAIT)
 		return 0;
@@ -761,6 +774,17 @@ int http_open(struct http_connection *c, struct err *e)
 		http_wait(&c, 1, INT64_MAX);
 	c->x = NULL;
 	return end == HTTP_DONE ? 0 : err_set(e, nothing.err.code, "%s", nothing.err.text);
+}
+
+void http_more(struct http_connection *c, void *into, size_t n)
+{
+	struct http_exchange *x = c->x;
+
+	x->into = into;
+	x->base = x->got;
+	x->room = (size_t)x->got + n;
+	x->full = false;
+	limit(c, c->server->limits.idle_ns);
 }
 
 short http_events(const struct http_connection *c)

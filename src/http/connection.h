@@ -67,9 +67,15 @@ struct http_exchange {
 	size_t body_n;
 	bool asks_head; /* HEAD: no body follows the answer */
 	/* where the body of a 2xx answer goes, when `into` is not NULL; more than `room` is
-	 * HTTP_MALFORMED. Other bodies are appended to `text`, up to text_max bytes. */
+	 * HTTP_MALFORMED. With sink_n, `into` has so many bytes only, and they are written over
+	 * again and again: the body is counted. Other bodies are appended to `text`, up to text_max
+	 * bytes. */
 	void *into;
-	size_t room;
+	size_t room, sink_n;
+	/* The body is taken piece by piece: when `into` is full, http_step returns HTTP_RUNNING
+	 * with `full`, and whoever gives it further memory (http_more) steps it again. */
+	bool piecewise, full;
+	uint64_t base; /* of `into`, in the body */
 	struct buf *text;
 	size_t text_max;
 
@@ -115,6 +121,8 @@ void http_begin(struct http_connection *c, struct http_exchange *x);
  * -1 if it cannot be used again. */
 enum http_end http_step(struct http_connection *c);
 void http_close(struct http_connection *c);
+/* The next piece of a body goes there. */
+void http_more(struct http_connection *c, void *into, size_t n);
 /* What the descriptor is to be polled for (POLLIN, POLLOUT). */
 short http_events(const struct http_connection *c);
 /* Waits until one of `n` connections can be stepped or a deadline is past, at most until

@@ -349,7 +349,7 @@ uint64_t flight_bytes(const struct loader_config *c, const struct reader_config 
 			f.depth, (unsigned long long)settings->max_sample_bytes);
 		return 0;
 	}
-	return bytes + store_queue_bytes(c->store, f.depth);
+	return bytes + store_queue_bytes(c->store, f.depth, false);
 }
 
 /* ---- what the format's reader sees ---- */

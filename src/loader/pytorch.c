@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "loader/ahead.h"
 #include "loader/workers.h"
 
 #define FACTOR_DEFAULT 2 /* prefetch_factor of PyTorch */
@@ -28,6 +29,7 @@ struct pytorch {
 	struct workers workers;    /* first */
 	uint64_t factor, capacity; /* P; P * W */
 	bool in_order;
+	bool ahead; /* a worker's objects are read ahead: it has every so-manieth batch */
 
 	uint64_t *assigned;         /* per worker: sent and not handed out */
 	struct task *task, **spare; /* all; those not in use */
@@ -298,7 +300,7 @@ static int handover_memory(const struct loader_config *c, uint64_t tasks, uint64
 /* Tasks that one worker may have. */
 static uint64_t depth_of(const struct loader_config *c, uint64_t factor, uint64_t capacity)
 {
-	return streams_of(c->workload) ? capacity : factor;
+	return streams_of(c->workload) || ahead_wanted(c) ? capacity : factor;
 }
 
 static int pytorch_memory_bytes(const struct loader_config *c, uint64_t *out, struct err *e)
@@ -450,6 +452,7 @@ static int pytorch_create(struct loader **out, const struct loader_config *c, st
 	l->capacity = l->factor * workers;
 	l->tasks = l->capacity + LOADER_HELD_MAX;
 	l->in_order = c->workload->reader.in_order;
+	l->ahead = ahead_wanted(c) && !streams_of(c->workload);
 	rc = workers_init(&l->workers,
 			  streams_of(c->workload) ? &loader_webdataset : &loader_pytorch, c,
 			  workers, depth_of(c, l->factor, l->capacity), l->tasks, e);
@@ -479,7 +482,7 @@ static uint32_t pick_worker(struct pytorch *l)
 
 	while (l->streams && l->streams[w].sent == l->streams[w].batches)
 		w = (w + 1) % l->workers.count;
-	while (!l->streams && !l->in_order && l->assigned[w] >= l->factor)
+	while (!l->streams && !l->ahead && !l->in_order && l->assigned[w] >= l->factor)
 		w = (w + 1) % l->workers.count;
 	l->cursor = (w + 1) % l->workers.count;
 	return w;
@@ -566,6 +569,8 @@ static int pytorch_start(struct loader *base, const struct order *order, uint64_
 	l->cursor = 0;
 	for (uint64_t i = 0; i < l->tasks; i++)
 		l->task[i].pending = false;
+	for (uint32_t i = 0; l->ahead && i < c->size.readers; i++)
+		c->reader[i].steps = steps;
 	memset(l->assigned, 0, c->size.readers * sizeof(*l->assigned));
 	rc = pin_start(l, e);
 	if (rc == 0)
@@ -722,6 +727,11 @@ static bool pytorch_undelivered(struct loader *base, uint64_t steps_done, struct
 		streams_undelivered(pytorch_of(base), steps_done, p);
 		return true;
 	}
+	/* samples come in any order: which ones did is known of a whole epoch alone */
+	if (l->ahead) {
+		p->refused += steps_done < l->workers.crew.steps;
+		return steps_done < l->workers.crew.steps;
+	}
 	if (l->in_order)
 		return false;
 	order_proof_undelivered(p, o, rank, l->sent);
@@ -744,6 +754,8 @@ static int pytorch_finish(struct loader *base, struct err *e)
 		return 0;
 	c->open = false;
 	woken = crew_stopped(c) || (l->workers.count && take_all_back(l) < 0);
+	for (uint32_t i = 0; l->ahead && i < c->size.readers; i++)
+		ahead_end(c->reader[i].ahead);
 	return workers_end(&l->workers, woken, e);
 }
 

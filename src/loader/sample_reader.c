@@ -13,6 +13,7 @@
 #include "base/run_delay.h"
 #include "base/saturate.h"
 #include "base/str.h"
+#include "loader/ahead.h"
 #include "loader/flight.h"
 #include "workload/time_draw.h"
 #include "workload/key.h"
@@ -79,8 +80,11 @@ void sample_reader_settings(struct reader_config *out, const struct loader_confi
 	int64_t buffer = w->reader.buffer_size;
 
 	*out = (struct reader_config){
-		.access = (enum read_access)w->reader.access,
-		.decode = (enum read_decode)w->reader.decode,
+		/* of whole objects nothing is looked at */
+		.access = w->reader.access == ACCESS_OBJECT ? ACCESS_NATIVE
+							    : (enum read_access)w->reader.access,
+		.decode = w->reader.access == ACCESS_OBJECT ? DECODE_NONE
+							    : (enum read_decode)w->reader.decode,
 		.transfer_bytes = transfer_bytes(w),
 		.keep_open = w->reader.read_type == READ_MEMORY,
 		.dlio = w->compat.dlio,
@@ -142,6 +146,10 @@ size_t sample_reader_bytes(const struct loader_config *config, const struct read
 	if (bytes == 0)
 		return 0;
 	bytes = u64_sum(bytes, map_bytes(config));
+	if (ahead_wanted(config)) {
+		flight = ahead_bytes(config, e);
+		return flight ? bytes + flight : 0;
+	}
 	if (!flight_wanted(config))
 		return bytes;
 	flight = flight_bytes(config, settings, e);
@@ -262,6 +270,11 @@ int sample_reader_open(struct sample_reader *r, struct err *e)
 		if (code < 0)
 			return code;
 	}
+	if (ahead_wanted(c) && !r->ahead) {
+		code = ahead_create(&r->ahead, c, &r->io, e);
+		if (code < 0)
+			return code;
+	}
 	r->prepared = false;
 	r->failed.code = 0;
 	r->ops = format_reader(c->dataset->format, r->settings);
@@ -278,6 +291,7 @@ int sample_reader_close(struct sample_reader *r, struct err *e)
 	int rc, closed = 0;
 
 	r->reader = NULL;
+	ahead_end(r->ahead);
 	if (!reader)
 		return 0;
 	rc = r->ops->reader_close(reader, e);
@@ -292,6 +306,8 @@ void sample_reader_release(struct sample_reader *r)
 	r->memory = NULL;
 	flight_destroy(r->flight);
 	r->flight = NULL;
+	ahead_destroy(r->ahead);
+	r->ahead = NULL;
 }
 
 static void publish_activity(struct sample_reader *r, enum activity what, uint64_t sample,
@@ -506,6 +522,97 @@ static int read_in_flight(struct reading *g, int64_t *now, struct err *e)
 	return rc;
 }
 
+/* ---- whole objects ---- */
+
+/* What DLIO's readers of objects do with a sample whose object has come: nothing. */
+static void object_is_there(struct sample_reader *r, uint64_t sample, int64_t begun_ns,
+			    int64_t done_ns, uint64_t payload, int64_t *now)
+{
+	worker_has_read(r->stat, 1, payload);
+	note_if_slow(r, sample, begun_ns, done_ns - begun_ns);
+	tell_progress(r, *now);
+	span_at(r, sample);
+	span_add(r->ring, SPAN_SAMPLE, SPAN_IN_FLIGHT, begun_ns, done_ns, payload);
+	if (framework_on(&r->code))
+		framework_spend(&r->code, COST_SAMPLE, 1, (double)payload, 0);
+}
+
+/* One by itself. Of the other samples of a file that a stream goes through, nothing is read. */
+static int read_object(struct sample_reader *r, uint64_t sample, int64_t *now, uint64_t *payload,
+		       struct err *e)
+{
+	const struct dataset *d = r->config->dataset;
+	uint64_t file = sample / d->samples_per_file, bytes;
+	int64_t begin = *now, begun = begin;
+	int rc = 0;
+
+	publish_activity(r, READING, sample, begin);
+	if (!r->stream || file != r->path_file)
+		rc = ahead_read(r->ahead, file, &begun, e);
+	r->path_file = rc < 0 ? UINT64_MAX : file;
+	*now = clock_now_ns();
+	r->stat->read_ns += *now - begin;
+	if (rc < 0)
+		return err_wrap(e, "rank %u, worker %u, sample %llu", r->config->rank, r->worker,
+				(unsigned long long)sample);
+	bytes = dataset_sample_bytes(d, r->config->kind, file);
+	*payload += bytes;
+	object_is_there(r, sample, begun, *now, bytes, now);
+	return 0;
+}
+
+static int take_object(struct sample_reader *r, struct ahead_sample *out, int64_t *now,
+		       struct err *e)
+{
+	int64_t begin = *now, since = begin;
+	uint64_t sample = 0;
+	int rc;
+
+	do {
+		if (called_off(r))
+			return err_set(e, ERR_CANCELED, "a batch was not read completely");
+		rc = ahead_take(r->ahead, out, NS_PER_S / 10, e);
+		if (rc == 0 && ahead_oldest(r->ahead, &sample, &since))
+			publish_activity(r, READING, sample, since);
+	} while (rc == 0);
+	*now = clock_now_ns();
+	r->stat->read_ns += *now - begin;
+	if (rc < 0)
+		err_wrap(e, "rank %u, worker %u", r->config->rank, r->worker);
+	return rc;
+}
+
+static int batch_of_objects(struct sample_reader *r, const struct order *o, struct batch *b,
+			    int64_t *now)
+{
+	const struct dataset *d = r->config->dataset;
+	uint64_t workers = (uint64_t)r->config->workload->reader.read_threads;
+	char name[32];
+	int rc = 0;
+
+	snprintf(name, sizeof(name), "o%u.%u", r->config->rank, r->worker);
+	if (b->index == r->worker)
+		rc = ahead_begin(r->ahead, o, r->worker, workers, r->steps, name, &b->err);
+	for (uint32_t i = 0; i < b->samples && rc >= 0; i++) {
+		struct ahead_sample got;
+		int64_t begin = *now;
+		uint64_t bytes;
+
+		rc = take_object(r, &got, now, &b->err);
+		if (rc < 0)
+			break;
+		bytes = dataset_sample_bytes(d, r->config->kind, got.sample / d->samples_per_file);
+		b->payload_bytes += bytes;
+		if (got.first)
+			r->stat->in_flight_ns += got.done_ns - got.begun_ns;
+		object_is_there(r, got.sample, got.begun_ns, got.done_ns, bytes, now);
+		sample_reader_preprocess(r, got.sample, now);
+		order_proof_add(&b->proof, got.sample);
+		span_add(r->ring, SPAN_ITEM, 0, begin, *now, bytes);
+	}
+	return rc < 0 ? rc : 0;
+}
+
 int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, uint64_t *payload,
 		       struct err *e)
 {
@@ -524,6 +631,8 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 				     (unsigned long long)sample);
 		return rc;
 	}
+	if (r->ahead)
+		return read_object(r, sample, now, payload, e);
 	span_at(r, sample);
 	if (framework_on(&r->code)) {
 		r->waits = (struct io_waits){.scale_s = COST_EACH_WAIT_S};
@@ -599,7 +708,7 @@ static int batch_one_by_one(struct sample_reader *r, const struct order *o, stru
 static int batch_of_stream(struct sample_reader *r, struct batch *b, int64_t *now)
 {
 	const struct dataset *d = r->config->dataset;
-	bool by_read = r->settings->keep_open || d->format->is.flags & FORMAT_NO_IO;
+	bool by_read = (r->settings->keep_open && !r->ahead) || d->format->is.flags & FORMAT_NO_IO;
 
 	for (uint32_t i = 0; i < b->samples; i++) {
 		uint64_t sample, payload = 0;
@@ -705,6 +814,7 @@ void sample_reader_batch(struct sample_reader *r, const struct order *o, struct 
 {
 	int64_t now, rested;
 
+	store_serve_rank(r->config->rank);
 	sample_reader_prepare(r, o);
 	now = clock_now_ns();
 	rested = now - r->rested_ns;
@@ -723,9 +833,10 @@ void sample_reader_batch(struct sample_reader *r, const struct order *o, struct 
 	if (r->failed.code < 0)
 		b->err = r->failed;
 	else
-		b->err.code = r->stream   ? batch_of_stream(r, b, &now)
-			      : r->flight ? batch_in_flight(r, o, b, &now)
-					  : batch_one_by_one(r, o, b, &now);
+		b->err.code = r->stream              ? batch_of_stream(r, b, &now)
+			      : r->steps && r->ahead ? batch_of_objects(r, o, b, &now)
+			      : r->flight            ? batch_in_flight(r, o, b, &now)
+						     : batch_one_by_one(r, o, b, &now);
 	b->done_ns = now;
 	r->rested_ns = now;
 	worker_note_delay(r->stat, now - b->begun_ns);

@@ -35,9 +35,13 @@ struct sample_reader {
 	const struct format_ops *ops; /* of the reader */
 	struct reader *reader;        /* NULL while closed */
 	struct flight *flight;        /* NULL: one request at a time */
-	struct shard_stream *stream;  /* whose next samples batches get; NULL: by positions */
-	struct framework_code code;   /* of the framework, that this reader's thread spends */
-	double share;                 /* samples of the rank */
+	struct ahead *ahead;          /* whole objects; NULL: files are read by their format */
+	/* Batches of the epoch, of which this worker has every so-manieth, for `ahead`; 0: objects
+	 * are read one by one. */
+	uint64_t steps;
+	struct shard_stream *stream; /* whose next samples batches get; NULL: by positions */
+	struct framework_code code;  /* of the framework, that this reader's thread spends */
+	double share;                /* samples of the rank */
 	int64_t code_from_ns; /* in flight: its processor time when the last sample was whole */
 	struct rng_np rng;    /* of preprocess delays: a stream of (seed, kind, rank, worker) */
 	uint32_t worker;

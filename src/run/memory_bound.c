@@ -1,7 +1,13 @@
 /* What is in memory at once. */
 #include "run/memory_bound.h"
 
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/saturate.h"
+#include "base/str.h"
 #include "dataset/survey.h"
+#include "loader/ahead.h"
 #include "run/checkpoints.h"
 #include "run/rank.h"
 #include "run/run.h"
@@ -17,6 +23,33 @@ static uint64_t bytes_beside_training(const struct run_plan *p)
 	return probe > survey ? probe : survey;
 }
 
+/* What the emulated client of objects would need here, and what is known to limit it. */
+static void tell_client(const struct run_plan *p)
+{
+	const struct loader_config c = {.workload = p->w,
+					.dataset = p->d,
+					.store = p->store,
+					.batch_size = (uint64_t)p->w->reader.batch_size};
+	uint64_t workers = (uint64_t)p->w->reader.read_threads, each;
+	struct store_objects client;
+	char held[32], all[32], rate[64] = "";
+
+	if (!run_leads(p->at) || !workload_reads(p->w) || !ahead_wanted(&c) ||
+	    !p->store->ops->objects)
+		return;
+	p->store->ops->objects(p->store, &client);
+	workers = workers ? workers : 1;
+	each = ahead_client_bytes(&c, &client);
+	if (client.process_bytes_s > 0)
+		snprintf(rate, sizeof(rate), "; one process of it is known to reach %.3g GB/s",
+			 client.process_bytes_s * 1e-9);
+	log_info("the client %s keeps up to %u objects under way for each worker and would hold up "
+		 "to "
+		 "%s for it, %s for a rank%s; Stoker counts bytes and holds none",
+		 client.client, client.in_flight, str_bytes((double)each, held, sizeof(held)),
+		 str_bytes((double)u64_product(each, workers), all, sizeof(all)), rate);
+}
+
 int run_memory(struct run_plan *p, struct err *e)
 {
 	uint64_t rank = rank_bytes(p) + sizeof(struct rank_progress), saved = checkpoints_bytes(p);
@@ -27,5 +60,7 @@ int run_memory(struct run_plan *p, struct err *e)
 		p->no_own_probe = true;
 		rc = plan_memory(p, rank, saved, bytes_beside_training(p), e);
 	}
+	if (rc == 0)
+		tell_client(p);
 	return rc;
 }

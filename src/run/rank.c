@@ -711,6 +711,7 @@ void rank_main(void *arg)
 	struct err e = {0};
 	int rc;
 
+	store_serve_rank(k->comm.rank);
 	rank_publish(&k->live, RANK_STARTING, clock_now_ns());
 	rc = rank_build(k, &e);
 	if (rc < 0)

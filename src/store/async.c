@@ -97,11 +97,12 @@ static void *helper_main(void *arg)
 	return NULL;
 }
 
-static uint64_t threads_bytes(const struct store *s, unsigned depth)
+static uint64_t threads_bytes(const struct store *s, unsigned depth, bool objects)
 {
 	unsigned threads = depth > 1 ? depth : 0;
 
 	(void)s;
+	(void)objects;
 	return sizeof(struct thread_queue) + threads * (sizeof(pthread_t) + STACK_TOUCHED);
 }
 
@@ -221,9 +222,9 @@ static const struct store_queue_ops *ops_of(const struct store *s)
 	return s->ops->queue ? s->ops->queue : &store_queue_threads;
 }
 
-uint64_t store_queue_bytes(const struct store *s, unsigned depth)
+uint64_t store_queue_bytes(const struct store *s, unsigned depth, bool objects)
 {
-	return ops_of(s)->bytes(s, depth);
+	return ops_of(s)->bytes(s, depth, objects);
 }
 
 uint32_t store_queue_align(const struct store *s)
@@ -240,6 +241,9 @@ int store_queue_create(struct store_queue **out, const struct io *io,
 	if (config->depth < 1 || config->depth > STORE_DEPTH_MAX)
 		return err_set(e, ERR_USAGE, "a depth of %u requests is not between 1 and %u",
 			       config->depth, STORE_DEPTH_MAX);
+	if (config->objects && !io->store->ops->objects)
+		return err_set(e, -ENOTSUP, "the store '%s' has no client of whole objects",
+			       io->store->ops->is.name);
 	rc = ops->create(out, io->store, config, e);
 	if (rc < 0)
 		return rc;
@@ -333,7 +337,7 @@ int store_queue_reap(struct store_queue *q, struct store_request **out, unsigned
 	n = q->ops->reap(q, out, max, e);
 	if (n < 0)
 		return n;
-	assert(n > 0 && (unsigned)n <= max && (unsigned)n <= q->in_flight);
+	assert((unsigned)n <= max && (unsigned)n <= q->in_flight);
 	q->in_flight -= (unsigned)n;
 	for (int i = 0; q->io->stat && i < n; i++)
 		count_request(q->io->stat, out[i]);

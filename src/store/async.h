@@ -22,6 +22,8 @@ struct store_request {
 	 * another call, before they have all come back. */
 	struct blob *blob;
 	void *buffer; /* n bytes, of nobody else's until then */
+	/* In a queue of whole objects `buffer` is NULL, offset 0 and n what the object should have,
+	 * or 0: the bytes are counted and forgotten. */
 	size_t n;
 	uint64_t offset;
 	bool write;
@@ -45,6 +47,10 @@ struct store_queue_config {
 	 * NULL: anywhere. It must outlive the queue. */
 	void *memory;
 	size_t memory_bytes;
+	/* Requests ask for whole objects, as the store's client does (store_objects): depth is how
+	 * many of them, each with as many requests of the server's as the client makes. Blobs are
+	 * opened with STORE_WHOLE. reap may return 0 after a tenth of a second without a result. */
+	bool objects;
 };
 
 struct store_queue;
@@ -52,7 +58,7 @@ struct store_queue;
 /* A store's own queue. `store_queue` is the first member of its struct; create fills the rest. */
 struct store_queue_ops {
 	/* Bytes that create will take. */
-	uint64_t (*bytes)(const struct store *s, unsigned depth);
+	uint64_t (*bytes)(const struct store *s, unsigned depth, bool objects);
 	/* What offset, n and buffer of a request must be multiples of; 1: of nothing. */
 	uint32_t (*align)(const struct store *s);
 	int (*create)(struct store_queue **out, struct store *s,
@@ -63,7 +69,7 @@ struct store_queue_ops {
 	int (*submit)(struct store_queue *q, struct store_request *r, struct err *e);
 	int (*flush)(struct store_queue *q, struct err *e);
 	/* Between 1 and max requests that are done, waiting for the first; at least one is in
-	 * flight. */
+	 * flight. 0 as store_queue_config says. */
 	int (*reap)(struct store_queue *q, struct store_request **out, unsigned max, struct err *e);
 };
 
@@ -73,8 +79,9 @@ struct store_queue {
 	unsigned depth, in_flight;
 };
 
-/* Memory of a queue of this depth, for a stated bound; without the stacks' untouched pages. */
-uint64_t store_queue_bytes(const struct store *s, unsigned depth);
+/* Memory of a queue of this depth, for a stated bound; without the stacks' untouched pages.
+ * objects: of whole ones. */
+uint64_t store_queue_bytes(const struct store *s, unsigned depth, bool objects);
 /* What offset, n and buffer of every request must be multiples of, a power of two. A read that
  * reaches beyond the end of the blob gives what there is. */
 uint32_t store_queue_align(const struct store *s);

@@ -549,8 +549,9 @@ static struct uring_queue *queue_of(struct store_queue *q)
 
 /* The rings' pages, which the kernel takes, are counted too: 64 bytes an entry to submit and 16 for
  * each of twice as many completions. */
-static uint64_t queue_bytes(const struct store *s, unsigned depth)
+static uint64_t queue_bytes(const struct store *s, unsigned depth, bool objects)
 {
+	(void)objects;
 	(void)s;
 	return sizeof(struct uring_queue) + 8192u + depth * (64u + 2u * 16u + 4u) * 2u;
 }

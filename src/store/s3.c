@@ -17,7 +17,7 @@
 #define PUT_BYTES (16 << 20)
 #define PARTS_IN_FLIGHT 4
 
-static const char *const balances[] = {"thread", "round_robin", "least_busy", NULL};
+static const char *const balances[] = {"rank", "thread", "round_robin", "least_busy", NULL};
 static const char *const addressings[] = {"auto", "path", "host", NULL};
 
 #define OPTION(k, field, t, ctype, d, ...)                                                         \
@@ -27,12 +27,16 @@ static const struct opt s3_rows[] = {
 	OPTION("bucket", bucket, OPT_STR, char *, NULL,
 	       "The bucket. With storage.storage_type s3 it is storage.storage_root."),
 	OPTION("endpoints", endpoints, OPT_STR_LIST, struct str_list, "[]",
-	       "Addresses of the servers, such as http://host:9000. Empty: S3_ENDPOINT_URIS, "
+	       "Addresses of the servers, such as http://host:9000. Empty: S3_ENDPOINT_URIS (a "
+	       "list), "
+	       "S3_ENDPOINT_TEMPLATE (http://h{1...8}:9000), S3_ENDPOINT_FILE (one a line), "
 	       "AWS_ENDPOINT_URL, or Amazon's of the region."),
-	OPTION("balance", balance, OPT_ENUM, int, "thread",
-	       "Which of several endpoints a request goes to: thread gives each thread one of them "
-	       "in turn, round_robin each request, least_busy takes the one with the fewest "
-	       "requests under way.",
+	OPTION("balance", balance, OPT_ENUM, int, "rank",
+	       "Which of n endpoints a request goes to: rank r has number r modulo n; thread gives "
+	       "each thread one of them in turn, round_robin each request, least_busy takes the "
+	       "one "
+	       "with the fewest requests under way. Left at rank, S3_LOAD_BALANCE_STRATEGY "
+	       "(round_robin, least_connections) decides where it is set.",
 	       .choices = balances),
 	OPTION("region", region, OPT_STR, char *, NULL,
 	       "The region that requests are signed for. Absent: AWS_REGION, else us-east-1."),
@@ -48,15 +52,22 @@ static const struct opt s3_rows[] = {
 	OPTION("sign", sign, OPT_BOOL, bool, "true",
 	       "Whether requests are signed. Unsigned ones need no credentials."),
 	OPTION("client", client, OPT_ENUM, int, "native",
-	       "Whose requests are made: whether a HEAD comes first, retries, and the parts of "
-	       "uploads, where the keys for these have their defaults. Each read is a request. "
-	       "native: as those keys say.",
+	       "Whose requests are made: whether a HEAD comes first, how whole objects are asked "
+	       "for "
+	       "(reader.access object), retries, and the parts of uploads, where the keys for "
+	       "these "
+	       "have their defaults. native: as those keys say. The default follows "
+	       "storage.storage_options.storage_library and DLIO_STORAGE_LIBRARY; with "
+	       "storage_options that name no library it is s3torchconnector's, the only one that "
+	       "DLIO had.",
 	       .choices = s3_profile_names),
 	OPTION("head_on_open", head_on_open, OPT_BOOL, bool, "true",
 	       "Whether opening an object asks for its size (HEAD). Without it, an object that is "
 	       "absent is found by the first read."),
 	OPTION("put_bytes", put_bytes, OPT_I64, int64_t, "16777216",
-	       "Objects up to this size are written by one request, larger ones in parts.",
+	       "Objects up to this size are written by one request, larger ones in parts; 0: all "
+	       "in "
+	       "parts.",
 	       .min = 0, .max = 5368709120.0, .unit = "bytes"),
 	OPTION("part_bytes", part_bytes, OPT_I64, int64_t, "16777216",
 	       "Size of the parts of larger objects. It doubles every 1,000 parts, as S3 allows "
@@ -65,6 +76,14 @@ static const struct opt s3_rows[] = {
 	OPTION("parts_in_flight", parts_in_flight, OPT_I64, int64_t, "4",
 	       "Parts of one object that are sent at the same time; each is held in memory.",
 	       .min = 1, .max = 64, .unit = "parts"),
+	OPTION("prefetch_window", prefetch_window, OPT_I64, int64_t, "0",
+	       "With reader.access object: objects that a worker asks for ahead of its batches, "
+	       "as DLIO's storage_options.prefetch_window. 0: as many as DLIO has with the client.",
+	       .min = 0, .max = STORE_DEPTH_MAX, .unit = "objects"),
+	OPTION("stagger_workers", stagger_workers, OPT_BOOL, bool, "true",
+	       "With reader.access object and the clients minio and s3torchconnector: whether "
+	       "worker "
+	       "k begins each epoch k times train.computation_time later, as DLIO's do."),
 	OPTION("list_page", list_page, OPT_I64, int64_t, "1000",
 	       "Keys that one request for a list asks for.", .min = 1, .max = 1000, .unit = "keys"),
 	OPTION("retries", retries, OPT_I64, int64_t, "5",
@@ -214,6 +233,12 @@ static int s3_open(struct store *s, const char *path, unsigned how, struct blob 
 
 	b->how = how;
 	b->writer = NULL;
+	b->stream = NULL;
+	b->block = NULL;
+	b->block_cap = b->block_n = 0;
+	atomic_init(&b->block_used, false);
+	b->at = 0;
+	b->over = false;
 	b->etag[0] = '\0';
 	b->modified_s = 0;
 	atomic_init(&b->size, UINT64_MAX);
@@ -233,7 +258,7 @@ static int s3_open(struct store *s, const char *path, unsigned how, struct blob 
 		return err_set(e, ERR_ABSENT,
 			       "cannot open '%s' for changing it: objects of S3 are written whole",
 			       path);
-	if (!s3_of(s)->options.head_on_open)
+	if (!s3_of(s)->options.head_on_open || how & (STORE_WHOLE | STORE_STREAM))
 		return 0;
 	rc = head(s3_of(s)->client, b->path, &st, b->etag, e);
 	if (rc == 0) {
@@ -243,11 +268,61 @@ static int s3_open(struct store *s, const char *path, unsigned how, struct blob 
 	return rc;
 }
 
+/* Whoever pipes an object in starts a program for each: no connection is kept. */
+static void end_stream(struct s3_blob *b)
+{
+	if (!b->stream)
+		return;
+	if (b->stream->conn)
+		http_close(b->stream->conn);
+	s3_call_give(b->stream);
+	b->stream = NULL;
+}
+
+/* The next bytes of a stream; fewer than n at its end. */
+static ssize_t read_stream(struct s3_blob *b, void *p, size_t n, struct err *e)
+{
+	struct s3_call *call = b->stream;
+	uint64_t before = 0;
+
+	if (b->over || n == 0)
+		return 0;
+	if (!call) {
+		call = b->stream = s3_call_take(s3_of(b->base.store)->client);
+		call->kind = S3_GET;
+		call->path = b->path;
+		call->into = p;
+		call->room = n;
+		call->plain = call->piecewise = true;
+		s3_call_begin(call);
+	} else {
+		before = call->x.got;
+		http_more(call->conn, p, n);
+	}
+	s3_calls_wait(&call, 1, false);
+	if (call->state == S3_CALL_DONE) {
+		int rc = call->rc;
+
+		if (rc < 0 && e)
+			*e = call->err;
+		b->over = true;
+		n = (size_t)(call->x.got - before);
+		end_stream(b);
+		if (rc < 0)
+			return rc;
+	}
+	b->at += n;
+	return (ssize_t)n;
+}
+
 static int s3_close(struct blob *base, struct err *e)
 {
 	struct s3_writer *w = blob_of(base)->writer;
 
 	blob_of(base)->writer = NULL;
+	end_stream(blob_of(base));
+	free(blob_of(base)->block);
+	blob_of(base)->block = NULL;
 	return w ? s3_writer_end(w, e) : 0;
 }
 
@@ -270,9 +345,9 @@ void s3_prepare_get(struct s3_call *call, struct s3_blob *b, void *p, size_t n, 
 	call->from = offset;
 	call->n = n;
 	call->into = p;
-	call->if_match = s3_of(b->base.store)->profile->if_match ? b->etag : NULL;
-	call->plain = s3_of(b->base.store)->profile->plain && offset == 0 &&
-		      n == atomic_load_explicit(&b->size, memory_order_acquire);
+	call->sink_n = 0;
+	call->if_match = s3_of(b->base.store)->profile->files_if_match ? b->etag : NULL;
+	call->plain = false;
 }
 
 ssize_t s3_take_get(struct s3_call *call, struct s3_blob *b, struct err *e)
@@ -291,30 +366,80 @@ ssize_t s3_take_get(struct s3_call *call, struct s3_blob *b, struct err *e)
 	return (ssize_t)call->got;
 }
 
+static ssize_t get_range(struct s3_blob *b, void *p, size_t n, uint64_t offset, struct err *e)
+{
+	struct s3_call *call = s3_call_take(s3_of(b->base.store)->client);
+	ssize_t got;
+
+	s3_prepare_get(call, b, p, n, offset);
+	s3_call_run(call, NULL);
+	got = s3_take_get(call, b, e);
+	s3_call_give(call);
+	return got;
+}
+
+/* As fsspec's ReadAheadCache: what the block has of it, and then a new block. n is what exists. */
+static ssize_t read_ahead(struct s3_blob *b, char *p, size_t n, uint64_t offset, struct err *e)
+{
+	uint64_t end = offset + n, ahead = s3_of(b->base.store)->profile->read_ahead;
+	size_t have = 0, want;
+	ssize_t got;
+
+	if (offset >= b->block_at && offset < b->block_at + b->block_n) {
+		size_t in = (size_t)(offset - b->block_at);
+
+		have = b->block_n - in < n ? b->block_n - in : n;
+		memcpy(p, b->block + in, have);
+		if (have == n)
+			return (ssize_t)n;
+	}
+	offset += have;
+	want = (size_t)s3_clip(b, (size_t)(end + ahead - offset), offset);
+	b->block_n = 0;
+	if (want > b->block_cap) {
+		free(b->block);
+		b->block_cap = 0;
+		b->block = try_calloc(1, want, "a block that is read ahead", e);
+		if (!b->block)
+			return -ENOMEM;
+		b->block_cap = want;
+	}
+	got = get_range(b, b->block, want, offset, e);
+	if (got < 0)
+		return got;
+	b->block_at = offset;
+	b->block_n = (size_t)got;
+	n = b->block_n < n - have ? b->block_n : n - have;
+	memcpy(p + have, b->block, n);
+	return (ssize_t)(have + n);
+}
+
 static ssize_t s3_pread(struct blob *base, void *p, size_t n, uint64_t offset, struct err *e)
 {
 	struct s3_store *s = s3_of(base->store);
 	struct s3_blob *b = blob_of(base);
-	struct s3_call *call;
-	ssize_t got;
 	int rc;
 
 	if (!(b->how & STORE_READ))
 		return err_set(e, -EBADF, "reading from a blob that was opened for writing only");
 	if (b->writer)
 		return s3_writer_get(b->writer, p, n, offset, e);
+	if (b->how & STORE_STREAM && offset == b->at)
+		return read_stream(b, p, n, e);
 	n = (size_t)s3_clip(b, n, offset);
 	if (n == 0)
 		return 0;
 	if (s->profile->head == S3_HEAD_LARGE && n >= s->profile->head_from &&
 	    (rc = look(b, e)) < 0)
 		return rc;
-	call = s3_call_take(s->client);
-	s3_prepare_get(call, b, p, n, offset);
-	s3_call_run(call, NULL);
-	got = s3_take_get(call, b, e);
-	s3_call_give(call);
-	return got;
+	if (s->profile->read_ahead &&
+	    !atomic_exchange_explicit(&b->block_used, true, memory_order_acquire)) {
+		ssize_t got = read_ahead(b, p, n, offset, e);
+
+		atomic_store_explicit(&b->block_used, false, memory_order_release);
+		return got;
+	}
+	return get_range(b, p, n, offset, e);
 }
 
 static ssize_t s3_pwrite(struct blob *base, const void *p, size_t n, uint64_t offset, struct err *e)
@@ -337,7 +462,8 @@ static int s3_sync(struct blob *b, struct err *e)
 static int s3_stat_blob(struct blob *base, struct store_stat *out, struct err *e)
 {
 	struct s3_blob *b = blob_of(base);
-	int rc = b->writer ? 0 : look(b, e);
+	bool unknown = b->how & STORE_STREAM;
+	int rc = b->writer || unknown ? 0 : look(b, e);
 
 	if (rc == 0)
 		*out = (struct store_stat){
@@ -658,6 +784,21 @@ static bool s3_server(const struct store *base, unsigned i, struct store_server 
 	return true;
 }
 
+static void s3_objects(const struct store *base, struct store_objects *out)
+{
+	const struct s3_store *s = (const struct s3_store *)base;
+	const struct s3_profile *p = s->profile;
+	unsigned window =
+		s->options.prefetch_window ? (unsigned)s->options.prefetch_window : p->window;
+
+	*out = (struct store_objects){.client = p->name,
+				      .in_flight = p->at_once && p->at_once < window ? p->at_once
+										     : window,
+				      .chunk = p->chunks ? window : 0,
+				      .staggers = p->staggers && s->options.stagger_workers,
+				      .process_bytes_s = p->process_bytes_s};
+}
+
 _Static_assert((int)S3_KINDS == SERVER_REQUESTS && (int)S3_PART == SERVER_PART &&
 		       (int)S3_DELETE == SERVER_DELETE && (int)S3_RETRIES == SERVER_AGAINS &&
 		       (int)S3_RETRY_SLOW_DOWN == SERVER_BUSY &&
@@ -692,4 +833,5 @@ const struct store_ops store_s3 = {
 	.space = s3_space,
 	.queue = &s3_queue_ops,
 	.server = s3_server,
+	.objects = s3_objects,
 };

@@ -16,6 +16,8 @@
 #include "http/xml.h"
 #include "store/s3_answer.h"
 #include "store/servers.h"
+#include "store/s3_endpoints.h"
+#include "store/store.h"
 
 #define HOPS_MAX 5
 #define TEXT_MAX (8u << 20) /* of an answer that is kept as text */
@@ -97,46 +99,19 @@ static int add_endpoint(struct s3_client *c, const char *text, bool by_path, str
 	return 0;
 }
 
-static int add_given(struct s3_client *c, struct err *e)
+static int add_given(struct s3_client *c, const struct str_list *given, struct err *e)
 {
-	const struct s3_options *o = c->options;
-	const char *list = getenv("S3_ENDPOINT_URIS"), *one = getenv("AWS_ENDPOINT_URL_S3");
 	int rc = 0;
 
-	if (!one || !*one)
-		one = getenv("AWS_ENDPOINT_URL");
-	for (size_t i = 0; i < o->endpoints.n && rc == 0; i++)
-		rc = add_endpoint(c, o->endpoints.v[i], c->by_path, e);
-	if (o->endpoints.n == 0 && list && *list) {
-		AUTO_FREE char *copy = xstrdup(list);
-		char *save = NULL;
-
-		for (char *p = strtok_r(copy, ", ", &save); p && rc == 0;
-		     p = strtok_r(NULL, ", ", &save))
-			rc = add_endpoint(c, p, c->by_path, e);
-	} else if (o->endpoints.n == 0 && one && *one) {
-		rc = add_endpoint(c, one, c->by_path, e);
-	} else if (o->endpoints.n == 0) {
+	for (size_t i = 0; i < given->n && rc == 0; i++)
+		rc = add_endpoint(c, given->v[i], c->by_path, e);
+	if (given->n == 0) {
 		AUTO_FREE char *amazon = xasprintf("https://s3.%s.amazonaws.com", c->region);
 
 		rc = add_endpoint(c, amazon, c->by_path, e);
 	}
 	c->given = c->endpoints;
 	return rc;
-}
-
-static bool has_endpoint(const struct s3_options *o)
-{
-	static const char *const names[] = {"S3_ENDPOINT_URIS", "AWS_ENDPOINT_URL_S3",
-					    "AWS_ENDPOINT_URL"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *v = getenv(names[i]);
-
-		if (v && *v)
-			return true;
-	}
-	return o->endpoints.n > 0;
 }
 
 static const char *region_of(const struct s3_options *o)
@@ -181,24 +156,34 @@ static void raise_files(void)
 
 int s3_client_create(struct s3_client **out, const struct s3_options *o, struct err *e)
 {
+	struct str_list given = {0};
+	enum s3_balance balance;
 	struct s3_client *c;
 	int rc = check_bucket(o->bucket, e);
 
-	if (rc < 0)
+	if (rc == 0)
+		rc = s3_balance(o, &balance, e);
+	if (rc == 0)
+		rc = s3_endpoints(o, &given, e);
+	if (rc < 0) {
+		str_list_release(&given);
 		return rc;
+	}
 	c = xcalloc(1, sizeof(*c));
+	c->balance = balance;
 	c->options = o;
 	pthread_mutex_init(&c->lock, NULL);
 	for (unsigned i = 0; i < S3_OPENING; i++)
 		pthread_mutex_init(&c->opening[i], NULL);
 	raise_files();
 	c->by_path = o->addressing == S3_ADDRESS_PATH ||
-		     (o->addressing == S3_ADDRESS_AUTO && has_endpoint(o));
+		     (o->addressing == S3_ADDRESS_AUTO && given.n > 0);
 	if (c->by_path)
 		snprintf(c->bucket_path, sizeof(c->bucket_path), "/%s", o->bucket);
 	snprintf(c->region, sizeof(c->region), "%s", region_of(o));
 	rc = o->sign ? s3_credentials_find(&c->credentials, o->profile, e) : 0;
-	rc = rc ?: add_given(c, e);
+	rc = rc ?: add_given(c, &given, e);
+	str_list_release(&given);
 	c->version = 1;
 	if (rc < 0)
 		s3_client_destroy(c);
@@ -320,7 +305,8 @@ struct s3_call *s3_call_take(struct s3_client *c)
 	call->body_n = 0;
 	call->checked = false;
 	call->into = NULL;
-	call->plain = call->once = false;
+	call->sink_n = 0;
+	call->plain = call->once = call->piecewise = false;
 	return call;
 }
 
@@ -356,10 +342,12 @@ static unsigned choose(struct s3_client *c)
 
 	if (n == 1)
 		return 0;
-	if (c->options->balance == S3_BY_THREAD)
+	if (c->balance == S3_BY_RANK && store_served_rank() >= 0)
+		return (unsigned)(store_served_rank() % n);
+	if (c->balance <= S3_BY_THREAD)
 		return own_turn(c) % n;
 	best = atomic_fetch_add_explicit(&c->turn, 1, memory_order_relaxed) % n;
-	if (c->options->balance == S3_ROUND_ROBIN)
+	if (c->balance == S3_ROUND_ROBIN)
 		return best;
 	for (unsigned i = 0, first = best; i < n; i++) {
 		unsigned at = (first + i) % n;
@@ -530,7 +518,12 @@ static void start(struct s3_call *call)
 	x->body_n = call->body_n;
 	x->asks_head = call->kind == S3_HEAD;
 	x->into = call->into;
-	x->room = call->into ? (size_t)call->n : 0;
+	x->piecewise = call->piecewise;
+	x->room = call->piecewise            ? call->room
+		  : !call->into              ? 0
+		  : call->n || !call->sink_n ? (size_t)call->n
+					     : SIZE_MAX;
+	x->sink_n = call->sink_n;
 	x->text = &call->text;
 	x->text_max = TEXT_MAX;
 	atomic_fetch_add_explicit(&call->at->busy, 1, memory_order_relaxed);
@@ -634,7 +627,7 @@ static void connection_failed(struct s3_call *call, enum http_end end, bool reus
 		again(call, S3_RETRY_REUSED, 0);
 		return;
 	}
-	if (end < HTTP_MALFORMED && try_again(call, whys[end], 0))
+	if (end < HTTP_MALFORMED && call->x.base == 0 && try_again(call, whys[end], 0))
 		return;
 	complete(call, s3_not_answered(call, end));
 }
@@ -906,7 +899,8 @@ void s3_calls_wait(struct s3_call *const *calls, size_t n, bool any)
 
 		for (size_t i = 0; i < n; i++) {
 			s3_call_step(calls[i]);
-			if (calls[i]->state == S3_CALL_DONE)
+			if (calls[i]->state == S3_CALL_DONE ||
+			    (calls[i]->state == S3_CALL_RUNNING && calls[i]->x.full))
 				done++;
 			else if (calls[i]->state == S3_CALL_RUNNING && running < 64)
 				open[running++] = calls[i]->conn;

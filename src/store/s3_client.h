@@ -21,15 +21,15 @@
 #define S3_ETAG_MAX 80
 #define S3_OPENING 4 /* connections that are opened ahead at once, of all threads together */
 
-enum s3_balance { S3_BY_THREAD, S3_ROUND_ROBIN, S3_LEAST_BUSY };
+enum s3_balance { S3_BY_RANK, S3_BY_THREAD, S3_ROUND_ROBIN, S3_LEAST_BUSY };
 enum s3_addressing { S3_ADDRESS_AUTO, S3_ADDRESS_PATH, S3_ADDRESS_HOST };
 
 struct s3_options {
 	char *bucket, *region, *profile;
 	struct str_list endpoints;
 	int balance, addressing, client; /* its row of s3_profiles */
-	bool sign, head_on_open;
-	int64_t retries, put_bytes, part_bytes, parts_in_flight, list_page;
+	bool sign, head_on_open, stagger_workers;
+	int64_t prefetch_window, retries, put_bytes, part_bytes, parts_in_flight, list_page;
 	double retry_first, retry_most, connect_time, answer_time, idle_time;
 };
 
@@ -85,6 +85,7 @@ struct s3_endpoint {
 
 struct s3_client {
 	const struct s3_options *options; /* lent */
+	enum s3_balance balance;
 	bool by_path;
 	char bucket_path[80]; /* "/bucket", or "" where it is part of the host */
 	pthread_mutex_t lock; /* of what follows */
@@ -110,15 +111,21 @@ struct s3_call {
 	enum s3_kind kind;
 	const char *path;  /* "/bucket/key", encoded; lent */
 	const char *query; /* encoded and sorted, or NULL; lent */
-	uint64_t from, n;  /* of a GET: a range, n > 0 */
+	uint64_t from, n;  /* of a GET: a range; n 0 with `plain`: whatever there is */
 	const char *if_match;
 	const char *copy_source; /* encoded */
 	const void *body;
 	size_t body_n;
-	bool checked; /* the body goes with its MD5 */
-	void *into;   /* of a GET: n bytes of room */
-	bool plain;   /* a GET of a whole object, without saying the range */
-	bool once;    /* not sent again after an error, which is not counted as one */
+	bool checked;  /* the body goes with its MD5 */
+	void *into;    /* of a GET: n bytes of room */
+	size_t sink_n; /* or, when not 0, so many, which are written over: bytes are counted */
+	bool plain;    /* a GET of a whole object, without saying the range */
+	bool once;     /* not sent again after an error, which is not counted as one */
+	/* A GET whose body is taken piece by piece (http_more), of which the first one has `room`
+	 * bytes: s3_calls_wait returns when a piece is full, too. After the first piece it is not
+	 * sent again. */
+	bool piecewise;
+	size_t room;
 
 	/* ---- the answer ---- */
 	int rc; /* 0, or negative with `err` */

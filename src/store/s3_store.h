@@ -32,6 +32,16 @@ struct s3_blob {
 	_Atomic uint64_t size; /* UINT64_MAX: not known yet */
 	int64_t modified_s;
 	struct s3_writer *writer; /* NULL: open for reading */
+	/* STORE_STREAM: its one request, where its next byte lies, and whether all have come */
+	struct s3_call *stream;
+	uint64_t at;
+	bool over;
+	/* Of a client with read_ahead: the block that was fetched last. Whoever finds it in use
+	 * asks without it. */
+	_Atomic bool block_used;
+	char *block;
+	size_t block_cap, block_n;
+	uint64_t block_at;
 	char etag[S3_ETAG_MAX];
 	char path[S3_PATH_MAX]; /* "/bucket/key", encoded */
 };

@@ -445,7 +445,7 @@ int s3_writer_end(struct s3_writer *w, struct err *e)
 
 	if (rc < 0)
 		why = w->err;
-	else if (!w->id.len && w->n <= most(w))
+	else if (!w->id.len && w->n <= most(w) && (w->s->options.put_bytes || !w->n))
 		rc = put_whole(w, &why);
 	else if (w->n)
 		rc = send_part(w, w->n, &why);

@@ -13,6 +13,18 @@
 /* More parts than this is a mistake, not a stack of shims. */
 #define PARTS_MAX 8
 
+static _Thread_local int64_t served_rank = -1;
+
+void store_serve_rank(uint32_t rank)
+{
+	served_rank = rank;
+}
+
+int64_t store_served_rank(void)
+{
+	return served_rank;
+}
+
 const struct store_ops *store_find(const char *name)
 {
 	for (size_t i = 0; store_table[i]; i++) {

@@ -35,6 +35,25 @@ enum {
 	STORE_NEW = 1u << 3,
 	/* With CREATE, on stores with files: `path` is a folder, and the blob has no name in it. */
 	STORE_UNNAMED = 1u << 4,
+	/* With READ, on stores with `objects`: for a queue of whole objects alone (store/async.h).
+	 */
+	STORE_WHOLE = 1u << 5,
+	/* With READ: from its beginning on, each read where the one before has ended. Where blobs
+	 * are objects, one request brings all of it, as through a pipe; their size is unknown
+	 * (UINT64_MAX) to store_stat_blob. */
+	STORE_STREAM = 1u << 6,
+};
+
+/* How the client that a store emulates has whole objects under way for each worker that reads. */
+struct store_objects {
+	const char *client;
+	unsigned in_flight; /* objects at once */
+	/* Objects that it asks for together, and hands out in their order once all have come; it
+	 * asks for those after them then. 0: each is handed out when it has come, and as many as
+	 * are under way may lie there. */
+	unsigned chunk;
+	bool staggers;          /* worker k begins k computation times later */
+	double process_bytes_s; /* what one process of it is known to reach; 0: not known */
 };
 
 struct store_stat {
@@ -138,6 +157,8 @@ struct store_ops {
 	/* What was done with server number i (store/servers.h), into a zeroed struct; false: there
 	 * is no such one. NULL: no servers. */
 	bool (*server)(const struct store *s, unsigned i, struct store_server *out);
+	/* NULL: whole objects are not asked for, or a shim would not see it. */
+	void (*objects)(const struct store *s, struct store_objects *out);
 };
 
 /* First member of every store's struct. */
@@ -145,6 +166,11 @@ struct store {
 	const struct store_ops *ops;
 	struct store *lower;
 };
+
+/* The rank that the calling thread works for, which stores with several servers divide ranks over;
+ * negative: none, as every thread begins. */
+void store_serve_rank(uint32_t rank);
+int64_t store_served_rank(void);
 
 extern const struct store_ops *const store_table[]; /* NULL-terminated, written by the build */
 const struct store_ops *store_find(const char *name);

@@ -70,6 +70,8 @@ enum {
 	FORMAT_HEADED = 1u << 7,
 	/* DLIO's reader of it does not write its index into a message for each sample. */
 	FORMAT_INDEX_UNTOLD = 1u << 8,
+	/* DLIO's PyTorch readers of objects ask for whole files of it (reader.access object). */
+	FORMAT_WHOLE_OBJECTS = 1u << 9,
 };
 
 /* Which of DALI's own readers reads the format (loader/dali_source.h). */

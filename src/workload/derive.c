@@ -126,17 +126,23 @@ static struct node *map_at(struct node *map, const char *key)
 
 static struct node *text_node(const char *text);
 
-/* The client that stands for a library that DLIO names. */
-static void give_client(struct node *own, const struct node *library)
+/* The client that stands for a library that DLIO names. Without a name it is the one that DLIO
+ * had before there was a choice. */
+static void give_client(struct node *own, const struct node *options, const struct node *library)
 {
+	const char *name = library && library->kind == NODE_STR ? library->s : NULL;
 	static const char *const known[][2] = {{"s3dlio", "s3dlio-0.9"},
 					       {"s3torchconnector", "s3torchconnector-1.5"},
 					       {"minio", "minio"}};
 
-	if (!library || library->kind != NODE_STR || node_get(own, "client"))
+	if (!name || !*name)
+		name = getenv("DLIO_STORAGE_LIBRARY");
+	if ((!name || !*name) && options && options->kind == NODE_MAP)
+		name = "s3torchconnector";
+	if (!name || node_get(own, "client"))
 		return;
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strcmp(library->s, known[i][0]) == 0)
+		if (strcmp(name, known[i][0]) == 0)
 			node_set(own, "client", text_node(known[i][1]));
 }
 
@@ -161,7 +167,7 @@ static struct node *text_node(const char *text)
 static void derive_object_options(struct workload *w, const struct store_facts *s)
 {
 	struct node *storage = node_path(w->tree, "workload.storage"), *own;
-	const struct node *given, *attempts, *endpoint;
+	const struct node *given, *attempts, *endpoint, *library;
 	const char *bucket = w->storage.storage_root, *variable = getenv("DLIO_BUCKET");
 
 	if (!storage || storage->kind != NODE_MAP)
@@ -174,8 +180,14 @@ static void derive_object_options(struct workload *w, const struct store_facts *
 		node_set(own, "bucket", text_node(bucket));
 	if (w->storage.s3_force_path_style && !node_get(own, "addressing"))
 		node_set(own, "addressing", text_node("path"));
+	library = node_get(storage, "storage_library");
+	if (!library && given && given->kind == NODE_MAP)
+		library = node_get(given, "storage_library");
+	give_client(own, given, library);
 	if (!given || given->kind != NODE_MAP)
 		return;
+	give_option(own, "prefetch_window", node_get(given, "prefetch_window"));
+	give_option(own, "stagger_workers", node_get(given, "stagger_workers"));
 	endpoint = node_get(given, "endpoint_url");
 	if (endpoint && endpoint->kind == NODE_STR && *endpoint->s &&
 	    is_true(node_get(given, "secure")) && !strstr(endpoint->s, "://")) {
@@ -186,7 +198,6 @@ static void derive_object_options(struct workload *w, const struct store_facts *
 	} else if (endpoint && endpoint->kind == NODE_STR && *endpoint->s) {
 		give_option(own, "endpoints", endpoint);
 	}
-	give_client(own, node_get(given, "storage_library"));
 	give_option(own, "region", node_get(given, "region"));
 	give_option(own, "profile", node_get(given, "s3_profile"));
 	if (is_true(node_get(given, "s3_force_path_style")) && !node_get(own, "addressing"))
@@ -200,6 +211,14 @@ static void derive_object_options(struct workload *w, const struct store_facts *
 		v->f = (double)v->i;
 		node_set(own, "retries", v);
 	}
+}
+
+static bool has_library(const struct workload *w, const struct store_facts *s)
+{
+	AUTO_FREE char *path = xasprintf("workload.storage.%s.client", s->name);
+	const struct node *client = node_path(w->tree, path);
+
+	return client && client->kind == NODE_STR && strcmp(client->s, "native") != 0;
 }
 
 /* storage.storage_type s3 is the store that has objects, unless another one is asked for. */
@@ -218,8 +237,16 @@ static void derive_objects(struct workload *w)
 
 		set_string(&w->storage.store, made);
 	}
-	if (workload_base_store(w)->flags & STORE_HAS_OBJECTS)
-		derive_object_options(w, objects);
+	if (!(workload_base_store(w)->flags & STORE_HAS_OBJECTS))
+		return;
+	derive_object_options(w, objects);
+	/* DLIO's readers of objects, where one of its libraries is named and nobody asks for more
+	 * than they do */
+	if (has_library(w, objects) && !workload_is_set(w, "reader.access") &&
+	    w->reader.decode == 0 && workload_loader(w)->rule == RULE_PYTORCH &&
+	    w->reader.queue_depth == 1 && shims_length(w->storage.store) == 0 &&
+	    workload_format(w)->flags & FORMAT_WHOLE_OBJECTS)
+		w->reader.access = READ_OBJECTS;
 }
 
 static void derive_drop_behind(struct workload *w)

@@ -21,7 +21,7 @@ static const char *const barriers[] = {"sockets", "mpi", "auto", NULL};
 static const char *const measures[] = {"all", "none", NULL};
 static const char *const traces[] = {"none", "pfw", "chrome", "both", NULL};
 static const char *const accesses[] = {"framework", "native", NULL};
-static const char *const read_accesses[] = {"framework", "native", "recorded", NULL};
+static const char *const read_accesses[] = {"framework", "native", "recorded", "object", NULL};
 static const char *const decodes[] = {"full", "verify", "none", NULL};
 static const char *const orders[] = {"stoker",  "dlio",     "distributed", "random",
 				     "sharded", "recorded", NULL};
@@ -88,8 +88,10 @@ const struct opt workload_rows[] = {
 	      "aistore.")
 	MAP(storage.storage_options,
 	      "Options of the library that reaches s3, aistore or direct_fs: storage_library, "
-	      "uri_scheme, endpoint_url, region, credentials. A mounted file system needs none "
-	      "of them.")
+	      "uri_scheme, endpoint_url, region, credentials, prefetch_window, stagger_workers. A "
+	      "mounted file system needs none of them.")
+	STR(storage.storage_library, NULL,
+	      "The same as storage.storage_options.storage_library.")
 	BOOL(storage.s3_force_path_style, "false",
 	      "Set by MLPerf Storage v3 for s3: how a bucket is addressed. A mounted file system "
 	      "has no buckets.")
@@ -286,7 +288,10 @@ const struct opt workload_rows[] = {
 	ENUM(reader.access, "framework", read_accesses,
 	      "framework issues the requests of the real library; native the fewest and largest "
 	      "that deliver the same bytes; recorded those of a real job, in "
-	      "dataset.recorded_file.", OURS)
+	      "dataset.recorded_file; object asks for whole objects of the store s3 ahead of the "
+	      "batches and decodes nothing, as DLIO's readers of objects do with the client "
+	      "storage.s3.client. The default becomes object with storage.storage_type s3 where a "
+	      "library or client is named.", OURS)
 	ENUM(reader.decode, "full", decodes,
 	      "What is done with bytes read: full does the framework's checks and "
 	      "decompression, verify compares each byte with what was generated, none does "

@@ -380,6 +380,35 @@ static int check_loader(struct workload *w, struct err *e)
 	return 0;
 }
 
+static int check_objects(const struct workload *w, struct err *e)
+{
+	static const char key[] = "reader.access";
+
+	if (w->reader.access != READ_OBJECTS)
+		return 0;
+	if (!(workload_base_store(w)->flags & STORE_HAS_OBJECTS) || strchr(w->storage.store, '+'))
+		return workload_key_error(w, ERR_USAGE, e, key,
+					  "reader.access object needs storage.store s3 (or "
+					  "storage.storage_type s3), and no other one before it: "
+					  "'%s' has no client of whole objects",
+					  w->storage.store);
+	if (workload_loader(w)->flags & LOADER_READS_AS_DALI)
+		return workload_key_error(w, ERR_USAGE, e, key,
+					  "reader.access object is not supported by "
+					  "reader.data_loader %s, which reads in its own way",
+					  w->reader.data_loader);
+	if (!(workload_format(w)->flags & FORMAT_WHOLE_OBJECTS))
+		return workload_key_error(w, ERR_USAGE, e, key,
+					  "reader.access object is not supported for the format "
+					  "%s, whose files DLIO does not ask for whole",
+					  w->dataset.format);
+	if (w->reader.decode == 1)
+		return workload_key_error(w, ERR_USAGE, e, "reader.decode",
+					  "reader.decode verify needs reader.access framework or "
+					  "native: of whole objects no byte is looked at");
+	return 0;
+}
+
 /* The emulated libraries wait for each of their requests. */
 static int check_depth(const struct workload *w, struct err *e)
 {
@@ -906,6 +935,7 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 		KEEP(workload_format(w)->check_keys(w, &why));
 	KEEP(check_storage(w, &why));
 	KEEP(check_depth(w, &why));
+	KEEP(check_objects(w, &why));
 	if (workload_reads(w)) {
 		KEEP(check_loader(w, &why));
 		KEEP(check_reader(w, ranks, &why));

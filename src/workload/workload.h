@@ -22,6 +22,7 @@ enum storage_type {
 enum shuffle { SHUFFLE_OFF, SHUFFLE_SEED, SHUFFLE_RANDOM };
 enum read_type { READ_ON_DEMAND, READ_MEMORY };
 #define READ_AS_RECORDED 2 /* reader.access: as many as ACCESS_RECORDED */
+#define READ_OBJECTS 3     /* ACCESS_OBJECT */
 enum page_cache { PAGE_CACHE_KEEP, PAGE_CACHE_COLD, PAGE_CACHE_COLD_EPOCHS, PAGE_CACHE_DROP };
 /* reader.data_loader_sampler */
 enum sampler { SAMPLER_DERIVE, SAMPLER_ITERATIVE, SAMPLER_INDEX, SAMPLER_NONE };
@@ -52,7 +53,7 @@ struct workload {
 	char *framework_costs; /* framework.costs: "none", or the label of a profile */
 	struct {
 		int storage_type; /* enum storage_type */
-		char *storage_root;
+		char *storage_root, *storage_library;
 		struct node *storage_options;
 		bool s3_force_path_style;
 		char *store;    /* store expression: "posix", "throttle+memory"; with what

@@ -80,7 +80,8 @@ def trained(tmp):
 def checkpointed(tmp):
     """Objects of several parts, none left behind; and what was written is what is read back, of every format."""
     with S3Server() as s3:
-        for form, access in (("torch", "framework"), ("torch", "native"), ("safetensors", "native"), ("distcp", "native")):
+        for form, access in (("torch", "framework"), ("torch", "native"), ("safetensors", "native"), ("safetensors", "framework"),
+                             ("distcp", "native")):
             s3.clear()
             before = s3.completed
             folder = f"ck/{form}{access}"
@@ -96,6 +97,16 @@ def checkpointed(tmp):
             read = sum(r["sent"] for r in s3.requests(op="GetObject") if r["key"] in saved)
             assert sum(s3.size("bucket", k) for k in saved) >= 12000000 <= read, (form, access, saved, read)
             assert load(out)["checkpoint"]["load"]["each"], load(out)["checkpoint"]
+        # what could not be read back is refused before it is written
+        s3.clear()
+        for store, keys, says in (("s3", {"checkpoint__mmap": "true"}, "leave checkpoint.mmap out"),
+                                  ("throttle+s3", {"checkpoint__format": "safetensors"}, None)):
+            done = stoker("run", *tiny("data", tmp / "no", workflow__checkpoint="true", workflow__train="false",
+                                       workflow__generate_data="false", checkpoint__checkpoint_folder="never", model__model_size=100000,
+                                       checkpoint__num_checkpoints_write=1, checkpoint__num_checkpoints_read=1, storage__store=store,
+                                       **keys, **on()), status=None, **at(s3))
+            assert done.returncode == (2 if says else 0) and (not says or says in done.stderr), done
+            assert not says or not s3.keys("bucket", "never"), s3.keys("bucket", "never")
 
 
 def dlio_keys(tmp):
@@ -119,7 +130,55 @@ def dlio_keys(tmp):
         stoker("run", "unet3d_h100_s3", "-q", "-o", tmp / "unet", *small, f"storage.storage_options.endpoint_url={s3.endpoint}",
                f"storage.storage_options.access_key_id={ACCESS}", f"storage.storage_options.secret_access_key={SECRET}", env=OWN, cwd=tmp)
         complete(tmp / "unet", 14)
+        # whole objects, as the library asks for them that DLIO has for such a workload
+        ranges = [r["range"] for r in s3.requests(op="GetObject") if r["key"].endswith(".npz")]
+        assert sum(r == f"bytes=0-{(8 << 20) - 1}" for r in ranges) == 14, ranges
         nothing_told(files_of(tmp / "unet"), (ACCESS, SECRET))
+
+
+def endpoints(tmp):
+    """Ranks are divided over the servers that the environment names, and requests as its strategy says."""
+    keys = dict(reader__access="object", reader__read_threads=1, **on())
+    with S3Server(access=ACCESS, secret=SECRET) as a, S3Server(access=ACCESS, secret=SECRET) as b:
+        stoker("generate", *tiny("d", None, **keys), **at(a))
+        b.buckets["bucket"] = a.buckets["bucket"]
+        (tmp / "servers").write_text(f"# two\n{a.endpoint}\n\n {b.endpoint} \n")
+        env = {k: v for k, v in {**OWN, **a.env()}.items() if k != "AWS_ENDPOINT_URL"}
+        for name, value, strategy in (("S3_ENDPOINT_URIS", f"{a.endpoint},{b.endpoint}", ""), ("S3_ENDPOINT_FILE", str(tmp / "servers"), ""),
+                                      ("S3_ENDPOINT_FILE", str(tmp / "servers"), "round_robin"),
+                                      ("S3_ENDPOINT_FILE", str(tmp / "servers"), "least_connections"),
+                                      ("S3_ENDPOINT_TEMPLATE", "http://127.0.0.1:{%d...%d}" % (a.port, a.port), "")):
+            for s3 in (a, b):
+                s3.clear()
+            stoker("run", "-n", 2, *tiny("d", tmp / "ends", workflow__generate_data="false", dataset__verify_samples=0, **keys),
+                   env={**env, name: value, "S3_LOAD_BALANCE_STRATEGY": strategy})
+            complete(tmp / "ends", 8)
+            got = [{r["key"] for r in s3.requests(op="GetObject") if r["key"].endswith(".npz")} for s3 in (a, b)]
+            assert len(got[0] | got[1]) == 8 and len(got[1]) == (0 if "TEMPLATE" in name else 4) or strategy and got[0] and got[1], (name, got)
+        for variables, says in (({"S3_ENDPOINT_TEMPLATE": "http://h{8...1}"}, "{1...8}"), ({"S3_ENDPOINT_FILE": "/nowhere"}, "S3_ENDPOINT_FILE"),
+                                ({"S3_LOAD_BALANCE_STRATEGY": "best", "AWS_ENDPOINT_URL": a.endpoint}, "round_robin")):
+            done = stoker("run", *tiny("d", tmp / "no", **keys), env={**env, **variables}, status=None)
+            assert done.returncode in (1, 2) and says in done.stderr, done
+
+
+def streamed(tmp):
+    """A shard of tar is one GET on a connection of its own, whose body is read as it comes."""
+    keys = dict(fmt="webdataset", files=4, dataset__num_samples_per_file=5, dataset__record_length_bytes=600000, dataset__verify_samples=0,
+                reader__data_loader="webdataset", reader__read_threads=1, reader__batch_size=2, run__probe="false", **on())
+    with S3Server(access=ACCESS, secret=SECRET) as s3:
+        stoker("generate", *tiny("d", None, **keys), **at(s3))
+        for rule in (None, {"do": "chunked", "chunk": 100000, "count": 0}, {"do": "slow_body", "bytes": 1000000, "seconds": 0.02, "count": 0}):
+            s3.clear()
+            s3.add_rules([{"op": "GetObject", "key": "tar$", **rule}] if rule else [])
+            stoker("run", *tiny("d", tmp / "out", workflow__generate_data="false", **keys), **at(s3))
+            complete(tmp / "out", 20)
+            gets = [r for r in s3.requests(op="GetObject") if r["key"].endswith(".tar")]
+            assert len({r["key"] for r in gets}) == len(gets) == 4 and not any(r["range"] for r in gets), gets
+            assert len({r["conn"] for r in gets}) == 4 and all(r["sent"] >= 5 * 590000 for r in gets), gets
+        s3.clear()
+        s3.add_rules([{"op": "GetObject", "key": "tar$", "do": "short", "by": 20000}])
+        done = stoker("run", *tiny("d", tmp / "cut", workflow__generate_data="false", **keys), status=None, **at(s3))
+        assert done.returncode == 1 and "in the middle" in done.stderr, done
 
 
 def refused(tmp):
@@ -185,7 +244,7 @@ def many(tmp):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         tmp = pathlib.Path(folder)
-        for case in (trained, checkpointed, dlio_keys, refused, studied, many):
+        for case in (trained, checkpointed, dlio_keys, endpoints, streamed, refused, studied, many):
             place = tmp / case.__name__
             place.mkdir()
             case(place)

@@ -423,6 +423,7 @@ const struct format_ops format_csv = {
 	.is.name = "csv",
 	.is.help = "Text: a line of comma-separated numbers per sample; plain or gzip.",
 	.is.extension = "csv",
+	.is.flags = FORMAT_WHOLE_OBJECTS,
 	.is.compressions = (const char *const[]){"gzip", NULL},
 	.is.dlio_reader = "CSVReader",
 	.check = csv_check,

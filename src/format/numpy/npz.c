@@ -702,7 +702,7 @@ const struct format_ops format_npz = {
 		"Zip archives of NumPy arrays (np.savez): x, samples along the last axis, and y, "
 		"labels.",
 	.is.extension = "npz",
-	.is.flags = FORMAT_DLIO_PLAIN | FORMAT_IN_OBJECTS,
+	.is.flags = FORMAT_DLIO_PLAIN | FORMAT_IN_OBJECTS | FORMAT_WHOLE_OBJECTS,
 	.is.compressions = (const char *const[]){"zip", NULL},
 	.is.dlio_reader = "NPZReader",
 	.check = npz_check,

@@ -469,7 +469,7 @@ static int stream_open(struct reader *r, const char *path, const struct file_spe
 	struct stream *s = &r->stream;
 	size_t n = strlen(path) + 1, buffer = 0;
 	struct store_stat st;
-	int rc = io_open(r->base.io, path, STORE_READ, r->base.blob, e);
+	int rc = io_open(r->base.io, path, STORE_READ | STORE_STREAM, r->base.blob, e);
 
 	if (rc < 0)
 		return rc;

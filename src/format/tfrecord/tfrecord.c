@@ -891,7 +891,7 @@ const struct format_ops format_tfrecord = {
 		"TensorFlow's records, an Example message each, with DALI's index beside the file.",
 	.is.extension = "tfrecord",
 	.is.other_extensions = (const char *const[]){"tfrecords", "tfrec", NULL},
-	.is.flags = FORMAT_STREAM,
+	.is.flags = FORMAT_STREAM | FORMAT_WHOLE_OBJECTS,
 	.is.dlio_reader = "TFReader",
 	.is.dali = DALI_TFRECORD,
 	.check = tfrecord_check,
