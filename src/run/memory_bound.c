@@ -43,11 +43,12 @@ static void tell_client(const struct run_plan *p)
 	if (client.process_bytes_s > 0)
 		snprintf(rate, sizeof(rate), "; one process of it is known to reach %.3g GB/s",
 			 client.process_bytes_s * 1e-9);
-	log_info("the client %s keeps up to %u objects under way for each worker and would hold up "
-		 "to "
-		 "%s for it, %s for a rank%s; Stoker counts bytes and holds none",
-		 client.client, client.in_flight, str_bytes((double)each, held, sizeof(held)),
-		 str_bytes((double)u64_product(each, workers), all, sizeof(all)), rate);
+	log_msg(LOG_OUTPUT,
+		"the client %s keeps up to %u objects under way for each worker and would hold up "
+		"to "
+		"%s for it, %s for a rank%s; Stoker counts bytes and holds none",
+		client.client, client.in_flight, str_bytes((double)each, held, sizeof(held)),
+		str_bytes((double)u64_product(each, workers), all, sizeof(all)), rate);
 }
 
 int run_memory(struct run_plan *p, struct err *e)

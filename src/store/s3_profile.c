@@ -1,6 +1,7 @@
-/* Sources: s3dlio 0.9.106 and 0.10.0, s3torchconnector 1.5.0, s3fs 2026.9, minio 7.2, pyarrow 26:
- * their sources, and their requests as a recording server saw them; TensorFlow I/O: its constants.
- */
+/* Sources: s3dlio 0.9.106 and 0.10.0, s3torchconnector 1.5.0, s3fs 2026.9.0, minio 7.2.20, pyarrow
+ * 26.0.1: their sources, and their requests as a recording server saw them, which
+ * tests/interop/test_s3_libraries.py compares; TensorFlow I/O: its constants alone. DLIO's readers:
+ * its _s3_iterable_mixin.py. The rate of s3dlio in a process: what its users reported of DLIO. */
 #include "store/s3_profile.h"
 
 #include <stddef.h>
@@ -61,7 +62,7 @@ const struct s3_profile s3_profiles[] = {
 	 .retries = 4,
 	 .put_bytes = 50 * MIB,
 	 .put_part = 50 * MIB,
-	 .put_parts = 10,
+	 .put_parts = 1,
 	 .read_ahead = 50 * MIB,
 	 .whole = {{50 * MIB + 1, 50 * MIB, 10, 0}},
 	 .window = 1},

@@ -20,7 +20,7 @@ CLIENTS = {
     "s3dlio-0.9": (32 * M, 4 * M, max(4, CORES), False, False, 16 * M - 1, 16 * M, 32),
     "s3dlio-0.10": (32 * M, 4 * M, max(4, CORES), False, True, 16 * M - 1, 16 * M, 32),
     "s3torchconnector-1.5": (8 * M + 1, 8 * M, 25, True, False, 0, 8 * M, 25),
-    "s3fs": (50 * M + 1, 50 * M, 10, False, True, 50 * M, 50 * M, 10),
+    "s3fs": (50 * M + 1, 50 * M, 10, False, True, 50 * M, 50 * M, 1),
     "tfio": (1 << 60, 0, 1, False, True, 50000000, 50000000, 25),
     "arrow": (1 << 60, 0, 1, False, True, 0, 10 * M, 8),
     "minio": (1 << 60, 0, 1, False, False, 5 * M, 5 * M, 3),
