@@ -14,7 +14,7 @@ PATIENCE = 4 if SANITIZED else 1  # by which a program under a sanitizer is slow
 
 def libraries():
     """The Python with the libraries that tools/setup.sh fetches, or the one that runs the tests."""
-    own = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "stoker/libraries-1/bin/python")
+    own = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "stoker/libraries-2/bin/python")
     return own if os.path.exists(own) else sys.executable
 
 

@@ -113,13 +113,14 @@ get_viewer() {
 # or without a network, their tests say so.
 get_libraries() {
     [ -n "$libraries" ] || return 0
-    folder=${XDG_CACHE_HOME:-$HOME/.cache}/stoker/libraries-1
+    folder=${XDG_CACHE_HOME:-$HOME/.cache}/stoker/libraries-2
     [ ! -e "$folder/complete" ] || return 0
     rm -rf "$folder"
     if ! { /usr/bin/python3 -m venv "$folder" &&
-        "$folder/bin/pip" install --quiet --disable-pip-version-check pyarrow==26.0.1 webdataset==1.0.2 &&
+        "$folder/bin/pip" install --quiet --disable-pip-version-check pyarrow==26.0.1 webdataset==1.0.2 \
+            s3dlio==0.10.0 s3torchconnector==1.5.0 s3fs==2026.9.0 minio==7.2.20 &&
         : >"$folder/complete"; } >/dev/null 2>&1; then
-        echo "pip could not fetch pyarrow and webdataset: their tests will be skipped" >&2
+        echo "pip could not fetch pyarrow, webdataset and clients of S3: their tests will be skipped" >&2
         rm -rf "$folder"
     fi
 }
