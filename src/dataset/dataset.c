@@ -763,13 +763,17 @@ int dataset_folder(const struct dataset *d, enum dataset_kind kind, uint64_t sub
 	return fitted(n, out_size, d, e);
 }
 
-/* "img_003_of_168.npz". */
+/* "img_003_of_168.npz", or as the format numbers its files. */
 static int file_name(const struct dataset *d, enum dataset_kind kind, uint64_t index, char *out,
 		     size_t out_size, struct err *e)
 {
 	uint64_t total = d->name_total[kind];
 
 	assert(index < total);
+	if (d->format && d->format->is.numbered)
+		return fitted(snprintf(out, out_size, "%s%0*" PRIu64 ".%s", d->format->is.numbered,
+				       d->format->is.digits, index, d->extension),
+			      out_size, d, e);
 	return fitted(snprintf(out, out_size, "%s_%0*" PRIu64 "_of_%" PRIu64 ".%s", d->prefix,
 			       digits_of(total), index, total, d->extension),
 		      out_size, d, e);

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "dataset/each.h"
+#include "dataset/folder_file.h"
 #include "dataset/listing.h"
 #include "dataset/manifest.h"
 #include "dataset/presence.h"
@@ -441,6 +442,7 @@ static int survey_folder(struct generation *g, struct err *e)
 	uint64_t files = g->d->files[DATASET_TRAIN] + g->d->files[DATASET_EVAL];
 	struct buf why = {0};
 	struct manifest m;
+	uint64_t listed = 0;
 	bool same;
 	int rc;
 
@@ -464,7 +466,8 @@ static int survey_folder(struct generation *g, struct err *e)
 		     g->d->total_bytes == UINT64_MAX
 			     ? 0
 			     : g->d->total_bytes - (g->keep ? g->whole_bytes : 0));
-	if (!g->keep || !m.complete || g->whole_files < files || g->leftovers.len)
+	if (!g->keep || !m.complete || g->whole_files < files || g->leftovers.len ||
+	    folder_file_verify(g->d, g->io.store, &listed, NULL) < 0)
 		return 0;
 	set_progress(&g->progress->files_skipped, files);
 	return 1;
@@ -483,7 +486,7 @@ static int prepare_folder(struct generation *g, struct err *e)
 static int complete_folder(struct generation *g, struct err *e)
 {
 	struct dataset made = *g->d;
-	int rc = sync_folders(g, e);
+	int rc = folder_file_write(g->d, &g->store.base, e) ?: sync_folders(g, e);
 
 	if (rc == 0 && made.total_bytes == UINT64_MAX)
 		rc = file_sizes_look(&made, g->io.store, e);
@@ -637,6 +640,8 @@ int dataset_remove(const struct dataset *d, struct store *store, struct err *e)
 	if (rc < 0 && rc != -ENOENT)
 		return rc;
 	rc = each_file(&job, e);
+	if (rc == 0)
+		rc = folder_file_remove(d, store, e);
 	if (rc == 0)
 		remove_folders(d, store);
 	return rc;

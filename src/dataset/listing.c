@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,10 +69,29 @@ static bool skip_text(const char **s, const char *text)
 	return true;
 }
 
+/* "shard.00012.mds", as it would be written. */
+static bool parse_numbered(const struct dataset *d, const char *name, uint64_t *index)
+{
+	char want[32];
+	const char *at = name;
+
+	if (!skip_text(&name, d->format->is.numbered))
+		return false;
+	at = name;
+	digits(&name, index);
+	snprintf(want, sizeof(want), "%0*" PRIu64, d->format->is.digits, *index);
+	return (size_t)(name - at) == strlen(want) && strncmp(at, want, strlen(want)) == 0 &&
+	       skip_text(&name, ".") && strcmp(name, d->extension) == 0;
+}
+
 bool listing_parse(const struct dataset *d, const char *name, uint64_t *index, uint64_t *total)
 {
 	size_t width, count;
 
+	if (d->format->is.numbered) {
+		*total = LISTING_ANY_TOTAL;
+		return parse_numbered(d, name, index);
+	}
 	if (!skip_text(&name, d->prefix) || !skip_text(&name, "_"))
 		return false;
 	width = digits(&name, index);
@@ -117,9 +137,12 @@ static int add_total(void *arg, const char *folder, const char *name, bool is_di
 	if (is_dir || name[0] == '.')
 		return 0;
 	if (!listing_parse(s->d, name, &index, &total)) {
-		t->others++;
+		t->others += !s->d->format->is.folder_file ||
+			     strcmp(name, s->d->format->is.folder_file) != 0;
 		return 0;
 	}
+	if (total == LISTING_ANY_TOTAL)
+		total = s->d->files[s->kind];
 	for (i = 0; i < t->n && t->of[i].total != total; i++)
 		continue;
 	if (i == LISTING_TOTALS_MAX)
@@ -157,7 +180,8 @@ static int mark_seen(void *arg, const char *folder, const char *name, bool is_di
 	if (watched(s->watch) < 0)
 		return ERR_CANCELED;
 	if (!is_dir && listing_parse(s->d, name, &index, &total) &&
-	    total == s->d->name_total[s->kind] && index < s->d->files[s->kind])
+	    (total == s->d->name_total[s->kind] || total == LISTING_ANY_TOTAL) &&
+	    index < s->d->files[s->kind])
 		s->seen[index / 8] |= (unsigned char)(1u << index % 8);
 	return 0;
 }

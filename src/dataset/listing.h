@@ -14,7 +14,9 @@ typedef int (*listing_fn)(void *arg, const char *folder, const char *name, bool 
 int listing_each(const struct dataset *d, struct store *store, enum dataset_kind kind,
 		 listing_fn fn, void *arg, struct err *e);
 
-/* "img_03_of_64.npz" with this dataset's prefix and extension: 3 and 64. False for other names. */
+/* "img_03_of_64.npz" with this dataset's prefix and extension: 3 and 64. False for other names.
+ * Names of formats with is.numbered say no total. */
+#define LISTING_ANY_TOTAL UINT64_MAX
 bool listing_parse(const struct dataset *d, const char *name, uint64_t *index, uint64_t *total);
 
 /* Of a long listing; both may be NULL. */

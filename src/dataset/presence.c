@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "dataset/each.h"
+#include "dataset/folder_file.h"
 #include "dataset/listing.h"
 #include "dataset/manifest.h"
 
@@ -86,6 +87,8 @@ int dataset_verify(const struct dataset *d, struct store *store, unsigned thread
 	pthread_mutex_init(&v.lock, NULL);
 	rc = each_file(&job, e);
 	pthread_mutex_destroy(&v.lock);
+	if (rc == 0 && out->bad_files == 0)
+		rc = folder_file_verify(d, &watched.base, &out->bytes, e);
 	if (rc < 0 || out->bad_files == 0)
 		return rc;
 	if (out->bad_files == 1)
@@ -492,7 +495,8 @@ int dataset_check(struct dataset *d, struct store *store, bool need_eval,
 	rc = manifest_read(&c.io, d->folder, &m, e);
 	if (rc < 0)
 		return rc;
-	return m.found ? check_manifest(&c, &m, e) : check_names(&c, e);
+	rc = m.found ? check_manifest(&c, &m, e) : check_names(&c, e);
+	return rc < 0 ? rc : folder_file_check(d, store, c.kinds, e);
 }
 
 int file_sizes_look(struct dataset *d, struct store *store, struct err *e)

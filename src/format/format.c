@@ -227,3 +227,23 @@ int format_sidecar_verify(const struct format_ops *format, const struct io *io, 
 
 	return rc < 0 ? rc : blob_stream_end(&s, path, format->sidecar_put(&s, f, which, e), e);
 }
+
+int format_folder_write(const struct format_ops *format, const struct io *io, struct blob *b,
+			const char *path, const struct folder_files *files, void *scratch,
+			size_t scratch_bytes, struct err *e)
+{
+	struct blob_stream s;
+
+	blob_stream_write(&s, io, b, scratch, scratch_bytes);
+	return blob_stream_end(&s, path, format->folder_put(&s, files, e), e);
+}
+
+int format_folder_verify(const struct format_ops *format, const struct io *io, const char *path,
+			 const struct folder_files *files, void *scratch, size_t scratch_bytes,
+			 struct err *e)
+{
+	struct blob_stream s;
+	int rc = blob_stream_compare(&s, io, path, BLOB_STREAM_ANY_SIZE, scratch, scratch_bytes, e);
+
+	return rc < 0 ? rc : blob_stream_end(&s, path, format->folder_put(&s, files, e), e);
+}

@@ -115,6 +115,14 @@ struct reader; /* one per worker; not shared */
 struct blob_stream;
 struct blob_part;
 
+/* The files of a folder, in order, as a file that lists them has them. */
+struct folder_files {
+	uint64_t files;
+	/* The name, without folders, and the spec of file i. */
+	int (*file)(const struct folder_files *files, uint64_t i, char *name, size_t name_size,
+		    struct file_spec *f, struct err *e);
+};
+
 struct format_ops {
 	struct format_facts is;
 	/* What keys of the format's own say of all files: *own is released with free, also after a
@@ -178,6 +186,13 @@ struct format_ops {
 	int (*sidecar_put)(struct blob_stream *s, const struct file_spec *f, uint32_t which,
 			   struct err *e);
 
+	/* Formats with is.folder_file, else NULL: what it holds, a pure function of the files; as
+	 * put. And whether one that others may have written, the n bytes of `text`, lists these
+	 * files first: ERR_DATA with a sentence when it does not. */
+	int (*folder_put)(struct blob_stream *s, const struct folder_files *files, struct err *e);
+	int (*folder_check)(const char *text, size_t n, const struct folder_files *files,
+			    struct err *e);
+
 	/* Where the bytes of sample `index` lie, so that a loader can keep requests for several
 	 * samples in flight: the range that a read with ACCESS_NATIVE needs, computed from the spec
 	 * alone. Such a read may ask for more besides (an HDF5 file's metadata); with DECODE_NONE
@@ -228,6 +243,13 @@ int format_sidecar_write(const struct format_ops *format, const struct io *io, s
 int format_sidecar_verify(const struct format_ops *format, const struct io *io, const char *path,
 			  const struct file_spec *f, uint32_t which, void *scratch,
 			  size_t scratch_bytes, struct err *e);
+/* The same of the file that lists a folder's files; its size is what it comes to. */
+int format_folder_write(const struct format_ops *format, const struct io *io, struct blob *b,
+			const char *path, const struct folder_files *files, void *scratch,
+			size_t scratch_bytes, struct err *e);
+int format_folder_verify(const struct format_ops *format, const struct io *io, const char *path,
+			 const struct folder_files *files, void *scratch, size_t scratch_bytes,
+			 struct err *e);
 /* The largest preferred request size for which a reader with buffer_bytes = block_bytes = 0 has
  * room. */
 #define FORMAT_BLOCK_MAX (8u << 20)

@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "dataset/dataset.h"
+#include "dataset/listing.h"
 #include "loader/loader.h"
 #include "loader/sample_reader.h"
 #include "store/store.h"
@@ -272,7 +273,9 @@ static void place(struct confirming *c, uint32_t file)
 	char path[DATASET_PATH_MAX], companion[DATASET_PATH_MAX];
 	uint64_t index, total;
 
-	if (c->job->file[file].kind != JOB_FILE_REGULAR || !name_numbers(name, &index, &total))
+	if (c->job->file[file].kind != JOB_FILE_REGULAR ||
+	    !(name_numbers(name, &index, &total) ||
+	      listing_parse(d, path_basename(name), &index, &total)))
 		return;
 	for (int kind = 0; kind < DATASET_KINDS; kind++) {
 		uint64_t number = index + (kind == DATASET_EVAL ? d->files[DATASET_TRAIN] : 0);

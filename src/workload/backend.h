@@ -86,6 +86,13 @@ struct format_facts {
 	/* The bytes with which its files begin, and no others; NULL: none that tell it apart. */
 	const char *magic;
 	unsigned flags;
+	/* Names of its files are this, a number of at least `digits` digits, and the extension;
+	 * NULL: dataset.file_prefix and both numbers of DLIO's ("img_03_of_64"). */
+	const char *numbered;
+	int digits;
+	/* A file that each folder of its files has besides, which lists them
+	 * (format_ops.folder_put). NULL: none. */
+	const char *folder_file;
 	/* Values of dataset.compression besides none, NULL-terminated; NULL: only none. */
 	const char *const *compressions;
 	/* Keys of `dataset` that decide the bytes of this format's files alone, NULL-terminated;
