@@ -78,10 +78,9 @@ uint32_t rng_np_u32(struct rng_np *r)
 	return y ^ (y >> 18);
 }
 
-void rng_py_seed(struct rng_np *r, uint64_t seed)
+void rng_np_seed_words(struct rng_np *r, const uint32_t *word, uint32_t words)
 {
-	const uint32_t word[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
-	uint32_t words = word[1] ? 2 : 1, i = 1, j = 0, *k = r->key;
+	uint32_t i = 1, j = 0, *k = r->key;
 
 	rng_np_seed(r, 19650218u);
 	for (uint32_t n = 0; n < MT_N; n++) {
@@ -100,6 +99,13 @@ void rng_py_seed(struct rng_np *r, uint64_t seed)
 		}
 	}
 	k[0] = 0x80000000u;
+}
+
+void rng_py_seed(struct rng_np *r, uint64_t seed)
+{
+	const uint32_t word[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+
+	rng_np_seed_words(r, word, word[1] ? 2 : 1);
 }
 
 /* getrandbits of as many bits as n has, until it is below. */
@@ -462,4 +468,125 @@ uint64_t perm_at(const struct perm *p, uint64_t i)
 		v = (high << p->low_bits) | low;
 	} while (v >= p->n);
 	return v;
+}
+
+/* ---- NumPy's Generator ---- */
+
+/* SeedSequence: words are hashed into a pool of four, and out of it. */
+static uint32_t seed_hash(uint32_t value, uint32_t *factor, uint32_t by)
+{
+	value ^= *factor;
+	*factor *= by;
+	value *= *factor;
+	return value ^ value >> 16;
+}
+
+static uint64_t pcg64_next(struct rng_pcg64 *r)
+{
+	const unsigned __int128 factor =
+		(unsigned __int128)0x2360ed051fc65da4u << 64 | 0x4385df649fccf645u;
+	uint64_t mixed;
+	unsigned turn;
+
+	r->state = r->state * factor + r->increment;
+	mixed = (uint64_t)(r->state >> 64) ^ (uint64_t)r->state;
+	turn = (unsigned)(r->state >> 122);
+	return mixed >> turn | mixed << (-turn & 63);
+}
+
+void rng_pcg64_seed(struct rng_pcg64 *r, uint64_t seed)
+{
+	uint32_t pool[4] = {(uint32_t)seed, (uint32_t)(seed >> 32)}, factor = 0x43b0d7e5u;
+	uint64_t word[4];
+
+	for (int i = 0; i < 4; i++)
+		pool[i] = seed_hash(pool[i], &factor, 0x931e8875u);
+	for (int from = 0; from < 4; from++)
+		for (int to = 0; to < 4; to++) {
+			uint32_t mixed;
+
+			if (from == to)
+				continue;
+			mixed = 0xca01f9ddu * pool[to] -
+				0x4973f715u * seed_hash(pool[from], &factor, 0x931e8875u);
+			pool[to] = mixed ^ mixed >> 16;
+		}
+	factor = 0x8b51f9ddu;
+	for (int i = 0; i < 4; i++) {
+		uint32_t low = seed_hash(pool[2 * i % 4], &factor, 0x58f38dedu);
+
+		word[i] = low | (uint64_t)seed_hash(pool[(2 * i + 1) % 4], &factor, 0x58f38dedu)
+					<< 32;
+	}
+	*r = (struct rng_pcg64){0};
+	r->increment = ((unsigned __int128)word[2] << 64 | word[3]) << 1 | 1;
+	pcg64_next(r);
+	r->state += (unsigned __int128)word[0] << 64 | word[1];
+	pcg64_next(r);
+}
+
+static uint32_t pcg64_u32(struct rng_pcg64 *r)
+{
+	uint64_t word;
+
+	if (r->has_half) {
+		r->has_half = false;
+		return r->half;
+	}
+	word = pcg64_next(r);
+	r->has_half = true;
+	r->half = (uint32_t)(word >> 32);
+	return (uint32_t)word;
+}
+
+uint64_t rng_pcg64_interval(struct rng_pcg64 *r, uint64_t max)
+{
+	if (max == 0)
+		return 0;
+	if (max == UINT32_MAX)
+		return pcg64_u32(r);
+	if (max < UINT32_MAX) {
+		uint32_t n = (uint32_t)max + 1, least = (uint32_t)(UINT32_MAX - max) % n;
+		uint64_t m = (uint64_t)pcg64_u32(r) * n;
+
+		while ((uint32_t)m < least)
+			m = (uint64_t)pcg64_u32(r) * n;
+		return m >> 32;
+	}
+	if (max == UINT64_MAX)
+		return pcg64_next(r);
+	uint64_t n = max + 1, least = (UINT64_MAX - max) % n;
+	unsigned __int128 m = (unsigned __int128)pcg64_next(r) * n;
+
+	while ((uint64_t)m < least)
+		m = (unsigned __int128)pcg64_next(r) * n;
+	return (uint64_t)(m >> 64);
+}
+
+double rng_pcg64_double(struct rng_pcg64 *r)
+{
+	return (double)(pcg64_next(r) >> 11) * 0x1p-53;
+}
+
+uint64_t rng_pcg64_masked(struct rng_pcg64 *r, uint64_t max)
+{
+	uint64_t mask, value;
+
+	if (max == 0)
+		return 0;
+	mask = UINT64_MAX >> __builtin_clzll(max);
+	do
+		value = (max <= UINT32_MAX ? pcg64_u32(r) : pcg64_next(r)) & mask;
+	while (value > max);
+	return value;
+}
+
+void rng_pcg64_shuffle_u64(struct rng_pcg64 *r, uint64_t *x, size_t n)
+{
+	for (size_t i = n; i-- > 1;) {
+		uint64_t j = rng_pcg64_masked(r, i), was = x[i];
+
+		x[i] = x[j];
+		x[j] = was;
+	}
 }

@@ -1,6 +1,7 @@
 #pragma once
 /* Random numbers, bit for bit those of NumPy's legacy generator where DLIO's results depend on
  * them, and a counter-based generator for everything of our own. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,8 @@ double rng_np_double(struct rng_np *r);
 uint64_t rng_np_interval(struct rng_np *r, uint64_t max);
 /* As np.random.shuffle on a 1-D array or list of n elements. */
 void rng_np_shuffle_u64(struct rng_np *r, uint64_t *x, size_t n);
+/* np.random.RandomState([word, ...]): seeded with an array (init_by_array). */
+void rng_np_seed_words(struct rng_np *r, const uint32_t *word, uint32_t words);
 /* Python's random.Random(seed): the same engine, seeded with an array (init_by_array). */
 void rng_py_seed(struct rng_np *r, uint64_t seed);
 /* randrange(n), n > 0. */
@@ -37,6 +40,24 @@ double rng_np_exponential(struct rng_np *r, double scale);
 double rng_np_gamma(struct rng_np *r, double shape, double scale);
 /* A count. 0 <= lam <= 9e18, so that the result fits. */
 int64_t rng_np_poisson(struct rng_np *r, double lam);
+
+/* NumPy's np.random.default_rng(seed): PCG64 seeded through SeedSequence. (Source:
+ * numpy/random/src/{pcg64, distributions}, bit_generator.pyx.) */
+struct rng_pcg64 {
+	unsigned __int128 state, increment;
+	bool has_half; /* the upper half of a word that was drawn for 32 bits */
+	uint32_t half;
+};
+
+void rng_pcg64_seed(struct rng_pcg64 *r, uint64_t seed);
+/* Uniform in 0..max inclusive, as integers draws it, and as shuffle does; nothing is drawn when max
+ * is 0. */
+uint64_t rng_pcg64_interval(struct rng_pcg64 *r, uint64_t max);
+uint64_t rng_pcg64_masked(struct rng_pcg64 *r, uint64_t max);
+/* [0, 1), 53 bits. */
+double rng_pcg64_double(struct rng_pcg64 *r);
+/* shuffle of a list or 1-D array. */
+void rng_pcg64_shuffle_u64(struct rng_pcg64 *r, uint64_t *x, size_t n);
 
 /* PyTorch's CPU generator: the same engine seeded with seed mod 2^32. randperm(n) into out. Valid
  * for n < 2^32/20; larger n follow torch >= 2.x (64-bit inside-out). */

@@ -8,6 +8,8 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "base/saturate.h"
+#include "dataset/deal.h"
 #include "format/format.h"
 #include "workload/recorded_file.h"
 
@@ -56,7 +58,36 @@ void order_list_release(struct order_list *l)
 {
 	free(l->wide);
 	free(l->narrow);
+	free(l->deal.memory);
 	*l = (struct order_list){0};
+}
+
+uint64_t order_deal_bytes(const struct workload *w, uint64_t samples, uint32_t ranks,
+			  uint64_t batch)
+{
+	struct deal d;
+
+	if (workload_loader(w)->deal == DEAL_NONE)
+		return 0;
+	deal_rules(&d, w, samples, ranks, batch, 0, 1);
+	return u64_sum(order_list_bytes(deal_entries(&d)), deal_memory(&d));
+}
+
+int order_deal_init(struct order_list *l, const struct workload *w, uint64_t samples,
+		    uint32_t ranks, uint64_t batch, struct err *e)
+{
+	struct deal d;
+	int rc;
+
+	deal_rules(&d, w, samples, ranks, batch, 0, 1);
+	rc = order_list_init(l, deal_entries(&d), e);
+	if (rc < 0)
+		return rc;
+	l->deal.samples = samples;
+	l->deal.ranks = ranks;
+	l->deal.batch = batch;
+	l->deal.memory = try_calloc(1, deal_memory(&d) + 1, "the shuffle of the samples", e);
+	return l->deal.memory ? 0 : -ENOMEM;
 }
 
 /* Tensor.random_() of an int64. */
@@ -86,6 +117,13 @@ void order_list_fill(struct order_list *l, const struct workload *w, bool evalua
 	struct rng_np rng;
 
 	assert(epoch > 0 && (l->narrow || l->wide || l->n == 0));
+	if (l->deal.memory) {
+		struct deal d;
+
+		deal_rules(&d, w, l->deal.samples, l->deal.ranks, l->deal.batch, seed, epoch);
+		deal_fill(&d, l, l->deal.memory);
+		return;
+	}
 	if (w->reader.order == ORDER_RECORDED) {
 		recorded_sequence(w->recorded, evaluation ? RECORDED_EVAL : RECORDED_TRAIN, epoch,
 				  l->narrow);
@@ -301,6 +339,19 @@ static void init_listed(struct order *o, const struct workload *w, int part)
 	o->used = o->total / o->ranks / o->batch * o->batch * o->ranks;
 }
 
+/* Of the loader's own library, from a list. */
+static void init_dealt(struct order *o, const struct workload *w)
+{
+	struct deal d;
+
+	o->how = ORDER_DEALT;
+	if (o->ranks == 0 || o->batch == 0)
+		return;
+	deal_rules(&d, w, o->samples, o->ranks, o->batch, 0, 1);
+	o->total = deal_entries(&d);
+	o->used = deal_steps(&d) * o->batch * o->ranks;
+}
+
 uint64_t order_fill(const struct workload *w, uint64_t samples)
 {
 	uint64_t fill = w->reader.sample_shuffle != SHUFFLE_OFF && w->reader.shuffle_size > 1
@@ -372,6 +423,8 @@ static void init(struct order *o, const struct workload *w, int part, uint64_t s
 	assert(samples % o->samples_per_file == 0);
 	if (workload_loader(w)->flags & LOADER_STREAMS)
 		init_streams(o, w, seed, epoch);
+	else if (workload_loader(w)->deal != DEAL_NONE)
+		init_dealt(o, w);
 	else if (order_tf_records(w))
 		init_tf_records(o, w, seed, epoch);
 	else if (w->reader.order == ORDER_DLIO)
@@ -414,6 +467,8 @@ uint64_t order_sequence_at(const struct order *o, uint64_t position)
 	case ORDER_STRIDED:
 		position %= o->samples;
 		return o->list ? order_list_at(o->list, position) : position;
+	case ORDER_DEALT:
+		return o->list ? order_list_at(o->list, position) : position % o->samples;
 	case ORDER_LISTED:
 		return o->list ? order_list_at(o->list, position) : position;
 	case ORDER_SHARDS:
@@ -459,7 +514,7 @@ uint64_t order_at(const struct order *o, uint32_t rank, uint64_t k)
 
 	if (o->how == ORDER_TF_LISTS)
 		return tf_list_at(o, rank, k);
-	if (o->how == ORDER_STRIDED || o->how == ORDER_LISTED)
+	if (o->how == ORDER_STRIDED || o->how == ORDER_LISTED || o->how == ORDER_DEALT)
 		return order_sequence_at(o, rank + k * o->ranks);
 	if (o->how != ORDER_SHARDS)
 		return order_sequence_at(o, rank * o->block + k);
@@ -476,7 +531,7 @@ uint64_t order_repeats(const struct order *o)
 {
 	uint64_t repeats = 0;
 
-	if (o->how == ORDER_STRIDED)
+	if (o->how == ORDER_STRIDED || o->how == ORDER_DEALT)
 		return o->used > o->samples ? o->used - o->samples : 0;
 	for (uint32_t r = 0; o->how == ORDER_SHARDS && r < o->ranks; r++) {
 		uint64_t first, count, total;

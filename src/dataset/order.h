@@ -19,6 +19,12 @@ struct order_list {
 	uint64_t n;
 	uint32_t *narrow; /* n < 2^32 */
 	uint64_t *wide;
+	/* Of an order that is dealt (deal.h): what it is dealt over. */
+	struct {
+		uint64_t samples, batch;
+		uint32_t ranks;
+		void *memory;
+	} deal;
 };
 
 /* Memory of a list. */
@@ -26,6 +32,12 @@ uint64_t order_list_bytes(uint64_t n);
 /* Entries of the list for samples of training, or of evaluations, of which the dataset has
  * `samples`; 0: none is taken. */
 uint64_t order_list_entries(const struct workload *w, bool evaluation, uint64_t samples);
+/* Memory of the list of an order that is dealt to `ranks` in batches, and of its shuffle; 0: there
+ * is none. order_deal_init takes it, in place of order_list_init. */
+uint64_t order_deal_bytes(const struct workload *w, uint64_t samples, uint32_t ranks,
+			  uint64_t batch);
+int order_deal_init(struct order_list *l, const struct workload *w, uint64_t samples,
+		    uint32_t ranks, uint64_t batch, struct err *e);
 /* Takes the memory for n samples. Release in any case. */
 int order_list_init(struct order_list *l, uint64_t n, struct err *e);
 void order_list_release(struct order_list *l);
@@ -52,6 +64,7 @@ struct order {
 		ORDER_FILES,
 		ORDER_STRIDED,
 		ORDER_LISTED,
+		ORDER_DEALT,
 		ORDER_SHARDS,
 		ORDER_TF_RECORDS,
 		ORDER_TF_LISTS,
@@ -65,6 +78,7 @@ struct order {
 	uint64_t batch; /* samples of a batch */
 	struct perm perm;
 	/* ORDER_STRIDED: rank r has positions r, r + ranks, ... of a sequence of `total` */
+	/* LISTED and DEALT: the same of a list */
 	const struct order_list *list; /* the caller's, set after order_init; NULL: ascending */
 	uint64_t total; /* with repeats, or without what was left out; SHARDS: of one rank; LISTED:
 			 * of an epoch */
@@ -117,6 +131,9 @@ bool order_tf_records(const struct workload *w);
  * sample_shuffle through one of shuffle_size samples that delivers from shuffle_initial on. Seed:
  * seed, plus epoch - 1 if seed_change_epoch. All ranks make the steps of the one with fewest whole
  * batches.
+ *
+ * ORDER_DEALT, whenever the loader has a `deal`: that of the library (deal.h), from a list of all
+ * samples, which may have some again so that all ranks have the same number.
  *
  * ORDER_RECORDED: the visits of a real job (workload/recorded_file.h), which may come to a sample
  * several times or never; rank r has every ranks-th from r on of the sequence that takes the

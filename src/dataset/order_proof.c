@@ -229,7 +229,7 @@ static void add_tf_lists(struct order_proof *p, const struct order *o, uint32_t 
 /* All that the ranks' lists have together, and what they leave out. */
 static void add_expected(struct order_proof *p, const struct order *o)
 {
-	if (o->how == ORDER_LISTED) {
+	if (o->how == ORDER_LISTED || (o->how == ORDER_DEALT && o->total != o->samples)) {
 		add_positions(p, o, 0, o->total);
 		return;
 	}
@@ -256,13 +256,14 @@ void order_proof_undelivered(struct order_proof *p, const struct order *o, uint3
 		add_stream(p, o, rank, min_u64(steps_done, steps));
 		return;
 	}
-	if (o->how == ORDER_STRIDED || o->how == ORDER_LISTED) {
+	if (o->how == ORDER_STRIDED || o->how == ORDER_LISTED || o->how == ORDER_DEALT) {
 		for (uint64_t k = min_u64(steps_done, steps) * o->batch; k < rank_samples(o); k++)
 			order_proof_add(p, order_at(o, rank, k));
 		if (rank == 0)
 			add_positions(p, o, o->used,
-				      o->how == ORDER_LISTED || o->total > o->samples ? o->total
-										      : o->samples);
+				      o->how != ORDER_STRIDED || o->total > o->samples
+					      ? o->total
+					      : o->samples);
 		return;
 	}
 
@@ -407,6 +408,7 @@ enum order_kept order_proof_check(const struct order *o, const struct order_proo
 			 got, got - repeats, all, repeats,
 			 o->how == ORDER_STRIDED ? "DistributedSampler repeats samples unless "
 						   "reader.drop_last is set"
+			 : o->how == ORDER_DEALT ? "StreamingDataset repeats samples"
 						 : "reader.pad_last_batch");
 	} else {
 		tell_proved(o, got, rest, why, why_size);
@@ -519,7 +521,8 @@ int order_prove(const struct order *o, uint64_t steps, const struct order_proof 
 	int rc;
 
 	*kept = ORDER_BROKEN;
-	if (o->how == ORDER_STRIDED || o->how == ORDER_LISTED || o->how == ORDER_SHARDS) {
+	if (o->how == ORDER_STRIDED || o->how == ORDER_LISTED || o->how == ORDER_DEALT ||
+	    o->how == ORDER_SHARDS) {
 		for (uint32_t r = 0; r < o->ranks; r++)
 			order_proof_undelivered(&walked, o, r, steps);
 		*kept = order_proof_check(o, delivered, &walked, why, why_size);

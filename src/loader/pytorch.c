@@ -5,12 +5,16 @@
  * is read by worker k mod W: out-of-order arrivals wait for their turn and free no place. Every
  * epoch starts with an empty pipeline at worker 0.
  *
+ * The rows mds and litdata are it with the orders of their libraries (dataset/deal.h), in which
+ * batch k of a rank is that of its worker k mod W, too.
+ *
  * The row webdataset is the same DataLoader over an iterable dataset: batch after batch a worker
  * goes on in the stream of its shards (dataset/shard_stream.h), and one whose stream has no whole
  * batch left gets no further task. Which worker then gets the next one depends in PyTorch on when
  * the end of the other arrives; here the turn passes on at once. */
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +26,7 @@
 #include "base/str.h"
 #include "loader/ahead.h"
 #include "loader/workers.h"
+#include "workload/key.h"
 
 #define FACTOR_DEFAULT 2 /* prefetch_factor of PyTorch */
 
@@ -74,11 +79,21 @@ static const struct pytorch *pytorch_of_const(const struct loader *l)
 	return (const struct pytorch *)l;
 }
 
-extern const struct loader_ops loader_pytorch, loader_webdataset;
+extern const struct loader_ops loader_pytorch, loader_webdataset, loader_mds, loader_litdata;
 
 static bool streams_of(const struct workload *w)
 {
 	return workload_loader(w)->flags & LOADER_STREAMS;
+}
+
+static const struct loader_ops *row_of(const struct workload *w)
+{
+	const struct loader_facts *f = workload_loader(w);
+
+	return f->flags & LOADER_STREAMS ? &loader_webdataset
+	       : f->deal == DEAL_MDS     ? &loader_mds
+	       : f->deal == DEAL_LITDATA ? &loader_litdata
+					 : &loader_pytorch;
 }
 
 /* ---- the pin thread: takes batches as they arrive, maps them, and copies each into memory that
@@ -452,10 +467,9 @@ static int pytorch_create(struct loader **out, const struct loader_config *c, st
 	l->capacity = l->factor * workers;
 	l->tasks = l->capacity + LOADER_HELD_MAX;
 	l->in_order = c->workload->reader.in_order;
-	l->ahead = ahead_wanted(c) && !streams_of(c->workload);
-	rc = workers_init(&l->workers,
-			  streams_of(c->workload) ? &loader_webdataset : &loader_pytorch, c,
-			  workers, depth_of(c, l->factor, l->capacity), l->tasks, e);
+	l->ahead = ahead_wanted(c) && row_of(c->workload) == &loader_pytorch;
+	rc = workers_init(&l->workers, row_of(c->workload), c, workers,
+			  depth_of(c, l->factor, l->capacity), l->tasks, e);
 	if (rc == 0)
 		rc = allocate_tasks(l, e);
 	if (rc == 0)
@@ -817,5 +831,60 @@ const struct loader_ops loader_webdataset = {
 	.is.keys = (const struct loader_key[]){{"reader.file_shuffle_size", USED_ALWAYS},
 					       {"reader.shuffle_initial", USED_ALWAYS},
 					       DATA_LOADER_KEYS},
+	DATA_LOADER,
+};
+
+/* MosaicML Streaming's rules across nodes. */
+static int check_nodes(const struct workload *w, int64_t ranks, struct err *e)
+{
+	int64_t nodes = w->reader.nodes, canonical = w->reader.canonical_nodes;
+	int64_t samples;
+
+	if (ranks % nodes)
+		return workload_key_error(
+			w, ERR_USAGE, e, "reader.nodes",
+			"reader.nodes is %" PRId64 ", but %" PRId64
+			" ranks (-n) cannot be divided equally among as many nodes",
+			nodes, ranks);
+	if (canonical && canonical % nodes && nodes % canonical)
+		return workload_key_error(w, ERR_USAGE, e, "reader.canonical_nodes",
+					  "reader.canonical_nodes is %" PRId64
+					  " and reader.nodes %" PRId64
+					  ": one of them must be a multiple of the other",
+					  canonical, nodes);
+	if (canonical == 0)
+		canonical = nodes * (w->reader.shuffle_algorithm == SHUFFLE_PY1S ? 64 : 1);
+	if (__builtin_mul_overflow(w->dataset.num_files_train, w->dataset.num_samples_per_file,
+				   &samples) ||
+	    !w->workflow.train || samples > canonical)
+		return 0;
+	return workload_key_error(w, ERR_USAGE, e, "reader.canonical_nodes",
+				  "%" PRId64 " training samples are not more than the %" PRId64
+				  " canonical nodes of MosaicML Streaming, between which it would "
+				  "repeat them: use more samples, or a smaller "
+				  "reader.canonical_nodes",
+				  samples, canonical);
+}
+
+const struct loader_ops loader_mds = {
+	.is.name = "mds",
+	.is.help = "MosaicML Streaming in PyTorch's DataLoader: its partition and its shuffles.",
+	.is.rule = RULE_PYTORCH,
+	.is.deal = DEAL_MDS,
+	.is.check_keys = check_nodes,
+	.is.keys = (const struct loader_key[]){{"reader.shuffle_algorithm", USED_ALWAYS},
+					       {"reader.shuffle_block_size", USED_ALWAYS},
+					       {"reader.canonical_nodes", USED_ALWAYS},
+					       {"reader.nodes", USED_ALWAYS},
+					       DATA_LOADER_KEYS},
+	DATA_LOADER,
+};
+
+const struct loader_ops loader_litdata = {
+	.is.name = "litdata",
+	.is.help = "LitData in PyTorch's DataLoader: chunks for each worker, FullShuffle.",
+	.is.rule = RULE_PYTORCH,
+	.is.deal = DEAL_LITDATA,
+	.is.keys = (const struct loader_key[]){DATA_LOADER_KEYS},
 	DATA_LOADER,
 };

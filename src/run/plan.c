@@ -127,11 +127,14 @@ int plan_lists(const struct run_plan *p, struct order_list list[DATASET_KINDS], 
 	int rc = 0;
 
 	for (int kind = 0; kind < DATASET_KINDS && rc == 0; kind++) {
-		uint64_t n =
-			order_list_entries(p->w, kind == DATASET_EVAL, dataset_samples(p->d, kind));
+		uint64_t samples = dataset_samples(p->d, kind);
+		uint64_t n = order_list_entries(p->w, kind == DATASET_EVAL, samples);
 
 		if (p->steps[kind] && n)
 			rc = order_list_init(&list[kind], n, e);
+		else if (p->steps[kind] && workload_loader(p->w)->deal != DEAL_NONE)
+			rc = order_deal_init(&list[kind], p->w, samples, p->at->ranks,
+					     batch_size(p->w, kind), e);
 	}
 	return rc;
 }
@@ -314,9 +317,12 @@ static uint64_t own_bytes(const struct run_plan *p, uint64_t rank_bytes)
 						      most_bytes(p->d)));
 	/* a run of checkpoints alone has no dataset */
 	for (int kind = 0; p->d && kind < DATASET_KINDS; kind++)
-		total = u64_sum(total,
-				order_list_bytes(order_list_entries(p->w, kind == DATASET_EVAL,
-								    dataset_samples(p->d, kind))));
+		total = u64_sum(
+			total,
+			u64_sum(order_list_bytes(order_list_entries(p->w, kind == DATASET_EVAL,
+								    dataset_samples(p->d, kind))),
+				order_deal_bytes(p->w, dataset_samples(p->d, kind), p->at->ranks,
+						 batch_size(p->w, kind))));
 	if (p->eval_steps)
 		total = u64_sum(total, sizeof(struct io_stat));
 	return u64_sum(total, proc_peak_rss_bytes() + UNTOUCHED_BYTES);

@@ -123,6 +123,9 @@ enum {
 	LOADER_STREAMS = 1u << 3,
 };
 
+/* Whose order a loader has, whatever reader.order is (dataset/deal.h). */
+enum loader_deal { DEAL_NONE, DEAL_MDS, DEAL_LITDATA };
+
 /* How far workers read ahead, for the simulation (predict/). */
 enum loader_rule {
 	RULE_NONE,       /* cannot be simulated */
@@ -144,6 +147,10 @@ struct loader_facts {
 	/* Bits 1 << enum framework: the loader of its own, where reader.data_loader names none. */
 	unsigned default_of;
 	enum loader_rule rule;
+	enum loader_deal deal;
+	/* The rules across its keys, with the number of ranks. NULL: none. Fails as
+	 * workload_key_error. */
+	int (*check_keys)(const struct workload *w, int64_t ranks, struct err *e);
 	/* Keys that not every loader uses and this one does. NULL: none of them. */
 	const struct loader_key *keys;
 	/* Keys that others use and this one does not, NULL-terminated, and why. NULL: none. */

@@ -27,6 +27,7 @@ static const char *const orders[] = {"stoker",  "dlio",     "distributed", "rand
 				     "sharded", "recorded", NULL};
 static const char *const sizes[] = {"computed", "recorded", NULL};
 static const char *const interleaves[] = {"reads", "calls", "one", NULL};
+static const char *const shuffle_algorithms[] = {"py1e", "py1s", "naive", NULL};
 static const char *const transports[] = {"none", "shared_memory", NULL};
 static const char *const parquet_writers[] = {"s3dlio", "pyarrow", NULL};
 static const char *const pythons[] = {"py311", "py314", NULL};
@@ -334,6 +335,20 @@ const struct opt workload_rows[] = {
 	    "With how many of the reader.shuffle_size samples of its shuffle buffer a WebDataset "
 	    "worker begins to deliver (initial); until the buffer is full it takes two for each.",
 	    RANGE(1, WORKLOAD_COUNT_MAX), .unit = "samples", OURS)
+	ENUM(reader.shuffle_algorithm, "py1e", shuffle_algorithms,
+	      "How loader mds shuffles (shuffle_algo), with reader.sample_shuffle. Its py1br and "
+	      "py2s are not supported.", OURS)
+	I64(reader.shuffle_block_size, "0",
+	    "Over how many samples py1e spreads a shard (shuffle_block_size). 0: 4,000,000 divided "
+	    "by the canonical nodes, but at least 262,144.",
+	    RANGE(0, WORKLOAD_COUNT_MAX), .unit = "samples", OURS)
+	I64(reader.canonical_nodes, "0",
+	    "Parts of the dataset between which loader mds takes turns (num_canonical_nodes). 0: "
+	    "reader.nodes, and 64 times as many with py1s.",
+	    RANGE(0, 1e6), OURS)
+	I64(reader.nodes, "1",
+	    "Nodes over which loader mds divides the ranks: the first ranks are those of the first "
+	    "node.", RANGE(1, 1e6), OURS)
 	ENUM(reader.transport, "none", transports,
 	      "How PyTorch's workers hand batches over: shared_memory makes and fills a POSIX "
 	      "shared memory object of the batch's size in the worker and maps it in the rank; "

@@ -497,10 +497,9 @@ static int check_stream_files(const struct workload *w, const char *key, int64_t
 				  key, files, w->reader.data_loader, workers, each, ranks);
 }
 
-static int check_streams(const struct workload *w, int64_t ranks, struct err *e)
+/* What a loader with an order of its own does not go with. */
+static int check_own_order(const struct workload *w, struct err *e)
 {
-	int rc = 0;
-
 	if (w->compat.dlio)
 		return workload_key_error(w, ERR_USAGE, e, "reader.data_loader",
 					  "reader.data_loader %s is no loader of DLIO, which "
@@ -512,7 +511,14 @@ static int check_streams(const struct workload *w, int64_t ranks, struct err *e)
 					  "reader.file_shuffle and sample_shuffle decide: leave "
 					  "reader.order out",
 					  w->reader.data_loader);
-	if (w->workflow.train)
+	return 0;
+}
+
+static int check_streams(const struct workload *w, int64_t ranks, struct err *e)
+{
+	int rc = check_own_order(w, e);
+
+	if (rc == 0 && w->workflow.train)
 		rc = check_stream_files(w, "dataset.num_files_train", w->dataset.num_files_train,
 					ranks, e);
 	if (rc == 0 && w->workflow.evaluation && w->dataset.num_files_eval > 0)
@@ -534,6 +540,18 @@ static int check_reader(const struct workload *w, int64_t ranks, struct err *e)
 	}
 	if (loader->flags & LOADER_STREAMS) {
 		int rc = check_streams(w, ranks, e);
+
+		if (rc < 0)
+			return rc;
+	}
+	if (loader->deal != DEAL_NONE) {
+		int rc = check_own_order(w, e);
+
+		if (rc < 0)
+			return rc;
+	}
+	if (loader->check_keys) {
+		int rc = loader->check_keys(w, ranks, e);
 
 		if (rc < 0)
 			return rc;
@@ -639,8 +657,11 @@ static int64_t epoch_steps(const struct workload *w, int64_t samples, int64_t ba
 			steps += (files / workers + (files % workers > k)) * per_file / batch;
 		return steps;
 	}
+	if (workload_loader(w)->deal == DEAL_LITDATA)
+		return samples / batch / ranks;
 	bool repeats =
-		order == ORDER_DISTRIBUTED
+		workload_loader(w)->deal == DEAL_MDS ? true
+		: order == ORDER_DISTRIBUTED
 			? !w->reader.drop_last
 			: order == ORDER_SHARDED && w->reader.pad_last_batch && samples >= ranks;
 

@@ -47,6 +47,9 @@ enum file_sizes { SIZES_COMPUTED, SIZES_RECORDED };
 struct framework_costs;
 struct recorded;
 
+/* MosaicML Streaming's shuffle_algo. */
+enum shuffle_algorithm { SHUFFLE_PY1E, SHUFFLE_PY1S, SHUFFLE_NAIVE };
+
 struct workload {
 	/* framework: enum framework */
 	int framework;
@@ -125,6 +128,8 @@ struct workload {
 		int interleave;                             /* enum interleave; tf.data */
 		int64_t block_length;                       /* records in turn */
 		int64_t file_shuffle_size, shuffle_initial; /* of streams */
+		int shuffle_algorithm;                      /* enum shuffle_algorithm; mds */
+		int64_t shuffle_block_size, canonical_nodes, nodes;
 		int transport;                              /* enum transport */
 		bool pin_thread;
 		double worker_start_time, worker_init_time, worker_resume_time;

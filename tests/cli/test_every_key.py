@@ -32,6 +32,8 @@ COMPANIONS = {
     "reader.pad_last_batch": ["reader.data_loader=native_dali", "dataset.format=npy"],
     "reader.file_shuffle_size": ["reader.data_loader=webdataset"],
     "reader.shuffle_initial": ["reader.data_loader=webdataset"],
+    **{f"reader.{key}": ["reader.data_loader=mds"] for key in ("shuffle_algorithm", "shuffle_block_size", "canonical_nodes")},
+    "reader.nodes": ["reader.data_loader=mds"],
     "reader.read_ahead": ["reader.data_loader=native_dali", "dataset.format=npy"],
     "checkpoint.mode": ["model.parallelism.data=4"], "checkpoint.ksm": ["checkpoint.randomize_tensor=false"],
     "dataset.hdf5.num_dset_per_record": ["dataset.format=hdf5", "dataset.record_dims=[8,8]"],

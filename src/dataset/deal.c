@@ -1,0 +1,398 @@
+/* How MosaicML Streaming and LitData deal out samples. */
+#include "dataset/deal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "base/saturate.h"
+
+static void set_entry(struct order_list *l, uint64_t i, uint64_t sample)
+{
+	if (l->narrow)
+		l->narrow[i] = (uint32_t)sample;
+	else
+		l->wide[i] = sample;
+}
+
+void deal_rules(struct deal *d, const struct workload *w, uint64_t samples, uint32_t ranks,
+		uint64_t batch, uint64_t seed, uint64_t epoch)
+{
+	int64_t per_file = w->dataset.num_samples_per_file, workers = w->reader.read_threads;
+	bool changes = w->train.seed_change_epoch;
+
+	*d = (struct deal){
+		.of = workload_loader(w)->deal,
+		.samples = samples,
+		.samples_per_file = per_file > 0 ? (uint64_t)per_file : 1,
+		.batch = batch,
+		.ranks = ranks,
+		.workers = workers > 0 ? (uint32_t)workers : 1,
+		.nodes = w->reader.nodes > 0 ? (uint64_t)w->reader.nodes : 1,
+		.canonical = (uint64_t)w->reader.canonical_nodes,
+		.block = (uint64_t)w->reader.shuffle_block_size,
+		.algorithm = w->reader.shuffle_algorithm,
+		.shuffle = w->reader.sample_shuffle != SHUFFLE_OFF,
+		.seed = seed,
+	};
+	if (ranks % d->nodes)
+		d->nodes = 1;
+	if (d->canonical == 0)
+		d->canonical = d->nodes * (d->algorithm == SHUFFLE_PY1S ? 64 : 1);
+	if (d->block == 0) {
+		d->block = 4000000 / d->canonical;
+		if (d->block < 1u << 18)
+			d->block = 1u << 18;
+	}
+	/* the one counts from 0, the other from 1 */
+	d->epoch = (changes ? epoch : 1) - (d->of == DEAL_MDS);
+}
+
+static uint64_t ceil_div(uint64_t a, uint64_t b)
+{
+	return a / b + (a % b != 0);
+}
+
+/* ---- MDS ---- */
+
+/* A canonical node's samples, and those that pad them. */
+struct rows {
+	uint64_t each, padding, ratio;
+	uint64_t per_node; /* samples of a physical node, before its ranks are made equal */
+};
+
+static bool rows_of(const struct deal *d, struct rows *r)
+{
+	if (d->ranks == 0 || d->batch == 0 ||
+	    (d->samples <= d->canonical &&
+	     !(d->samples == d->canonical && d->canonical >= d->nodes)))
+		return false;
+	*r = (struct rows){.each = ceil_div(d->samples, d->canonical), .ratio = 1};
+	if (d->canonical < d->nodes) {
+		r->ratio = d->nodes / d->canonical;
+		r->padding = (r->ratio - r->each % r->ratio) % r->ratio;
+	}
+	r->per_node = (r->each + r->padding) * d->canonical / d->nodes;
+	return true;
+}
+
+/* Place `at` of a canonical node: the number of a sample, before the shuffle. */
+static uint64_t row_at(const struct deal *d, const struct rows *r, uint64_t row, uint64_t at)
+{
+	uint64_t begin = (uint64_t)((unsigned __int128)row * d->samples / d->canonical);
+	uint64_t end = (uint64_t)((unsigned __int128)(row + 1) * d->samples / d->canonical);
+	uint64_t back = r->padding + r->ratio - 1;
+
+	if (at >= r->each)
+		at = at > back ? at - back : 0;
+	/* a row that is one shorter repeats its last sample */
+	return begin + at - (at + 1 == r->each && end - begin < r->each);
+}
+
+/* Sample k of rank r. */
+static uint64_t mds_at(const struct deal *d, const struct rows *r, uint32_t rank, uint64_t k)
+{
+	uint64_t each = d->ranks / d->nodes, node = rank / each, at = k * each + rank % each;
+	uint64_t padded = ceil_div(r->per_node, each) * each, missing = padded - r->per_node;
+
+	if (at >= r->per_node) {
+		uint64_t more = at - r->per_node;
+
+		at = each + missing - 1 <= r->per_node ? r->per_node + 1 - each - missing + more
+						       : more % r->per_node;
+	}
+	at = at * d->nodes + node;
+	return row_at(d, r, at % d->canonical, at / d->canonical);
+}
+
+struct place {
+	double at;
+	uint64_t sample;
+};
+
+static int by_place(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->at != y->at)
+		return x->at > y->at ? 1 : -1;
+	return (x->sample > y->sample) - (x->sample < y->sample);
+}
+
+/* A shard, or the part of one that belongs to a canonical node. */
+struct shard_part {
+	uint64_t begin, end;
+};
+
+struct mds_memory {
+	struct shard_part *span, *old;
+	uint64_t *first; /* of each canonical node, and the end */
+	struct place *place;
+	uint64_t *id; /* the shuffled sample of each number */
+};
+
+static uint64_t shards_of(const struct deal *d)
+{
+	return d->samples / d->samples_per_file;
+}
+
+static uint64_t mds_memory_bytes(const struct deal *d)
+{
+	uint64_t spans = u64_sum(shards_of(d), d->canonical);
+
+	if (!d->shuffle)
+		return 0;
+	return u64_sum(u64_product(2 * sizeof(struct shard_part), spans),
+		       u64_sum(u64_product(sizeof(uint64_t), d->canonical + 1),
+			       u64_product(d->samples, sizeof(struct place) + sizeof(uint64_t))));
+}
+
+static void lay_out(const struct deal *d, struct mds_memory *m, void *memory)
+{
+	uint64_t spans = shards_of(d) + d->canonical;
+
+	m->span = memory;
+	m->old = m->span + spans;
+	m->first = (uint64_t *)(m->old + spans);
+	m->place = (struct place *)(m->first + d->canonical + 1);
+	m->id = (uint64_t *)(m->place + d->samples);
+}
+
+static void shuffle_spans(struct rng_pcg64 *r, struct shard_part *x, uint64_t n)
+{
+	for (uint64_t i = n; i-- > 1;) {
+		uint64_t j = rng_pcg64_masked(r, i);
+		struct shard_part was = x[i];
+
+		x[i] = x[j];
+		x[j] = was;
+	}
+}
+
+/* Cuts the shards at the borders of canonical nodes. */
+static void divide_spans(const struct deal *d, struct mds_memory *m)
+{
+	uint64_t n = shards_of(d), at = 0, out = 0, done = 0;
+
+	memcpy(m->old, m->span, n * sizeof(*m->old));
+	for (uint64_t part = 0; part < d->canonical; part++) {
+		uint64_t end =
+			(uint64_t)((unsigned __int128)d->samples * (part + 1) / d->canonical);
+
+		m->first[part] = out;
+		for (; at < n; at++) {
+			struct shard_part *s = &m->old[at];
+			uint64_t room = end - done;
+
+			if (s->end - s->begin > room) {
+				if (room > 0) {
+					m->span[out++] =
+						(struct shard_part){s->begin, s->begin + room};
+					s->begin += room;
+					done += room;
+				}
+				break;
+			}
+			m->span[out++] = *s;
+			done += s->end - s->begin;
+		}
+	}
+	m->first[d->canonical] = out;
+}
+
+/* py1e of one canonical node, whose samples lie at m->id[from...], span by span: each is moved by
+ * chance, within a block around its span. */
+static void spread(const struct deal *d, struct mds_memory *m, struct rng_pcg64 *r, uint64_t part,
+		   uint64_t from)
+{
+	uint64_t begin = m->first[part], end = m->first[part + 1], n = 0, at = 0;
+	int64_t low = (int64_t)(0.75 * (double)d->block), high = (int64_t)(1.25 * (double)d->block);
+
+	for (uint64_t i = begin; i < end; i++)
+		n += m->span[i].end - m->span[i].begin;
+	for (uint64_t i = begin; i < end; i++) {
+		uint64_t size = m->span[i].end - m->span[i].begin;
+		uint64_t drawn = rng_pcg64_interval(r, high > low ? (uint64_t)(high - low) - 1 : 0);
+		double cutoff = ((double)low + (double)drawn - (double)size) / 2, least, most;
+
+		cutoff = cutoff < 0 ? 0 : cutoff;
+		least = -cutoff > -(double)at ? -cutoff : -(double)at;
+		most = cutoff < (double)(n - at - size) ? cutoff : (double)(n - at - size);
+		for (uint64_t k = 0; k < size; k++, at++)
+			m->place[at] = (struct place){
+				.at = (double)at + (least + (most - least) * rng_pcg64_double(r)),
+				.sample = m->id[from + at]};
+	}
+	qsort(m->place, n, sizeof(*m->place), by_place);
+	for (uint64_t i = 0; i < n; i++)
+		m->id[from + i] = m->place[i].sample;
+}
+
+/* The samples of a span, shuffled, at `out`. */
+static void put_span(struct rng_pcg64 *r, const struct shard_part *s, uint64_t *out)
+{
+	for (uint64_t i = s->begin; i < s->end; i++)
+		out[i - s->begin] = i;
+	rng_pcg64_shuffle_u64(r, out, s->end - s->begin);
+}
+
+static void mds_shuffle(const struct deal *d, struct mds_memory *m)
+{
+	struct rng_pcg64 run, epoch;
+	uint64_t at = 0;
+
+	rng_pcg64_seed(&epoch, d->seed + d->epoch);
+	if (d->algorithm == SHUFFLE_NAIVE) {
+		for (uint64_t i = 0; i < d->samples; i++)
+			m->id[i] = i;
+		rng_pcg64_shuffle_u64(&epoch, m->id, d->samples);
+		return;
+	}
+	for (uint64_t i = 0; i < shards_of(d); i++)
+		m->span[i] =
+			(struct shard_part){i * d->samples_per_file, (i + 1) * d->samples_per_file};
+	rng_pcg64_seed(&run, d->seed);
+	shuffle_spans(&run, m->span, shards_of(d));
+	divide_spans(d, m);
+	for (uint64_t c = 0; c < d->canonical; c++)
+		shuffle_spans(&epoch, m->span + m->first[c], m->first[c + 1] - m->first[c]);
+	for (uint64_t c = 0; c < d->canonical; c++) {
+		uint64_t from = at;
+
+		for (uint64_t i = m->first[c]; i < m->first[c + 1]; i++) {
+			put_span(&epoch, &m->span[i], m->id + at);
+			at += m->span[i].end - m->span[i].begin;
+		}
+		if (d->algorithm == SHUFFLE_PY1E)
+			spread(d, m, &epoch, c, from);
+	}
+}
+
+static void mds_fill(const struct deal *d, struct order_list *l, void *memory)
+{
+	struct mds_memory m = {0};
+	struct rows r;
+
+	if (!rows_of(d, &r))
+		return;
+	if (d->shuffle) {
+		lay_out(d, &m, memory);
+		mds_shuffle(d, &m);
+	}
+	for (uint64_t i = 0; i < l->n; i++) {
+		uint64_t number = mds_at(d, &r, (uint32_t)(i % d->ranks), i / d->ranks);
+
+		set_entry(l, i, d->shuffle ? m.id[number] : number);
+	}
+}
+
+/* ---- LitData ---- */
+
+/* Samples that worker w of a rank goes through. With more than one rank the library leaves out what
+ * makes no whole batches (drop_last). */
+static uint64_t budget(const struct deal *d, uint32_t worker)
+{
+	uint64_t batches = d->samples / d->batch / d->ranks;
+	uint64_t rest = batches % d->workers;
+	uint64_t n = (batches / d->workers + (worker < rest)) * d->batch;
+
+	if (d->ranks == 1 && worker == rest)
+		n += d->samples - batches * d->batch;
+	return n;
+}
+
+/* Numbers of the chunks, and of the samples in a part of one. */
+static uint64_t litdata_memory_bytes(const struct deal *d)
+{
+	return u64_product(sizeof(uint64_t), u64_sum(shards_of(d), d->samples_per_file));
+}
+
+static void seed_of(struct rng_np *r, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint32_t n)
+{
+	const uint32_t word[4] = {(uint32_t)a, (uint32_t)b, (uint32_t)c, (uint32_t)d};
+
+	rng_np_seed_words(r, word, n);
+}
+
+/* What a worker delivers beyond the whole steps of its rank comes last. */
+static void litdata_put(const struct deal *d, struct order_list *l, uint32_t rank, uint32_t worker,
+			uint64_t i, uint64_t sample, uint64_t *rest)
+{
+	uint64_t batch = i / d->batch * d->workers + worker;
+
+	if (batch < deal_steps(d))
+		set_entry(l, (batch * d->batch + i % d->batch) * d->ranks + rank, sample);
+	else
+		set_entry(l, (*rest)++, sample);
+}
+
+static void litdata_fill(const struct deal *d, struct order_list *l, void *memory)
+{
+	uint64_t *chunk = memory, *part = chunk + shards_of(d), per = d->samples_per_file;
+	uint64_t at = 0, rest = deal_steps(d) * d->batch * d->ranks; /* at: of all chunks in turn */
+	struct rng_np r;
+
+	if (d->batch == 0 || d->ranks == 0 || l->n == 0)
+		return;
+	for (uint64_t i = 0; i < shards_of(d); i++)
+		chunk[i] = i;
+	if (d->shuffle) {
+		seed_of(&r, d->seed, d->epoch, 0, 0, 2);
+		rng_np_shuffle_u64(&r, chunk, shards_of(d));
+	}
+	for (uint64_t g = 0; g < (uint64_t)d->ranks * d->workers; g++) {
+		uint32_t worker = (uint32_t)(g % d->workers);
+		uint64_t left = budget(d, worker), done = 0, number = 0;
+		uint64_t parts = left ? (at + left - 1) / per - at / per + 1 : 0;
+
+		for (; left > 0; number++) {
+			uint64_t in = at % per, n = per - in < left ? per - in : left;
+
+			for (uint64_t i = 0; i < n; i++)
+				part[i] = chunk[at / per] * per + in + i;
+			if (d->shuffle) {
+				seed_of(&r, d->seed, parts, d->epoch, number, 4);
+				rng_np_shuffle_u64(&r, part, n);
+			}
+			for (uint64_t i = 0; i < n; i++)
+				litdata_put(d, l, (uint32_t)(g / d->workers), worker, done++,
+					    part[i], &rest);
+			at += n;
+			left -= n;
+		}
+	}
+	for (; at < d->samples; at++)
+		set_entry(l, rest++, chunk[at / per] * per + at % per);
+}
+
+/* ---- both ---- */
+
+uint64_t deal_entries(const struct deal *d)
+{
+	struct rows r;
+
+	if (d->of == DEAL_LITDATA)
+		return d->samples;
+	if (!rows_of(d, &r))
+		return 0;
+	return ceil_div(r.per_node, d->ranks / d->nodes) * d->ranks;
+}
+
+uint64_t deal_steps(const struct deal *d)
+{
+	if (d->batch == 0 || d->ranks == 0)
+		return 0;
+	if (d->of == DEAL_LITDATA)
+		return d->samples / d->batch / d->ranks;
+	return deal_entries(d) / d->ranks / d->batch;
+}
+
+uint64_t deal_memory(const struct deal *d)
+{
+	return d->of == DEAL_LITDATA ? litdata_memory_bytes(d) : mds_memory_bytes(d);
+}
+
+void deal_fill(const struct deal *d, struct order_list *l, void *memory)
+{
+	(d->of == DEAL_LITDATA ? litdata_fill : mds_fill)(d, l, memory);
+}
