@@ -12,9 +12,12 @@ SANITIZED = os.environ.get("STOKER_SANITIZE", "") != ""
 PATIENCE = 4 if SANITIZED else 1  # by which a program under a sanitizer is slower
 
 
-def libraries():
+LIBRARIES, LIBRARIES_OF_CHUNKS = "libraries-2", "libraries-chunks-1"  # the latter beside Debian's PyTorch
+
+
+def libraries(which=LIBRARIES):
     """The Python with the libraries that tools/setup.sh fetches, or the one that runs the tests."""
-    own = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "stoker/libraries-2/bin/python")
+    own = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), f"stoker/{which}/bin/python")
     return own if os.path.exists(own) else sys.executable
 
 

@@ -111,18 +111,28 @@ get_viewer() {
 
 # Libraries that Debian has not, for tests/interop (tests/util.py: LIBRARIES): outside the tree, these versions. Without them,
 # or without a network, their tests say so.
-get_libraries() {
-    [ -n "$libraries" ] || return 0
-    folder=${XDG_CACHE_HOME:-$HOME/.cache}/stoker/libraries-2
+get_venv() { # get_venv FOLDER "OPTIONS OF VENV" "OPTIONS OF PIP" PACKAGE...
+    folder=${XDG_CACHE_HOME:-$HOME/.cache}/stoker/$1
     [ ! -e "$folder/complete" ] || return 0
     rm -rf "$folder"
-    if ! { /usr/bin/python3 -m venv "$folder" &&
-        "$folder/bin/pip" install --quiet --disable-pip-version-check pyarrow==26.0.1 webdataset==1.0.2 \
-            s3dlio==0.10.0 s3torchconnector==1.5.0 s3fs==2026.9.0 minio==7.2.20 &&
+    venv=$2
+    pip=$3
+    shift 3
+    # shellcheck disable=SC2086 # options are words by intention
+    if ! { /usr/bin/python3 -m venv $venv "$folder" &&
+        "$folder/bin/pip" install --quiet --disable-pip-version-check $pip "$@" &&
         : >"$folder/complete"; } >/dev/null 2>&1; then
-        echo "pip could not fetch pyarrow, webdataset and clients of S3: their tests will be skipped" >&2
+        echo "pip could not fetch $*: their tests will be skipped" >&2
         rm -rf "$folder"
     fi
+}
+get_libraries() {
+    [ -n "$libraries" ] || return 0
+    get_venv libraries-2 "" "" pyarrow==26.0.1 webdataset==1.0.2 s3dlio==0.10.0 s3torchconnector==1.5.0 s3fs==2026.9.0 minio==7.2.20
+    # beside Debian's PyTorch; without what they need for clouds and for text
+    get_venv libraries-chunks-1 --system-site-packages --no-deps mosaicml-streaming==0.13.0 litdata==0.2.64 \
+        lightning-utilities==0.15.3 filelock==4.3.1 python-snappy==0.7.3 cramjam==2.14.0 brotli==1.2.1 zstd==1.5.7.2 xxhash==4.1.0 \
+        tifffile==2026.3.3 tqdm==4.70.1 catalogue==2.0.10
 }
 
 # S3 servers that Debian has not, for tests/interop/test_s3_servers.py (tests/s3_rigs.py): outside the tree, these versions.
