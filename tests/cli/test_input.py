@@ -81,7 +81,7 @@ WRONG = {
     "storage.page_cache=off": "command line: storage.page_cache: 'off' is not one of keep, cold, cold_epochs",
     "storage.page_cache=cold_epoch": "did you mean cold_epochs? command line: storage.page_cache: 'cold_epoch' is not",
     "format=jpg": "did you mean jpeg? command line: dataset.format 'jpg' is not one of npz",
-    "format=lmdb": "command line: dataset.format 'lmdb' is not one of npz, hdf5",
+    "format=rosbag": "command line: dataset.format 'rosbag' is not one of npz, hdf5",
     "dataset.compression=brotli": "command line: dataset.compression: 'brotli' is not one of none, gzip",
     # names
     "num_wrokers=4": "did you mean 'reader.read_threads'? ",
