@@ -20,7 +20,7 @@ VALUES = {
     "train.total_training_steps": "7", "dataset.hdf5.chunk_dims": "[1,8]", "dataset.hdf5.max_shape": "[64,64]",
     "checkpoint.format": "safetensors", "output.log_file": "my.log", "workflow.profiling": "false",
     "dataset.data_folder": "/elsewhere", "output.metric.exclude_start_steps": "2", "model.parallelism.data": "-1",
-    "reader.read_threads": "2", "dataset.compression": "zip", "storage.storage_type": "parallel_fs",
+    "reader.read_threads": "2", "reader.nodes": "1", "dataset.compression": "zip", "storage.storage_type": "parallel_fs",
     "run.probe_time": "0.5", "dataset.parquet.columns": "[{name: a,dtype: float32}]", "dataset.parquet.partition_by": "null",
 }
 RECORDS = ["framework=tensorflow", "reader.data_loader=tensorflow", "dataset.format=tfrecord"]
@@ -32,8 +32,8 @@ COMPANIONS = {
     "reader.pad_last_batch": ["reader.data_loader=native_dali", "dataset.format=npy"],
     "reader.file_shuffle_size": ["reader.data_loader=webdataset"],
     "reader.shuffle_initial": ["reader.data_loader=webdataset"],
-    **{f"reader.{key}": ["reader.data_loader=mds"] for key in ("shuffle_algorithm", "shuffle_block_size", "canonical_nodes")},
-    "reader.nodes": ["reader.data_loader=mds"],
+    **{f"reader.{key}": ["reader.data_loader=mds"] for key in ("shuffle_block_size", "canonical_nodes")},
+    "reader.nodes": ["reader.data_loader=mds"], "reader.shuffle_algorithm": ["reader.data_loader=mds", "reader.canonical_nodes=1"],
     "reader.read_ahead": ["reader.data_loader=native_dali", "dataset.format=npy"],
     "checkpoint.mode": ["model.parallelism.data=4"], "checkpoint.ksm": ["checkpoint.randomize_tensor=false"],
     "dataset.hdf5.num_dset_per_record": ["dataset.format=hdf5", "dataset.record_dims=[8,8]"],
