@@ -12,7 +12,8 @@ SANITIZED = os.environ.get("STOKER_SANITIZE", "") != ""
 PATIENCE = 4 if SANITIZED else 1  # by which a program under a sanitizer is slower
 
 
-LIBRARIES, LIBRARIES_OF_CHUNKS = "libraries-2", "libraries-chunks-1"  # the latter beside Debian's PyTorch
+# the last two beside Debian's PyTorch
+LIBRARIES, LIBRARIES_OF_CHUNKS, LIBRARIES_OF_S3TORCH = "libraries-2", "libraries-chunks-1", "libraries-s3torch-1"
 
 
 def libraries(which=LIBRARIES):
