@@ -486,7 +486,8 @@ static int prepare_folder(struct generation *g, struct err *e)
 static int complete_folder(struct generation *g, struct err *e)
 {
 	struct dataset made = *g->d;
-	int rc = folder_file_write(g->d, &g->store.base, e) ?: sync_folders(g, e);
+	/* not through g->store: its bytes are none of the files' */
+	int rc = folder_file_write(g->d, g->io.store, e) ?: sync_folders(g, e);
 
 	if (rc == 0 && made.total_bytes == UINT64_MAX)
 		rc = file_sizes_look(&made, g->io.store, e);

@@ -89,6 +89,9 @@ const struct format_facts *profile_format_of(const char *extension)
 	for (size_t i = 0; format_facts_table[i]; i++) {
 		const struct format_facts *f = format_facts_table[i];
 
+		/* "bin" alone does not tell LitData's chunks from others' files */
+		if (f->numbered && strcasecmp(f->extension, f->name) != 0)
+			continue;
 		if (strcasecmp(f->extension, extension) == 0 ||
 		    (f->other_extensions && among(extension, f->other_extensions)))
 			return f;
