@@ -30,9 +30,8 @@ bool limit_at_repetitions(struct limit_view *v)
 
 	if (!servers_view_of(v->r, &s) || s.why == SERVER_AGAINS)
 		return false;
-	limit_found(v, fact_with(FACT(LIMIT_REPETITIONS, (double)server_repetitions(&s.n), s.tries,
-				      s.again_share),
-				 0, servers_why(s.why)));
+	limit_found(v, fact_with(FACT(LIMIT_REPETITIONS, s.again, s.tries, s.again_share), 0,
+				 servers_why(s.why)));
 	limit_would(v, FACT(EFFECT_MEND_SERVER));
 	return true;
 }

@@ -43,8 +43,11 @@ bool servers_view_of(const struct result *r, struct servers_view *out)
 			out->why = waits[i];
 		}
 	}
-	if (most == 0 && out->n.again[SERVER_MOVED])
+	if (most == 0 && out->n.again[SERVER_MOVED]) {
+		all = out->n.again[SERVER_MOVED];
 		out->why = SERVER_MOVED;
+	}
+	out->again = (double)all;
 	out->busy = 2 * out->n.again[SERVER_BUSY] > all;
 	return true;
 }

@@ -12,6 +12,7 @@
 #define IDLE_SHARE 0.25    /* of its even share of the requests: a server hardly asked */
 #define SLOW_RATIO 2.0     /* of its time for an answer to that of the others together */
 #define SLOW_LEAST_S 0.001 /* that it is longer by */
+#define UPLOADS_ALIKE 0.01 /* shares of uploads that differ by more: times are not compared */
 #define CACHED_RATIO 2.0   /* of the middle time of a read in the first epoch to later ones */
 #define CACHED_LEAST_S 0.001
 #define CACHED_READS 20    /* timed in the second half of the first epoch and in each later one */
@@ -21,6 +22,7 @@ struct servers_view {
 	struct server_counts n; /* of all servers */
 	bool timed;             /* else of the whole run */
 	double tries;
+	double again;          /* repetitions of the kinds of which `why` is one */
 	double again_share;    /* of the time of all requests; NAN: not known */
 	bool busy;             /* most of that time because servers were too busy */
 	enum server_again why; /* most repetitions that took time; of none SERVER_AGAINS */

@@ -7,21 +7,23 @@
 
 static void judge_repetitions(struct verdict *v, const struct servers_view *s)
 {
-	double busy = (double)s->n.again[SERVER_BUSY], again = (double)server_repetitions(&s->n);
+	double busy = (double)s->n.again[SERVER_BUSY];
+	bool told = busy >= SERVERS_LEAST && busy > BUSY_WARN * s->tries;
 
-	if (busy >= SERVERS_LEAST && busy > BUSY_WARN * s->tries)
+	if (told)
 		verdict_found(v, VERDICT_WARN,
 			      FACT(SERVER_BUSY, busy, s->tries, 100 * busy / s->tries,
 				   100 * BUSY_WARN, s->again_share));
-	if (s->again_share > AGAIN_WARN && s->why != SERVER_AGAINS && !s->busy)
-		verdict_found(
-			v, VERDICT_WARN,
-			fact_with(FACT(SERVER_AGAIN, again, s->tries, s->again_share, AGAIN_WARN),
-				  0, servers_why(s->why)));
+	/* a few refusals with long pauses are as dear as many */
+	if (s->again_share > AGAIN_WARN && s->why != SERVER_AGAINS && !(told && s->busy))
+		verdict_found(v, VERDICT_WARN,
+			      fact_with(FACT(SERVER_AGAIN, s->again, s->tries, s->again_share,
+					     AGAIN_WARN),
+					0, servers_why(s->why)));
 	else if (s->why != SERVER_AGAINS && v->level == VERDICT_PASS)
 		verdict_found(v, VERDICT_PASS,
-			      fact_with(FACT(SERVER_SOME_AGAIN, again, s->tries, s->again_share), 0,
-					servers_why(s->why)));
+			      fact_with(FACT(SERVER_SOME_AGAIN, s->again, s->tries, s->again_share),
+					0, servers_why(s->why)));
 }
 
 static void judge_connections(struct verdict *v, const struct servers_view *s)
@@ -46,6 +48,17 @@ static const struct server_counts *counts_of(const struct server_use *u,
 					     const struct servers_view *s)
 {
 	return s->timed ? &u->timed : &u->whole;
+}
+
+/* Of what a server was asked: the share of what sends it bytes, which takes another time. */
+static double uploads(const struct server_counts *n)
+{
+	double all = (double)server_requests(n);
+
+	return all > 0 ? (double)(n->requests[SERVER_PUT] + n->requests[SERVER_PART] +
+				  n->requests[SERVER_MULTIPART_END]) /
+				 all
+		       : 0;
 }
 
 /* A given server that gets far less than its share, or is far slower than the others. Where they
@@ -79,6 +92,9 @@ static void judge_each(struct verdict *v, const struct result *r, const struct s
 
 		if (!l->use[i].given || own < SERVERS_LEAST || rest < SERVERS_LEAST)
 			continue;
+		/* one that alone takes the checkpoints of rank 0 is not slower */
+		if (fabs(uploads(n) - uploads(&s->n)) > UPLOADS_ALIKE)
+			continue;
 		took = (double)n->last_ns / own / 1e9;
 		others = (double)(s->n.last_ns - n->last_ns) / rest / 1e9;
 		if (took > SLOW_RATIO * others && took - others > SLOW_LEAST_S)
@@ -105,6 +121,15 @@ static void judge_clock(struct verdict *v, const struct result *r)
 	}
 }
 
+static double answering(const struct result *r, const struct servers_view *s)
+{
+	double n = 0;
+
+	for (uint32_t i = 0; i < r->servers.n; i++)
+		n += server_requests(counts_of(&r->servers.use[i], s)) > 0;
+	return n;
+}
+
 static void judge_server(const struct result *r, const struct run_metrics *m, struct verdict *v)
 {
 	struct servers_view s;
@@ -114,7 +139,7 @@ static void judge_server(const struct result *r, const struct run_metrics *m, st
 		return;
 	verdict_found(
 		v, VERDICT_PASS,
-		FACT(SERVER_ASKED, r->servers.n, (double)server_requests(&s.n),
+		FACT(SERVER_ASKED, answering(r, &s), (double)server_requests(&s.n),
 		     s.n.answers ? (double)s.n.first_ns / (double)s.n.answers / 1e9 : (double)NAN,
 		     s.n.answers ? (double)s.n.last_ns / (double)s.n.answers / 1e9 : (double)NAN));
 	judge_repetitions(v, &s);

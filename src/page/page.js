@@ -446,7 +446,7 @@
 
   function servers(box, list) {
     var t = add(box, "table", { "class": "stack" }), head = add(add(t, "thead"), "tr"), body = add(t, "tbody");
-    var titles = ["server", "requests", "sent again", "failed", "connections", "received", "sent", "first byte", "last byte"];
+    var titles = ["server", "requests", "retries", "failed", "opened connections", "received", "sent", "first byte", "last byte"];
     add(t, "caption", { "class": "unseen" }, "Servers of the store");
     titles.forEach(function (h, k) { add(head, "th", { "class": k ? "number" : "text", scope: "col" }, h); });
     list.forEach(function (s) {

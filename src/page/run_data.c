@@ -610,13 +610,15 @@ static void put_phases(json_t *o, const struct run_record *r)
 static void put_servers(json_t *o, const struct part *servers)
 {
 	json_t *list = json_array();
+	bool timed = false;
 
+	for (size_t i = 0; i < part_count(servers); i++)
+		timed |= figure(part(part_at(servers, i), F_SERVER_TIMED), F_SERVER_COUNTS_ALL) > 0;
 	for (size_t i = 0; i < part_count(servers); i++) {
-		const struct part *s = part_at(servers, i), *n = part(s, F_SERVER_TIMED);
+		const struct part *s = part_at(servers, i);
+		const struct part *n = part(s, timed ? F_SERVER_TIMED : F_SERVER_WHOLE);
 		json_t *one = json_object();
 
-		if (!(figure(n, F_SERVER_COUNTS_ALL) > 0))
-			n = part(s, F_SERVER_WHOLE);
 		json_put_text(one, "address", figure_text(s, F_SERVER_ADDRESS));
 		json_put_bool(one, "tls", figure_flag(s, F_SERVER_TLS));
 		json_put_real(one, "requests", figure(n, F_SERVER_COUNTS_ALL));

@@ -484,7 +484,8 @@ static void measure_text(struct buf *out, const struct compared *m)
 	const char *unit = percent ? "points" : m->unit;
 	struct buf line = {0};
 
-	buf_say(out, "%s (%s): %s", m->name, m->unit, NUMBER(m->a.mean, 4));
+	buf_say(out, m->unit[0] ? "%s (%s): " : "%s: ", m->name, m->unit);
+	buf_say(out, "%s", NUMBER(m->a.mean, 4));
 	if (m->a.n > 1)
 		buf_say(out, " +- %s", NUMBER(m->a.stdev, 2));
 	buf_say(out, " -> %s", NUMBER(m->b.mean, 4));

@@ -638,11 +638,11 @@ static void find_servers(struct record_facts *f, const struct run_record *r)
 		double last = figure(n, F_SERVER_COUNTS_LAST);
 		struct buf b = {0};
 
-		if (!address || !(all > 0))
+		if (!address || !(all >= 0))
 			continue;
 		buf_printf(&b, "%.300s: %.0f requests", address, all);
 		if (again > 0)
-			buf_printf(&b, ", %.0f sent again", again);
+			buf_printf(&b, ", %.0f retries", again);
 		if (isfinite(first) && isfinite(last))
 			buf_printf(&b, "; first byte after %.3g ms, last after %.3g ms",
 				   1e3 * first, 1e3 * last);

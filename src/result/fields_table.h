@@ -993,9 +993,9 @@ FIGURE(SUPPLY, SAID, "text", TEXT, NULL, true, supply_fed_text(x, a->text, 256),
 SECTION(OBJECT_STORE, "The servers of the store")
 SHOWN(OBJECT_STORE, REQUESTS, "timed_requests", COUNT, NULL, true, server_requests(&x->timed),
       "Requests in the timed part (training epochs; evaluations where nothing is trained), "
-      "repetitions not counted")
+      "retries not counted")
 SHOWN(OBJECT_STORE, AGAIN, "timed_sent_again", COUNT, NULL, true, server_repetitions(&x->timed),
-      "Repetitions of requests in the timed part, by whatever reason")
+      "Retries in the timed part, for any reason")
 SHOWN(OBJECT_STORE, BUSY, "timed_too_busy", COUNT, NULL, true, x->timed.again[SERVER_BUSY],
       "Of these: a server answered that it was too busy (503, 429)")
 SHOWN(OBJECT_STORE, FIRST, "timed_first_byte_mean_s", NUMBER, "s", x->timed.answers,
@@ -1005,9 +1005,8 @@ SHOWN(OBJECT_STORE, LAST, "timed_last_byte_mean_s", NUMBER, "s", x->timed.answer
       per(x->timed.last_ns, x->timed.answers) / 1e9, "The same to its last byte")
 FIGURE(OBJECT_STORE, AGAIN_SHARE, "timed_again_share", NUMBER, NULL,
        isfinite(result_again_share(r)), result_again_share(r),
-       "Of the time of all requests of readers and writers in the timed part: void tries, and "
-       "pauses "
-       "before repetitions")
+       "Share of the total request time of readers and writers in the timed part: failed attempts "
+       "and the pauses before retries")
 SHOWN(OBJECT_STORE, PROCESSOR, "processor_s_per_gb", NUMBER, "s", isfinite(result_cpu_per_gb(r)),
       result_cpu_per_gb(r),
       "Processor time of this program in the timed part, all its work included, for each 10^9 "
@@ -1030,15 +1029,15 @@ ONE(SERVER, TIMED, "timed", SERVER_COUNTS, true, &x->timed, "The same in the tim
 
 SECTION(SERVER_COUNTS, "What was done with a server")
 FIGURE(SERVER_COUNTS, ALL, "requests", COUNT, NULL, true, server_requests(x),
-       "Requests, answered or failed; repetitions are not counted")
+       "Requests, answered or failed; retries are not counted")
 FIGURE(SERVER_COUNTS, FAILED, "failed", COUNT, NULL, true, x->failed,
        "Of these: failed (that an object is not there is an answer)")
 ONE(SERVER_COUNTS, REQUESTS, "by_kind", SERVER_REQUESTS, true, x, "By kind")
 FIGURE(SERVER_COUNTS, AGAIN_ALL, "sent_again", COUNT, NULL, true, server_repetitions(x),
-       "Repetitions")
+       "Retries")
 ONE(SERVER_COUNTS, AGAIN, "again_by_reason", SERVER_AGAIN, true, x, "By reason")
 FIGURE(SERVER_COUNTS, AGAIN_TIME, "again_s", NUMBER, "s", true, seconds((int64_t)x->again_ns),
-       "Time of void tries and of pauses before repetitions, of all threads")
+       "Time of failed attempts and of the pauses before retries, of all threads")
 FIGURE(SERVER_COUNTS, CONNECTIONS, "connections", COUNT, NULL, true, x->connections,
        "Connections opened")
 FIGURE(SERVER_COUNTS, REOPENED, "reopened", COUNT, NULL, true, x->reopened,

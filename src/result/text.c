@@ -368,11 +368,13 @@ static void put_probe(struct buf *out, const struct probe *p)
 /* Each server: what it was asked in the timed part, and what that took. */
 static void put_servers(struct buf *out, const struct result *r)
 {
+	struct server_counts timed = servers_sum(&r->servers, true);
+	bool any = server_tries(&timed) > 0;
 	double each = result_cpu_per_gb(r);
 
 	for (uint32_t i = 0; i < r->servers.n; i++) {
 		const struct server_use *u = &r->servers.use[i];
-		const struct server_counts *n = server_tries(&u->timed) ? &u->timed : &u->whole;
+		const struct server_counts *n = any ? &u->timed : &u->whole;
 		double answers = n->answers ? (double)n->answers : 1;
 		char received[32], sent[32];
 		struct buf b = {0};
@@ -387,14 +389,14 @@ static void put_servers(struct buf *out, const struct result *r)
 			   str_bytes((double)n->wire_sent, sent, sizeof(sent)),
 			   (double)n->first_ns / answers / 1e6, (double)n->last_ns / answers / 1e6);
 		if (server_repetitions(n))
-			buf_printf(&b, "; %" PRIu64 " sent again", server_repetitions(n));
+			buf_printf(&b, "; %" PRIu64 " retries", server_repetitions(n));
 		if (n->failed)
 			buf_printf(&b, "; %" PRIu64 " failed", n->failed);
 		put_row(out, i ? "" : "servers", "%s%s: %s", u->tls ? "https://" : "", u->address,
 			b.data);
 		buf_release(&b);
 	}
-	if (isfinite(each) && servers_sum(&r->servers, true).wire_received >= LITTLE_BYTES)
+	if (isfinite(each) && timed.wire_received >= LITTLE_BYTES)
 		put_row(out, "", "%.3g s of processor time for each GB received", each);
 }
 

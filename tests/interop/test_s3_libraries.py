@@ -136,18 +136,26 @@ def compare(what, theirs, mine):
     return theirs != mine
 
 
-def reads(name, n, files, theirs, around, s3, tmp):
-    """`around`: HEADs of each object that a run makes beside its reading."""
+def reads(name, n, files, theirs, again, around, s3, tmp):
+    """`around`: HEADs of each object that a run makes beside its reading. A machine with other work to do lets fewer requests be under
+    way than a client would have, so where these differ both are made `again`: the most is what counts."""
     keys = keys_of(n, files)
     theirs, at_once = told(theirs, keys, ["GetObject"], name in FIRST_ALONE)
-    for _ in range(3):  # a machine with other work to do may let fewer be under way
+    here = 0
+    for attempt in range(3):
+        if attempt:
+            at_once = max(at_once, told(again(), keys, ["GetObject"], False)[1])
         s3.clear()
         ours(name, n, files, s3, tmp, workflow__generate_data="false", reader__access="object")
-        mine, here = told(s3.requests(), keys, ["GetObject"], name in FIRST_ALONE)
+        mine, own = told(s3.requests(), keys, ["GetObject"], name in FIRST_ALONE)
+        here = max(here, own)
         if here == at_once:
             break
     mine = [(first, then, heads - a) for (first, then, heads), a in zip(mine, around)]
-    return compare(f"{name} reads {files} of {n}", theirs, mine) + compare(f"{name} reads {files} of {n}, at once", at_once, here)
+    if here > at_once:
+        left_out(f"{name}: how many requests are under way at once: the library had {at_once} on this busy machine, here {here}")
+    return compare(f"{name} reads {files} of {n}", theirs, mine) + (here < at_once and compare(
+        f"{name} reads {files} of {n}, at once", at_once, here))
 
 
 OPS = ("PutObject", "CreateMultipartUpload", "UploadPart", "CompleteMultipartUpload")
@@ -190,7 +198,8 @@ def main():
             theirs = [r for some in ([j for j in mine if j[0] < 16 * M], [j for j in mine if j[0] >= 16 * M])
                       for r in real(python[library], code, some, s3)]
             for n, files in mine:
-                differences += reads(name, n, files, theirs, around[n, files], s3, tmp)
+                differences += reads(name, n, files, theirs, lambda job=(n, files): real(python[library], code, [job], s3),
+                                     around[n, files], s3, tmp)
                 compared += 1
         for name, (library, _, code) in there.items():
             wrong = writes(python[library], name, code, s3, tmp) if code else []

@@ -123,6 +123,7 @@ static void throttled(void **state)
 
 static void repeated(void **state)
 {
+	const struct fact *f;
 	struct synth s;
 	struct server_counts *n;
 
@@ -138,6 +139,13 @@ static void repeated(void **state)
 	n->again[SERVER_LOST] = 0;
 	n->again[SERVER_CLOSED] = 5;
 	expect(&s, false, REASON_SERVER_AGAIN);
+	/* refused too seldom to say that it throttles, and yet most of the time; those of the
+	 * kind are told, not those that took no time */
+	n->again[SERVER_BUSY] = 4;
+	expect(&s, true, REASON_SERVER_AGAIN);
+	assert_null(fact_first(&synth_verdict(&s, "server")->facts, REASON_SERVER_BUSY));
+	f = fact_first(&synth_verdict(&s, "server")->facts, REASON_SERVER_AGAIN);
+	assert_true(f && f->figure[0] == 4);
 	synth_end(&s);
 }
 
@@ -201,6 +209,9 @@ static void of_several(void **state)
 	u[1].timed.last_ns = 400 * 6100000ull;
 	expect(&s, true, REASON_SERVER_SLOW);
 	u[0].timed.again[SERVER_MOVED] = 1; /* a redirect is a short answer */
+	expect(&s, false, REASON_SERVER_SLOW);
+	u[0].timed.again[SERVER_MOVED] = 0;
+	u[1].timed.requests[SERVER_PART] = 8; /* it alone takes checkpoints */
 	expect(&s, false, REASON_SERVER_SLOW);
 	synth_end(&s);
 	/* twice as long, and nothing that matters */
