@@ -93,6 +93,7 @@ struct http_connection {
 	bool wants_write;
 	unsigned first, tried; /* of the addresses, by the present attempt to connect */
 	bool reused;           /* carried a request before the present one */
+	bool dropped;          /* the caller's: closed by it, though it could have been kept */
 	int64_t deadline_ns;   /* INT64_MAX: none */
 	struct tls_session *tls;
 	struct http_exchange *x;

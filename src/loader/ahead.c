@@ -390,10 +390,11 @@ static void wait_until(struct ahead *a, pthread_cond_t *what, int64_t ns)
 	pthread_cond_timedwait(what, &a->lock, &until);
 }
 
-/* What is in flight when an epoch is called off comes back, unless the run ends. */
+/* What is in flight when an epoch is called off comes back, unless the run ends or has
+ * failed: the slowest object may take long. */
 static bool leaves(const struct ahead *a)
 {
-	return a->off && (a->flying == 0 || a->quit || stop_is_set(a->config->stop));
+	return a->off && (a->flying == 0 || a->failed || a->quit || stop_is_set(a->config->stop));
 }
 
 static void ahead_main(void *arg)
@@ -450,6 +451,12 @@ int ahead_begin(struct ahead *a, const struct order *order, uint64_t first, uint
 
 	ahead_end(a);
 	pthread_mutex_lock(&a->lock);
+	if (a->flying > 0) {
+		rc = a->failed ? err_set(e, a->err.code, "%s", a->err.text)
+			       : err_set(e, -EINTR, "what was read ahead was called off");
+		pthread_mutex_unlock(&a->lock);
+		return rc;
+	}
 	for (unsigned i = 0; i < a->units; i++)
 		if (a->unit[i].state != UNIT_FLYING)
 			a->unit[i].state = UNIT_FREE;

@@ -147,7 +147,7 @@ static void release(struct s3_store *s)
 	for (unsigned i = 0; i < s->buffers; i++)
 		free(s->buffer[i]);
 	pthread_mutex_destroy(&s->lock);
-	free(s->looked);
+	str_list_release(&s->looked);
 	free(s->options.bucket);
 	free(s->options.region);
 	free(s->options.profile);
@@ -273,8 +273,10 @@ static void end_stream(struct s3_blob *b)
 {
 	if (!b->stream)
 		return;
-	if (b->stream->conn)
+	if (b->stream->conn) {
+		b->stream->conn->dropped = true;
 		http_close(b->stream->conn);
+	}
 	s3_call_give(b->stream);
 	b->stream = NULL;
 }
@@ -630,19 +632,35 @@ static int s3_stat(struct store *base, const char *path, struct store_stat *out,
 	return 0;
 }
 
+#define LOOKED_MOST 16
+
 /* Whether a folder, or one above it, has not been looked at yet. */
 static bool is_new(struct s3_store *s, const char *prefix)
 {
 	bool fresh;
 
 	pthread_mutex_lock(&s->lock);
-	fresh = !s->looked || !str_starts(prefix, s->looked);
-	if (fresh) {
-		free(s->looked);
-		s->looked = xstrdup(prefix);
-	}
+	fresh = s->looked.n < LOOKED_MOST;
+	for (size_t i = 0; fresh && i < s->looked.n; i++)
+		fresh = !str_starts(prefix, s->looked.v[i]);
+	if (fresh)
+		str_list_add(&s->looked, xstrdup(prefix));
 	pthread_mutex_unlock(&s->lock);
 	return fresh;
+}
+
+/* The folder that `prefix` is in, with its slash, or itself where that is the bucket. Checkpoints
+ * have a folder each: they are looked at together, with the first of them. */
+static void to_parent(char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	while (n > 0 && prefix[n - 1] == '/')
+		n--;
+	while (n > 0 && prefix[n - 1] != '/')
+		n--;
+	if (n > 0)
+		prefix[n] = '\0';
 }
 
 /* A folder is there once there is an object in it. Parts of uploads that a killed run has left
@@ -658,6 +676,7 @@ static int s3_mkdirs(struct store *base, const char *path, struct err *e)
 	unsigned n;
 
 	(void)e;
+	to_parent(prefix);
 	if (!is_new(s, prefix))
 		return 0;
 	call = s3_call_take(s->client);

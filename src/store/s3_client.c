@@ -480,22 +480,25 @@ static void take_connection(struct s3_call *call)
 {
 	if (!call->kept[call->at_index])
 		call->kept[call->at_index] = http_connection_new(&call->at->server);
-	else if (call->kept[call->at_index]->fd < 0)
+	else if (call->kept[call->at_index]->fd < 0 && !call->kept[call->at_index]->dropped)
 		count(&call->at->counts.reopened, 1);
 	call->conn = call->kept[call->at_index];
+	call->conn->dropped = false;
 	call->conn->owner = call;
 }
 
 int s3_call_connect(struct s3_call *call, struct err *e)
 {
 	struct s3_client *c = call->client;
-	pthread_mutex_t *turn = &c->opening[own_turn(c) % S3_OPENING];
+	pthread_mutex_t *turn;
 	int rc;
 
-	if (c->given > 1)
-		return 0; /* another thread's requests may go to another one */
-	call->at_index = 0;
-	call->at = c->endpoint[0];
+	/* another thread's requests may go to another one */
+	if (c->given > 1 && (c->balance != S3_BY_RANK || store_served_rank() < 0))
+		return 0;
+	call->at_index = choose(c);
+	call->at = c->endpoint[call->at_index];
+	turn = &c->opening[own_turn(c) % S3_OPENING];
 	take_connection(call);
 	pthread_mutex_lock(turn);
 	rc = http_open(call->conn, e);
@@ -506,6 +509,7 @@ int s3_call_connect(struct s3_call *call, struct err *e)
 static void start(struct s3_call *call)
 {
 	struct http_exchange *x = &call->x;
+	bool open;
 
 	take_connection(call);
 	refresh(call);
@@ -528,7 +532,11 @@ static void start(struct s3_call *call)
 	x->text_max = TEXT_MAX;
 	atomic_fetch_add_explicit(&call->at->busy, 1, memory_order_relaxed);
 	call->state = S3_CALL_RUNNING;
+	open = call->conn->fd >= 0;
 	http_begin(call->conn, x);
+	/* kept, and closed by the server since */
+	if (open && call->conn->fd < 0)
+		count(&call->at->counts.reopened, 1);
 }
 
 void s3_call_begin(struct s3_call *call)

@@ -118,7 +118,7 @@ static void queue_destroy(struct store_queue *base)
 	queue_destroy_memory(q);
 }
 
-static int no_descriptor(struct err *e)
+static int no_descriptor(bool objects, struct err *e)
 {
 	struct rlimit l = {0};
 
@@ -126,9 +126,11 @@ static int no_descriptor(struct err *e)
 	return err_set(
 		e, -EMFILE,
 		"too many requests in flight: each has a connection, which is a descriptor, and "
-		"this process may have %llu of those: lower reader.queue_depth, have fewer "
-		"accelerators in each process, or raise the limit (ulimit -n)",
-		(unsigned long long)l.rlim_cur);
+		"this process may have %llu of those: lower %s, have fewer accelerators in each "
+		"process, or raise the limit (ulimit -n)",
+		(unsigned long long)l.rlim_cur,
+		objects ? "storage.s3.prefetch_window or reader.read_threads"
+			: "reader.queue_depth");
 }
 
 /* While time is measured no connection is to be opened, but for those that were lost. What else
@@ -138,9 +140,10 @@ static int connect_all(struct s3_queue *q, struct err *e)
 	struct err why = {0};
 	int rc = 1;
 
-	for (unsigned i = 0; i < q->slots && rc == 1; i++)
+	/* of objects one each: how many ranges they are split into is not known yet */
+	for (unsigned i = 0; i < (q->objects ? q->objects : q->slots) && rc == 1; i++)
 		rc = s3_call_connect(q->slot[i].call, &why);
-	return rc == -EMFILE || rc == -ENFILE ? no_descriptor(e) : 0;
+	return rc == -EMFILE || rc == -ENFILE ? no_descriptor(q->objects > 0, e) : 0;
 }
 
 static int queue_create(struct store_queue **out, struct store *s,
@@ -175,7 +178,7 @@ static int queue_create(struct store_queue **out, struct store *s,
 
 		queue_destroy_memory(q);
 		if (code == EMFILE)
-			return no_descriptor(e);
+			return no_descriptor(config->objects, e);
 		return err_sys(e, code, "cannot watch the connections of a queue");
 	}
 	for (unsigned i = 0; i < slots; i++) {
@@ -269,6 +272,12 @@ static void ask_for(struct s3_queue *q, struct object *o)
 	step(q, s);
 }
 
+static void finish(struct s3_queue *q, struct object *o)
+{
+	put_done(q, o->request, o->failed ? o->failed : (ssize_t)o->got);
+	o->request = NULL;
+}
+
 /* Those that came first are served first. */
 static void feed(struct s3_queue *q)
 {
@@ -283,6 +292,9 @@ static void feed(struct s3_queue *q)
 		q->hungry = o->later;
 		if (!q->hungry)
 			q->last_hungry = &q->hungry;
+		/* one that an answer ended, or made smaller, while it waited */
+		if (o->request && o->flying == 0)
+			finish(q, o);
 	}
 }
 
@@ -320,9 +332,8 @@ static void object_answered(struct s3_queue *q, struct object *o, struct s3_call
 	o->looking = false;
 	if (is_hungry(q, o)) {
 		wait_to_be_fed(q, o);
-	} else if (o->flying == 0) {
-		put_done(q, r, o->failed ? o->failed : (ssize_t)o->got);
-		o->request = NULL;
+	} else if (o->flying == 0 && !o->waits) {
+		finish(q, o);
 	}
 }
 
@@ -432,6 +443,8 @@ static int queue_reap(struct store_queue *base, struct store_request **out, unsi
 {
 	struct s3_queue *q = of(base);
 	struct epoll_event ev[EVENTS];
+	/* whoever reads whole objects looks at its stop flag in between */
+	int64_t until = clock_now_ns() + TICK_MS * 1000000LL;
 	unsigned got = 0;
 
 	while (!q->done) {
@@ -453,7 +466,7 @@ static int queue_reap(struct store_queue *base, struct store_request **out, unsi
 		look_at_times(q);
 		if (q->object) {
 			feed(q);
-			if (n == 0 && !q->done)
+			if (!q->done && (n == 0 || clock_now_ns() >= until))
 				return 0;
 		}
 	}

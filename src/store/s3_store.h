@@ -16,10 +16,10 @@ struct s3_store {
 	struct s3_options options;
 	struct s3_client *client;
 	const struct s3_profile *profile;
-	/* of the buffers of parts that nobody uses, and of the folder that was last looked at for
+	/* of the buffers of parts that nobody uses, and of the folders that were looked at for
 	 * unfinished uploads */
 	pthread_mutex_t lock;
-	char *looked;
+	struct str_list looked;
 	void *buffer[S3_BUFFERS_KEPT];
 	unsigned buffers;
 };

@@ -172,6 +172,8 @@ def streamed(tmp):
             s3.add_rules([{"op": "GetObject", "key": "tar$", **rule}] if rule else [])
             stoker("run", *tiny("d", tmp / "out", workflow__generate_data="false", **keys), **at(s3))
             complete(tmp / "out", 20)
+            server = load(tmp / "out")["object_store"]["servers"][0]["timed"]
+            assert server["reopened"] == 0, server  # each is wanted, and the server closed none
             gets = [r for r in s3.requests(op="GetObject") if r["key"].endswith(".tar")]
             assert len({r["key"] for r in gets}) == len(gets) == 4 and not any(r["range"] for r in gets), gets
             assert len({r["conn"] for r in gets}) == 4 and all(r["sent"] >= 5 * 590000 for r in gets), gets

@@ -3,6 +3,7 @@ is counted twice. Each fault is planted into one request of a run over the tests
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 import threading
@@ -210,14 +211,38 @@ def left(tmp, _):
             assert ("2 unfinished uploads are below 's3://bucket/data0/'" in done.stderr) == (not rule), done.stderr
 
 
+def ahead(tmp, fill):
+    """Whole objects that are read ahead: one that fails ends the run, however long the others take; a signal does."""
+    for why in ("403", "signal"):
+        with S3Server() as s3:
+            fill(s3)
+            s3.add_rules([{"op": "GetObject", "key": KEY, "every": 1, "do": "status", "status": 403, "code": "AccessDenied"}] * (why == "403") +
+                         [{"op": "GetObject", "key": "img_", "every": 1, "do": "slow_body", "bytes": 1, "seconds": 0.02}])
+            timer = threading.Timer(1.0 if why == "signal" else LIMIT, lambda: subprocess.run(["pkill", "-INT", "-f", str(tmp / f"ahead{why}")]))
+            timer.start()
+            seconds, done = train(s3, tmp / f"ahead{why}", reader__access="object", reader__decode="none",
+                                  storage__s3__client="s3dlio-0.9", dataset__verify_samples=0)
+            timer.cancel()
+            assert done.returncode != 0 and seconds < 8, (why, seconds, done)
+            assert why == "signal" or "403" in done.stderr, done
+            assert "cannot be cancelled" not in done.stderr, done
+
+
 def killed(tmp, fill):
     """The server goes away in the middle of an epoch: the run ends, and what was measured is kept."""
     with S3Server(latency=0.02) as s3:
         fill(s3)
-        timer = threading.Timer(1.0, s3.stop)
-        timer.start()
+
+        def stop_in_a_later_epoch():
+            gone = time.monotonic() + LIMIT
+            while time.monotonic() < gone and any(len(s3.requests(op="GetObject", key=k)) < 5 for k in s3.keys("bucket") if "img_" in k):
+                time.sleep(0.05)
+            s3.stop()
+
+        thread = threading.Thread(target=stop_in_a_later_epoch)
+        thread.start()
         seconds, done = train(s3, tmp / "gone", train__epochs=1000)
-        timer.cancel()
+        thread.join()
         assert done.returncode == 1 and f"127.0.0.1:{s3.port}" in done.stderr and seconds < LIMIT, (seconds, done)
         assert load(tmp / "gone")["training"]["epochs"], "nothing was kept"
 
@@ -234,7 +259,7 @@ def main():
             for k, data in objects.items():
                 s3.put("bucket", k, data)
 
-        for case in (reading, slowed, listing, clocks, uploading, left, killed):
+        for case in (reading, slowed, listing, clocks, uploading, left, ahead, killed):
             if len(sys.argv) > 1 and case.__name__ not in sys.argv[1:]:
                 continue
             begin = time.monotonic()
