@@ -26,7 +26,7 @@ import truth_doc
 COUNTS = re.compile(r"^set\(TESTS_(QUICK|ALL|CASES) (\d+)\)", re.M)
 # These measure, or wait for other processes, on a machine that others may use: at most so many that failed are run once
 # more, not counting those beside which others were seen to use the processors.
-NEED_QUIET = {"truth", "mpi", "cli", "fault"}
+NEED_QUIET = {"truth", "mpi", "cli", "fault", "interop", "contract", "unit"}
 SECOND_CHANCES = 6
 DISTURBED = 0.25  # processors that others or the hypervisor had, beside a test that ran alone
 STOLEN = float(os.environ.get("STOKER_STOLEN", 0.15))  # processors that the hypervisor had, beside any test
@@ -414,6 +414,9 @@ def main():
     times_file.write_text(json.dumps(times, indent=0, sort_keys=True))
     well = report(tests, args, truth)
     count, unsteady = collections.Counter(t.state for t in tests), sum(t.second for t in tests)
+    failed = [t.name for t in tests if t.state == "failed"]
+    if failed:
+        print("failed: " + ", ".join(failed))
     print(f"{time.monotonic() - began:.0f} s, {sum(t.cpu for t in tests):.0f} s of processor time")
     print(f"{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped" +
           (f", {unsteady} unsteady" if unsteady else ""))

@@ -110,7 +110,7 @@ def second_chances(tmp):
         status, text = check(folder, "--leave", "nothing")
         return status, text, text.splitlines()[-1]
 
-    for name in ("truth.once", "cli.once", "fault.once", "mpi.once"):
+    for name in ("truth.once", "cli.once", "fault.once", "mpi.once", "interop.once", "contract.once", "unit.once"):
         status, text, last = tried({name: once("echo this is why"), "cli.fine": "true"})
         expect(text, f"failed, once more alone: {name}: status 1", "this is why", f"=== end of the first failure of {name}",
                f"unsteady: {name} passed only when it was run once more, alone; its first output is above")
@@ -122,8 +122,8 @@ def second_chances(tmp):
 
     for name, command, why in (
             ("fuzz.once", once(), "tests of the tier fuzz depend on nothing outside the program"),
-            ("unit.once", once(), "tests of the tier unit depend on nothing outside the program"),
-            ("contract.once", once(), "tests of the tier contract depend on nothing outside the program"),
+            ("scale.once", once(), "tests of the tier scale depend on nothing outside the program"),
+            ("tidy.once", once(), "tests of the tier tidy depend on nothing outside the program"),
             ("cli.dies", once("kill -SEGV $$"), "a signal ended it"),
             ("cli.hangs", (once("sleep 50"), "TIMEOUT 1"), "it hung"),
             ("cli.waits", once("echo subprocess.TimeoutExpired: stoker"), "its output says 'TimeoutExpired'"),
