@@ -153,7 +153,7 @@ get_servers() {
     folder=${XDG_CACHE_HOME:-$HOME/.cache}/stoker/versitygw-1.8.0
     if command -v go >/dev/null && [ ! -e "$folder/bin/versitygw" ]; then
         mkdir -p "$folder"
-        if ! GOBIN=$folder/bin GOPATH=$folder/path GOCACHE=$folder/cache GOTOOLCHAIN=local GOFLAGS=-modcacherw timeout 900 \
+        if ! GOBIN=$folder/bin GOPATH=$folder/path GOCACHE=$folder/cache GOTOOLCHAIN=local GOFLAGS=-modcacherw timeout 400 \
             go install -ldflags='-s -w' github.com/versity/versitygw/cmd/versitygw@v1.8.0 >/dev/null 2>&1; then
             echo "go could not build versitygw: the tests over it will be skipped" >&2
             rm -rf "$folder"
