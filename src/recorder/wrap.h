@@ -130,8 +130,16 @@ static inline void wrap_moved(enum ring_kind kind, int fd, uint64_t word, int64_
 
 struct sockaddr;
 struct msghdr;
+struct mmsghdr;
 void wrap_socket_made(int fd, int64_t begin);
-void wrap_connected(int fd, const struct sockaddr *to, int64_t begin, int64_t result);
+void wrap_connected(int fd, const struct sockaddr *to, size_t size, int64_t begin, int64_t result);
+void wrap_sent_to(int fd, uint64_t word, const void *from, uint64_t n, int flags, const void *to,
+		  size_t size, int64_t begin, int64_t result);
+void wrap_sent_message(int fd, uint64_t word, const struct msghdr *m, int flags, int64_t begin,
+		       int64_t result);
+/* Of several messages in one call, the result is their number. */
+void wrap_sent_messages(int fd, const struct mmsghdr *m, int flags, int64_t begin, int64_t result);
+void wrap_got_messages(int fd, struct mmsghdr *m, int flags, int64_t begin, int64_t result);
 void wrap_got(int fd, uint64_t word, void *to, uint64_t asked, int flags, int64_t begin,
 	      int64_t result);
 void wrap_got_message(int fd, uint64_t word, struct msghdr *m, int flags, int64_t begin,

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/aio_abi.h>
 #include <stdarg.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -389,11 +390,18 @@ static void after_call(long nr, const long *a, int64_t begin, long r)
 		wrap_socket_made((int)r, begin);
 		break;
 	case SYS_connect:
-		wrap_connected((int)a[0], (const void *)a[1], begin, r);
+		wrap_connected((int)a[0], (const void *)a[1], (socklen_t)a[2], begin, r);
 		break;
 	case SYS_sendto:
-		wrap_moved(RING_SEND, (int)a[0], fd_word((int)a[0]), begin, (const void *)a[1],
-			   (uint64_t)a[2], r);
+		wrap_sent_to((int)a[0], fd_word((int)a[0]), (const void *)a[1], (uint64_t)a[2],
+			     (int)a[3], (const void *)a[4], (socklen_t)a[5], begin, r);
+		break;
+	case SYS_sendmsg:
+		wrap_sent_message((int)a[0], fd_word((int)a[0]), (const void *)a[1], (int)a[2],
+				  begin, r);
+		break;
+	case SYS_sendmmsg:
+		wrap_sent_messages((int)a[0], (const void *)a[1], (int)a[3], begin, r);
 		break;
 	case SYS_recvfrom:
 		wrap_got((int)a[0], fd_word((int)a[0]), (void *)a[1], (uint64_t)a[2], (int)a[3],
@@ -401,6 +409,9 @@ static void after_call(long nr, const long *a, int64_t begin, long r)
 		break;
 	case SYS_recvmsg:
 		wrap_got_message((int)a[0], fd_word((int)a[0]), (void *)a[1], (int)a[2], begin, r);
+		break;
+	case SYS_recvmmsg:
+		wrap_got_messages((int)a[0], (void *)a[1], (int)a[3], begin, r);
 		break;
 	case SYS_readv:
 	case SYS_preadv:

@@ -43,11 +43,12 @@ static bool is_stream(int fd)
 	       type == SOCK_STREAM;
 }
 
-/* The server at the other end. Returns the word of the socket from now on. */
-static uint64_t note_peer(int fd, uint64_t w, const void *address, int64_t begin)
+/* The server at the other end, whose address has `size` bytes: there may be no memory behind them.
+ * Returns the word of the socket from now on. */
+static uint64_t note_peer(int fd, uint64_t w, const void *address, size_t size, int64_t begin)
 {
 	static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
-	struct sockaddr_in6 six;
+	struct sockaddr_in6 six = {0};
 	struct sockaddr_in four;
 	unsigned char bytes[16];
 	char text[2 * sizeof(bytes) + 1];
@@ -55,12 +56,12 @@ static uint64_t note_peer(int fd, uint64_t w, const void *address, int64_t begin
 	unsigned port = 0;
 	bool local, stream;
 
-	memcpy(&four, address, sizeof(four));
+	memcpy(&six, address, size < sizeof(six) ? size : sizeof(six));
+	memcpy(&four, &six, sizeof(four));
 	if (four.sin_family == AF_INET) {
 		port = four.sin_port;
 		memcpy(bytes, &four.sin_addr, n = 4);
 	} else if (four.sin_family == AF_INET6) {
-		memcpy(&six, address, sizeof(six));
 		port = six.sin6_port;
 		memcpy(bytes, &six.sin6_addr, n = 16);
 		if (memcmp(bytes, mapped, sizeof(mapped)) == 0) {
@@ -87,26 +88,27 @@ static uint64_t note_peer(int fd, uint64_t w, const void *address, int64_t begin
 	return (w & ~FD_PIECES) | FD_HEARD;
 }
 
-void wrap_connected(int fd, const struct sockaddr *to, int64_t begin, int64_t result)
+void wrap_connected(int fd, const struct sockaddr *to, size_t size, int64_t begin, int64_t result)
 {
 	uint64_t w = fd_word(fd);
 
 	note(RING_CONNECT, begin, FD_SERIAL(w), result);
 	if (FD_KIND(w) == RING_SOCKETS && (result == 0 || result == -EINPROGRESS))
-		(void)note_peer(fd, w, to, begin);
+		(void)note_peer(fd, w, to, size, begin);
 }
 
 WRAP_CALL(int, connect, (int, const struct sockaddr *, socklen_t),
 	  (int fd, const struct sockaddr *to, socklen_t n), (fd, to, n), ,
-	  wrap_connected(fd, to, begin, RESULT))
+	  wrap_connected(fd, to, n, begin, RESULT))
 
 uint64_t socket_found(int fd, uint64_t word)
 {
 	struct sockaddr_storage to = {0};
 	socklen_t n = sizeof(to);
 
-	return raw_failed(raw(SYS_getpeername, fd, &to, &n)) ? word
-							     : note_peer(fd, word, &to, now_ns());
+	if (raw_failed(raw(SYS_getpeername, fd, &to, &n)))
+		return word;
+	return note_peer(fd, word, &to, n < sizeof(to) ? n : sizeof(to), now_ns());
 }
 
 /* ---- what is said ---- */
@@ -278,6 +280,39 @@ void wrap_heard(enum ring_kind kind, int fd, uint64_t word, int64_t begin, const
 
 /* ---- messages ---- */
 
+/* A connection may be made with the first bytes. */
+static uint64_t made_with(int fd, uint64_t w, int flags, const void *to, size_t size, int64_t begin,
+			  int64_t result)
+{
+	return UNLIKELY(flags & MSG_FASTOPEN) && to && result >= 0 && FD_KIND(w) == RING_SOCKETS
+		       ? note_peer(fd, w, to, size, begin)
+		       : w;
+}
+
+void wrap_sent_to(int fd, uint64_t word, const void *from, uint64_t n, int flags, const void *to,
+		  size_t size, int64_t begin, int64_t result)
+{
+	word = made_with(fd, word, flags, to, size, begin, result);
+	wrap_moved(RING_SEND, fd, word, begin, from, n, result);
+}
+
+void wrap_sent_message(int fd, uint64_t word, const struct msghdr *m, int flags, int64_t begin,
+		       int64_t result)
+{
+	if (result >= 0)
+		word = made_with(fd, word, flags, m->msg_name, m->msg_namelen, begin, result);
+	wrap_moved_vector(RING_SEND, fd, word, begin, result < 0 ? NULL : m->msg_iov,
+			  result < 0 ? 0 : m->msg_iovlen, result);
+}
+
+void wrap_sent_messages(int fd, const struct mmsghdr *m, int flags, int64_t begin, int64_t result)
+{
+	if (result < 0)
+		note_transfer(RING_SEND, fd_word(fd), begin, 0, 0, result);
+	for (int64_t i = 0; i < result; i++)
+		wrap_sent_message(fd, fd_word(fd), &m[i].msg_hdr, flags, begin, m[i].msg_len);
+}
+
 #define SEND(name, type, params, args)                                                             \
 	WRAP_CALL(ssize_t, name, type, params, args, uint64_t w = fd_word(fd),                     \
 		  wrap_moved(RING_SEND, fd, w, begin, from, n, RESULT))
@@ -286,12 +321,13 @@ SEND(send, (int, const void *, size_t, int), (int fd, const void *from, size_t n
 WRAP_CALL(ssize_t, sendto, (int, const void *, size_t, int, const struct sockaddr *, socklen_t),
 	  (int fd, const void *from, size_t n, int flags, const struct sockaddr *to, socklen_t m),
 	  (fd, from, n, flags, to, m), uint64_t w = fd_word(fd),
-	  if (UNLIKELY(flags & MSG_FASTOPEN) && to && r >= 0) w = note_peer(fd, w, to, begin);
-	  wrap_moved(RING_SEND, fd, w, begin, from, n, RESULT))
+	  wrap_sent_to(fd, w, from, n, flags, to, m, begin, RESULT))
 WRAP_CALL(ssize_t, sendmsg, (int, const struct msghdr *, int),
 	  (int fd, const struct msghdr *m, int flags), (fd, m, flags), uint64_t w = fd_word(fd),
-	  wrap_moved_vector(RING_SEND, fd, w, begin, r < 0 ? NULL : m->msg_iov,
-			    r < 0 ? 0 : m->msg_iovlen, RESULT))
+	  wrap_sent_message(fd, w, m, flags, begin, RESULT))
+WRAP_CALL(int, sendmmsg, (int, struct mmsghdr *, unsigned, int),
+	  (int fd, struct mmsghdr *m, unsigned n, int flags), (fd, m, n, flags), ,
+	  wrap_sent_messages(fd, m, flags, begin, RESULT))
 
 /* What is only looked at comes again. */
 #define NOT_TAKEN (MSG_PEEK | MSG_ERRQUEUE)
@@ -356,3 +392,15 @@ void wrap_got_message(int fd, uint64_t word, struct msghdr *m, int flags, int64_
 WRAP_CALL(ssize_t, recvmsg, (int, struct msghdr *, int), (int fd, struct msghdr *m, int flags),
 	  (fd, m, flags), uint64_t w = fd_word(fd),
 	  wrap_got_message(fd, w, m, flags, begin, RESULT))
+
+void wrap_got_messages(int fd, struct mmsghdr *m, int flags, int64_t begin, int64_t result)
+{
+	if (result < 0)
+		note_transfer(RING_RECEIVE, fd_word(fd), begin, 0, 0, result);
+	for (int64_t i = 0; i < result; i++)
+		wrap_got_message(fd, fd_word(fd), &m[i].msg_hdr, flags, begin, m[i].msg_len);
+}
+
+WRAP_CALL(int, recvmmsg, (int, struct mmsghdr *, unsigned, int, struct timespec *),
+	  (int fd, struct mmsghdr *m, unsigned n, int flags, struct timespec *t),
+	  (fd, m, n, flags, t), , wrap_got_messages(fd, m, flags, begin, RESULT))

@@ -3,10 +3,12 @@ workload of it that asks for the same; hostile servers and clients change neithe
 # mostly waits
 import array
 import collections
+import ctypes
 import http.client
 import json
 import os
 import pathlib
+import platform
 import random
 import shutil
 import socket
@@ -70,6 +72,74 @@ def until_end(s):
     return got
 
 
+class Vector(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("bytes", ctypes.c_size_t)]
+
+
+class Message(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_void_p), ("name_bytes", ctypes.c_uint32), ("vector", ctypes.POINTER(Vector)), ("vectors", ctypes.c_size_t),
+                ("control", ctypes.c_void_p), ("control_bytes", ctypes.c_size_t), ("flags", ctypes.c_int), ("moved", ctypes.c_uint)]
+
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+# connect, sendto, sendmsg, sendmmsg, recvmmsg
+NUMBERS = {"x86_64": (42, 44, 46, 307, 299), "aarch64": (203, 206, 211, 269, 243)}.get(platform.machine())
+
+
+def call(name, *a):
+    """A function of libc, and the system call of that name."""
+    a = [ctypes.c_long(v) if isinstance(v, int) else v for v in a]
+    yield lambda: getattr(LIBC, name)(*a)
+    if NUMBERS:
+        number = NUMBERS[("connect", "sendto", "sendmsg", "sendmmsg", "recvmmsg").index(name)]
+        yield lambda: LIBC.syscall(ctypes.c_long(number), *a)
+
+
+def at_end(data):
+    """Where the bytes are, with no memory behind them."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    LIBC.mmap.restype = ctypes.c_void_p
+    at = LIBC.mmap(None, ctypes.c_size_t(2 * page), 3, 0x22, -1, ctypes.c_long(0)) + page
+    assert LIBC.munmap(ctypes.c_void_p(at), ctypes.c_size_t(page)) == 0
+    ctypes.memmove(at - len(data), data, len(data))
+    return at - len(data)
+
+
+def short_addresses():
+    """Addresses of fewer bytes than the structures for them have."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    listener.bind("")
+    local = socket.AF_UNIX.to_bytes(2, sys.byteorder) + listener.getsockname()
+    for family, address in ((socket.AF_UNIX, local), (socket.AF_INET, bytes(2)),
+                            (socket.AF_INET6, socket.AF_INET6.to_bytes(2, sys.byteorder) + b"\0\x09" + bytes(19) + b"\1")):
+        try:
+            s = socket.socket(family, socket.SOCK_DGRAM)
+        except OSError:
+            continue
+        for made in call("connect", s.fileno(), at_end(address), len(address)):
+            yield made()
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    for made in call("sendto", s.fileno(), at_end(b"x"), 1, socket.MSG_FASTOPEN, at_end(local), len(local)):
+        yield made()
+
+
+def messages(port, get):
+    """Messages that Python has no functions for."""
+    room = ctypes.create_string_buffer(5000)
+    answer = Message(vector=ctypes.pointer(Vector(ctypes.addressof(room), 5000)), vectors=1)
+    for name in ("sendmsg", "sendmmsg", "recvmmsg"):
+        for way in (0, 1) if NUMBERS else (0,):
+            s = connect(port)
+            data = get.replace(b"/k", b"/%s%d" % (name.encode(), way))
+            m = Message(vector=ctypes.pointer(Vector(ctypes.cast(data, ctypes.c_void_p), len(data))), vectors=1)
+            if name == "recvmmsg":
+                s.send(data)
+                yield list(call(name, s.fileno(), ctypes.byref(answer), 1, 0, None))[way]()
+            else:
+                yield list(call(name, s.fileno(), ctypes.byref(m), *((0,) if name == "sendmsg" else (1, 0))))[way]()
+                yield len(until_end(s))
+
+
 def hostile(port):
     """What each way of talking gave, as text: the same with and without the recorder."""
     say = []
@@ -118,6 +188,7 @@ def hostile(port):
     s = socket.socket(fileno=int.from_bytes(control[0][2][:4], "little"))
     s.send(get.replace(b"/k", b"/passed"))
     say.append(len(until_end(s)))
+    say += [*short_addresses(), *messages(port, get)]
     a.send(b"GET /no HTTP/1.1\r\n\r\n")  # no server
     say.append(len(b.recv(100)))
     s = connect(port)  # not blocking
@@ -282,8 +353,8 @@ def strange(tmp):
     plain = run(sys.executable, __file__, "hostile", port)
     check("the job", plain, record(tmp / "strange", "hostile", port))
     server = json.loads(explain(tmp / "strange", "--json"))["servers"][0]
-    # pieces, pipelined (the second is not seen), forked, dup2, passed
-    check("GETs", 5, server["gets"])
+    # pieces, pipelined (the second is not seen), forked, dup2, passed, messages
+    check("GETs", 5 + (6 if NUMBERS else 3), server["gets"])
     check("ranges", 0, server["gets_ranged"])  # it was ignored by the server
     notes = json.loads(explain(tmp / "strange", "--json"))["notes"]
     assert not any("damaged" in n for n in notes), notes
