@@ -410,6 +410,79 @@ static void test_threads(void **state)
 	job_release(&job);
 }
 
+/* A server and what came from it; over http a GET of an object came on each connection. */
+static void serve(struct job *job, unsigned port, enum job_speaks speaks, bool local, int64_t bytes)
+{
+	struct job_connection c = {.host = "",
+				   .agent = "",
+				   .end_ns = JOB_UNKNOWN,
+				   .received = bytes,
+				   .requests = speaks == JOB_SPEAKS_HTTP,
+				   .speaks = speaks,
+				   .local = local};
+	struct job_exchange x = {.begin_ns = MS * (int64_t)job->exchanges,
+				 .offset = JOB_UNKNOWN,
+				 .asked = JOB_UNKNOWN,
+				 .length = bytes,
+				 .whole = bytes,
+				 .got = bytes,
+				 .connection = (uint32_t)job->connections,
+				 .status = 200,
+				 .method = JOB_GET,
+				 .complete = true};
+	struct err e = {0};
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s:%u", local ? "127.0.0.1" : "10.0.0.1", port);
+	c.peer = job_text(job, text);
+	x.first_ns = x.last_ns = x.begin_ns + MS / 2;
+	snprintf(text, sizeof(text), "s3://bucket/k%zu", job->exchanges);
+	if (speaks == JOB_SPEAKS_HTTP)
+		x.file = job_file(job, text, JOB_FILE_OBJECT);
+	assert_int_equal(job_add_connection(job, &c, &e), 0);
+	if (speaks == JOB_SPEAKS_HTTP)
+		assert_int_equal(job_add_exchange(job, &x, &e), 0);
+}
+
+/* However many others there are, before it and behind: that of the objects is told by its name. */
+static void test_servers(void **state)
+{
+	struct job_servers s;
+	struct job job;
+
+	(void)state;
+	make_inline(&job, 4, 1, 1);
+	for (unsigned i = 0; i < 70; i++)
+		serve(&job, 1000 + i, JOB_SPEAKS_UNKNOWN, i < 63, 8 << 20);
+	for (unsigned i = 0; i < 40; i++)
+		serve(&job, 9000, JOB_SPEAKS_HTTP, false, 4096);
+	job_servers_find(&job, &s);
+	assert_int_equal(s.n, 2);
+	assert_string_equal(s.v[0].name, "10.0.0.1:9000");
+	assert_int_equal(s.v[0].speaks, JOB_SPEAKS_HTTP);
+	assert_int_equal(s.v[0].gets, 40);
+	assert_int_equal(s.v[0].connections, 40);
+	assert_false(s.v[0].others);
+	/* those of this host are none of the others' bytes */
+	assert_true(s.v[1].others);
+	assert_int_equal(s.v[1].connections, 7);
+	assert_int_equal(s.v[1].received, 7 * (8 << 20));
+	job_servers_release(&s);
+	for (unsigned i = 0; i < 70; i++)
+		serve(&job, 2000 + i, JOB_SPEAKS_HTTP, false, 4096);
+	job_servers_find(&job, &s);
+	/* 64, the other 7 of http, and the 7 of an unknown protocol */
+	assert_int_equal(s.n, 66);
+	assert_string_equal(s.v[0].name, "10.0.0.1:9000");
+	for (size_t i = 0; i < s.n; i++)
+		if (s.v[i].others && s.v[i].speaks == JOB_SPEAKS_HTTP) {
+			assert_int_equal(s.v[i].gets, 7);
+			assert_null(s.v[i].bucket);
+		}
+	job_servers_release(&s);
+	job_release(&job);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -418,7 +491,7 @@ int main(void)
 		cmocka_unit_test(test_huge),        cmocka_unit_test(test_crews),
 		cmocka_unit_test(test_companions),  cmocka_unit_test(test_trainings),
 		cmocka_unit_test(test_no_training), cmocka_unit_test(test_windows),
-		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_threads),     cmocka_unit_test(test_servers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@
 
 #define TLS_LEAST 65536         /* bytes, either way */
 #define OTHER_LEAST (4LL << 20) /* that came over a protocol that is not known, from elsewhere */
-#define SERVERS_MOST 64         /* that are told apart; the rest has the name of the last */
+#define SERVERS_MOST 64         /* that are told apart; the rest is one for each protocol */
 #define ANSWERED_MOST 3         /* in the answer */
 
 /* The part of a host's name behind the bucket, where that is in it. */
@@ -36,23 +36,58 @@ struct taken {
 	size_t n, room;
 };
 
+static const char other_servers[] = "other servers";
+
+/* Of what is not told apart, this host's servers are kept from those elsewhere. */
+static bool is_one_of(const struct job_server *v, const struct job_connection *c, const char *name)
+{
+	return v->speaks == c->speaks && strcmp(v->name, name) == 0 &&
+	       (name != other_servers || v->local == c->local);
+}
+
 static struct job_server *server_of(struct job_servers *s, size_t *room,
 				    const struct job_connection *c)
 {
 	const char *name = without_bucket(job_server_name(c));
 
 	for (size_t i = 0; i < s->n; i++)
-		if (s->v[i].speaks == c->speaks && strcmp(s->v[i].name, name) == 0)
+		if (is_one_of(&s->v[i], c, name))
 			return &s->v[i];
-	if (s->n == SERVERS_MOST)
-		return &s->v[s->n - 1];
+	if (s->n >= SERVERS_MOST) {
+		name = other_servers;
+		for (size_t i = SERVERS_MOST; i < s->n; i++)
+			if (is_one_of(&s->v[i], c, name))
+				return &s->v[i];
+	}
 	VECTOR_PUSH(s->v, s->n, *room,
 		    {.name = name,
 		     .peer = c->peer,
 		     .agent = c->agent,
 		     .speaks = c->speaks,
-		     .local = c->local});
+		     .local = c->local,
+		     .others = name == other_servers});
 	return &s->v[s->n - 1];
+}
+
+/* What is worth a name comes first. */
+enum rank { RANK_OBJECTS, RANK_HTTP, RANK_ENCRYPTED, RANK_UNKNOWN, RANKS };
+
+static uint8_t *rank_connections(const struct job *job)
+{
+	static const uint8_t of[] = {
+		[JOB_SPEAKS_UNKNOWN] = RANK_UNKNOWN,
+		[JOB_SPEAKS_HTTP] = RANK_HTTP,
+		[JOB_SPEAKS_TLS] = RANK_ENCRYPTED,
+		[JOB_SPEAKS_HTTP2] = RANK_ENCRYPTED,
+	};
+	uint8_t *rank = xcalloc(job->connections + 1, sizeof(*rank));
+
+	for (size_t i = 0; i < job->connections; i++)
+		rank[i] = of[job->connection[i].speaks];
+	for (size_t i = 0; i < job->exchanges; i++)
+		if (job->exchange[i].file != JOB_NONE)
+			rank[job->exchange[i].connection] = RANK_OBJECTS;
+	return rank;
 }
 
 static int by_number(const void *a, const void *b)
@@ -220,18 +255,23 @@ static int by_bytes(const void *x, const void *y)
 void job_servers_find(const struct job *job, struct job_servers *out)
 {
 	AUTO_FREE uint32_t *of = job_numbers(job->connections);
-	AUTO_FREE struct taken *taken = xcalloc(SERVERS_MOST, sizeof(*taken));
+	AUTO_FREE uint8_t *rank = rank_connections(job);
+	AUTO_FREE struct taken *taken = NULL;
 	size_t room = 0, told = 0;
 
 	*out = (struct job_servers){0};
-	for (size_t i = 0; i < job->connections; i++)
-		of[i] = (uint32_t)(server_of(out, &room, &job->connection[i]) - out->v);
+	for (uint8_t r = 0; r < RANKS; r++)
+		for (size_t i = 0; i < job->connections; i++)
+			if (rank[i] == r)
+				of[i] = (uint32_t)(server_of(out, &room, &job->connection[i]) -
+						   out->v);
+	taken = xcalloc(out->n + 1, sizeof(*taken));
 	for (size_t i = 0; i < job->exchanges; i++) {
 		const struct job_exchange *x = &job->exchange[i];
 		uint32_t server = of[x->connection];
 
 		count_exchange(&out->v[server], x);
-		if (x->file != JOB_NONE)
+		if (x->file != JOB_NONE && !out->v[server].others)
 			find_bucket(&out->v[server], job->file[x->file].name);
 		if (is_get(x))
 			VECTOR_PUSH(taken[server].x, taken[server].n, taken[server].room, x);

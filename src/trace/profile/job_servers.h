@@ -16,6 +16,7 @@ struct job_server {
 	char *bucket;      /* of the first object, where it is one of S3; NULL. Owned */
 	enum job_speaks speaks;
 	bool local;
+	bool others;    /* several that are not told apart: their name is no address */
 	uint64_t peers; /* addresses */
 	uint64_t connections, reused, open_at_once;
 	int64_t sent, received;

@@ -101,7 +101,7 @@ void workload_put_storage(const struct profile *a, struct buf *out)
 	if (!profile_is_objects(a) || !store)
 		return;
 	for (size_t i = 0; i < a->servers.n && !v; i++)
-		if (a->servers.v[i].gets > 0)
+		if (a->servers.v[i].gets > 0 && !a->servers.v[i].others)
 			v = &a->servers.v[i];
 	if (!v)
 		return;
