@@ -1,8 +1,8 @@
 #pragma once
 /* The heads of HTTP/1 messages and the first bytes of TLS, as a client's socket shows them: what
  * the recorder keeps of them, and what the readers of logs with data take from theirs. Of a head
- * only the fields below are looked at: nothing that is a secret is in them. Pure; reads no byte
- * beyond those given; any bytes. */
+ * only the fields below are looked at: names of users, passwords, and queries are cut off. Pure;
+ * reads no byte beyond those given; any bytes. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -41,6 +41,8 @@ enum heard_flags {
 	HEARD_PART = 1 << 6,    /* a part of an upload, */
 	HEARD_ABOUT = 1 << 7,   /* or another question about an object or a bucket */
 	HEARD_PROXIED = 1 << 8, /* the target named the host */
+	HEARD_CUT = 1 << 9,   /* the target's end is not here: `target` is its begin, or nothing */
+	HEARD_REST = 1 << 10, /* of a head that goes on: `target` is the rest of such a one */
 };
 
 struct heard_text {
@@ -83,6 +85,12 @@ static inline bool heard_begins(struct heard_text t, const char *word)
 	return !word[i];
 }
 
+/* Whether it is the begin of `word`. */
+static inline bool heard_begins_so(struct heard_text t, const char *word)
+{
+	return t.n < strlen(word) && memcmp(t.p, word, t.n) == 0;
+}
+
 /* Digits at t, which moves behind them; -1: none, or too large. */
 static inline int64_t heard_number(struct heard_text *t)
 {
@@ -106,6 +114,26 @@ static inline bool heard_skip(struct heard_text *t, char c)
 	t->p += there;
 	t->n -= there;
 	return there;
+}
+
+/* The host, and its port, of what may have a name and a password in front; nothing where what is
+ * behind the last '@' is none: a part of a password may be there. */
+static inline struct heard_text heard_host(struct heard_text t)
+{
+	size_t at = t.n, port = t.n;
+
+	while (at > 0 && t.p[at - 1] != '@')
+		at--;
+	while (port > at && t.p[port - 1] >= '0' && t.p[port - 1] <= '9')
+		port--;
+	if (port > at && t.p[port - 1] == ':')
+		port--;
+	else
+		port = t.n;
+	for (size_t i = at; i < port && t.p[at] != '['; i++)
+		if (t.p[i] == ':')
+			return (struct heard_text){"", 0};
+	return (struct heard_text){t.p + at, t.n - at};
 }
 
 /* "bytes=0-99", "bytes=100-", "bytes=-100"; of answers "bytes 0-99/1000". */
@@ -150,7 +178,7 @@ static inline void heard_field(struct heard_text name, struct heard_text value, 
 	else if (heard_is(name, "connection"))
 		h->flags |= heard_is(value, "close") ? HEARD_CLOSES : 0;
 	else if (h->says == HEARD_REQUEST && heard_is(name, "host"))
-		h->host = value;
+		h->host = heard_host(value);
 	else if (h->says == HEARD_REQUEST && heard_is(name, "user-agent"))
 		h->agent = value;
 }
@@ -194,7 +222,7 @@ static inline unsigned heard_method_of(const char *s, size_t n, size_t *length)
 
 	for (unsigned i = 1; i < HEARD_METHODS; i++) {
 		*length = strlen(names[i]);
-		if (n > *length && memcmp(s, names[i], *length) == 0)
+		if (n >= *length && memcmp(s, names[i], *length) == 0)
 			return i;
 	}
 	return 0;
@@ -240,18 +268,48 @@ static inline unsigned heard_query_flags(struct heard_text name)
 	return 0;
 }
 
+/* Whether a path ends at s: with '#', '?', or that as %3F, which may be encoded again. */
+static inline bool heard_ends_path(const char *s, size_t n)
+{
+	size_t i = 1;
+
+	if (*s == '?' || *s == '#')
+		return true;
+	if (*s != '%')
+		return false;
+	while (i + 1 < n && s[i] == '2' && s[i + 1] == '5')
+		i += 2;
+	return i + 1 < n && s[i] == '3' && heard_lower(s[i + 1]) == 'f';
+}
+
+/* Whether what is cut may have an end of the path in two parts. */
+static inline bool heard_may_end_path(struct heard_text t)
+{
+	size_t at = t.n;
+
+	while (at > 0 && t.p[at - 1] != '%')
+		at--;
+	if (at == 0)
+		return false;
+	while (at + 1 < t.n && t.p[at] == '2' && t.p[at + 1] == '5')
+		at += 2;
+	return at == t.n || (at + 1 == t.n && (t.p[at] == '2' || t.p[at] == '3'));
+}
+
 /* The target without its query, and without who asks; flags say what the query asks. */
 static inline void heard_target(struct heard_text t, struct heard *h)
 {
-	const char *query = memchr(t.p, '?', t.n), *mark = memchr(t.p, '#', t.n);
 	struct heard_text part = {0};
+	size_t path = 0;
 
-	if (query) {
-		part = (struct heard_text){query + 1, t.n - (size_t)(query + 1 - t.p)};
-		t.n = (size_t)(query - t.p);
+	while (path < t.n && !heard_ends_path(t.p + path, t.n - path))
+		path++;
+	if (path < t.n) {
+		h->flags &= ~(unsigned)HEARD_CUT;
+		if (t.p[path] == '?')
+			part = (struct heard_text){t.p + path + 1, t.n - path - 1};
+		t.n = path;
 	}
-	if (mark && (size_t)(mark - t.p) < t.n)
-		t.n = (size_t)(mark - t.p);
 	while (part.n) {
 		struct heard_text name = {part.p, 0};
 
@@ -264,22 +322,60 @@ static inline void heard_target(struct heard_text t, struct heard *h)
 	}
 	/* to a proxy the whole address is sent, which may have a password in it */
 	if (heard_begins(t, "http://")) {
-		const char *path = memchr(t.p + 7, '/', t.n - 7), *at;
-		struct heard_text host = {t.p + 7, path ? (size_t)(path - (t.p + 7)) : t.n - 7};
+		const char *slash = memchr(t.p + 7, '/', t.n - 7);
+		struct heard_text host = {t.p + 7, slash ? (size_t)(slash - (t.p + 7)) : t.n - 7};
 
-		while ((at = memchr(host.p, '@', host.n)))
-			host = (struct heard_text){at + 1, host.n - (size_t)(at + 1 - host.p)};
-		h->host = host;
 		h->flags |= HEARD_PROXIED;
-		t = path ? (struct heard_text){path, t.n - (size_t)(path - t.p)}
-			 : (struct heard_text){"/", 1};
+		if (slash || !(h->flags & HEARD_CUT))
+			h->host = heard_host(host);
+		t = slash                  ? (struct heard_text){slash, t.n - (size_t)(slash - t.p)}
+		    : h->flags & HEARD_CUT ? (struct heard_text){"", 0}
+					   : (struct heard_text){"/", 1};
 	} else if (h->method == HEARD_CONNECT) {
-		h->host = t;
+		if (!(h->flags & HEARD_CUT))
+			h->host = heard_host(t);
 		t = (struct heard_text){"", 0};
-	} else if (t.n && *t.p != '/') {
+	} else if (t.n && *t.p != '/' && !(h->flags & HEARD_REST)) {
 		t = (struct heard_text){"", 0};
 	}
 	h->target = t;
+}
+
+/* Whether the next bytes can be taken for the rest of a target: nothing secret may be in them. */
+static inline bool heard_has_rest(const struct heard *h)
+{
+	return h->flags & HEARD_CUT && h->method != HEARD_CONNECT &&
+	       (h->target.n || !(h->flags & HEARD_PROXIED)) && !heard_may_end_path(h->target);
+}
+
+/* Whether an address that may have a password in it begins in the text. */
+static inline bool heard_names_host(struct heard_text t)
+{
+	for (size_t i = 0; i + 3 <= t.n; i++)
+		if (memcmp(t.p + i, "://", 3) == 0)
+			return true;
+	return false;
+}
+
+/* As heard_more, where the target was cut: its rest, if the version is behind it. */
+static inline void heard_rest(const char *s, size_t n, struct heard *h)
+{
+	const char *blank, *end;
+
+	n = n < HEARD_HEAD_MOST ? n : HEARD_HEAD_MOST;
+	blank = memchr(s, ' ', n);
+	end = memchr(s, '\n', n);
+	heard_clear(h, HEARD_REQUEST);
+	if (blank && (!end || blank < end) && n - (size_t)(blank - s) >= 9 &&
+	    memcmp(blank, " HTTP/1.", 8) == 0 &&
+	    !heard_names_host((struct heard_text){s, (size_t)(blank - s)})) {
+		h->flags |= HEARD_REST;
+		heard_target((struct heard_text){s, (size_t)(blank - s)}, h);
+	}
+	if (end)
+		heard_fields(s, n, (size_t)(end + 1 - s), h);
+	else
+		h->bytes = n;
 }
 
 /* The name of the server in a ClientHello (RFC 8446, 4.1.2; RFC 6066, 3). */
@@ -323,7 +419,7 @@ static inline void heard_sent(const void *data, size_t n, struct heard *h)
 	n = n < HEARD_HEAD_MOST ? n : HEARD_HEAD_MOST;
 	if (n >= 6 && u[0] == 0x16 && u[1] == 3 && u[2] <= 4 && u[5] == 1) {
 		h->says = HEARD_TLS;
-		h->host = heard_server_name(u, n);
+		h->host = heard_host(heard_server_name(u, n));
 		return;
 	}
 	if (n >= sizeof(second) - 1 && memcmp(s, second, sizeof(second) - 1) == 0) {
@@ -347,12 +443,13 @@ static inline void heard_sent(const void *data, size_t n, struct heard *h)
 	} else {
 		const char *blank = memchr(line.p, ' ', line.n);
 
+		line.n = blank ? (size_t)(blank - line.p) : line.n;
 		if (line.n && *line.p != '/' && h->method != HEARD_CONNECT &&
-		    !heard_begins(line, "http://")) {
+		    !heard_begins(line, "http://") && !heard_begins_so(line, "http://")) {
 			h->method = 0;
 			return;
 		}
-		line.n = blank ? (size_t)(blank - line.p) : line.n;
+		h->flags |= blank ? 0 : HEARD_CUT;
 	}
 	h->says = HEARD_REQUEST;
 	heard_target(line, h);

@@ -128,8 +128,9 @@ uint64_t serial_next(void);
 #define FD_TOLD (UINT64_C(1) << 54)  /* to whom, and by whom */
 #define FD_SENDS (UINT64_C(1) << 55) /* a head goes on, that is sent, */
 #define FD_GETS (UINT64_C(1) << 56)  /* or received */
-#define FD_PIECE (UINT64_C(1) << 57) /* how often it went on: 7 bits */
-#define FD_PIECES (UINT64_C(127) << 57)
+#define FD_LINE (UINT64_C(1) << 57)  /* what is sent goes on within the target */
+#define FD_PIECE (UINT64_C(1) << 58) /* how often it went on: 6 bits */
+#define FD_PIECES (UINT64_C(63) << 58)
 
 uint64_t fd_known(int fd); /* 0: not known */
 /* The word, which is found from the kernel where it is not known; 0: no descriptor. */

@@ -126,22 +126,13 @@ static const char *put_text(char *to, size_t most, struct heard_text t, bool bla
 	return to;
 }
 
-/* A host's name, and its port: what is in front of '@' is a password. */
-static const char *put_host(char *to, struct heard_text t)
-{
-	const char *at = memchr(t.p, '@', t.n);
-
-	return put_text(to, HOST_MOST,
-			at ? (struct heard_text){at + 1, t.n - (size_t)(at + 1 - t.p)} : t, false);
-}
-
 #define SAY(w, begin, what, text) note(RING_SPEAKS, begin, FD_SERIAL(w), N(what), text)
 
 /* Nothing that follows on the connection is listened to. */
 static uint64_t not_http(uint64_t w, int64_t begin, const struct heard *h, char *room)
 {
 	if (h->says == HEARD_TLS)
-		SAY(w, begin, RING_SPEAKS_TLS, put_host(room, h->host));
+		SAY(w, begin, RING_SPEAKS_TLS, put_text(room, HOST_MOST, h->host, false));
 	else
 		SAY(w, begin, h->says == HEARD_SECOND ? RING_SPEAKS_HTTP2 : RING_SPEAKS_OTHER, "");
 	return w & ~FD_HEARD;
@@ -157,17 +148,25 @@ static uint64_t head_goes_on(uint64_t w, uint64_t bit, const struct heard *h)
 
 static uint64_t note_request(uint64_t w, int64_t begin, const struct heard *h, char *room)
 {
+	unsigned flags = h->flags;
+	bool goes_on;
+
 	if (h->host.n && (!(w & FD_TOLD) || h->flags & HEARD_PROXIED))
-		SAY(w, begin, RING_SPEAKS_HOST, put_host(room, h->host));
+		SAY(w, begin, RING_SPEAKS_HOST, put_text(room, HOST_MOST, h->host, false));
 	if (h->agent.n && !(w & FD_TOLD) && !names_hashed())
 		SAY(w, begin, RING_SPEAKS_AGENT, put_text(room, AGENT_MOST, h->agent, true));
-	note(RING_REQUEST, begin, FD_SERIAL(w), N(h->method | h->flags << RING_HTTP_FLAGS),
-	     N(h->bytes), h->first, h->last, h->length,
-	     put_text(room, RING_PATH_MAX, h->target, false));
+	/* a name that is too long, or none, would be another's */
+	if (strlen(put_text(room, RING_PATH_MAX, h->target, false)) < h->target.n)
+		flags = (flags & ~(unsigned)HEARD_REST) | HEARD_CUT;
+	note(RING_REQUEST, begin, FD_SERIAL(w), N(h->method | flags << RING_HTTP_FLAGS),
+	     N(h->bytes), h->first, h->last, h->length, room);
+	/* parts of a name have hashes that are not those of the whole */
+	goes_on = heard_has_rest(h) && !(names_hashed() && h->target.n);
 	w = h->flags & HEARD_WHOLE ? w | FD_TOLD : w;
 	/* behind a proxy anything may follow */
 	w = h->method == HEARD_CONNECT ? w & ~(FD_SPOKE | FD_TOLD) : w | FD_SPOKE;
-	return head_goes_on(w, FD_SENDS, h);
+	w = head_goes_on(w & ~FD_LINE, FD_SENDS, h);
+	return goes_on && w & FD_HEARD ? w | FD_LINE : w;
 }
 
 static uint64_t hear_sent(uint64_t w, int64_t begin, const void *p, size_t n, char *room)
@@ -175,14 +174,19 @@ static uint64_t hear_sent(uint64_t w, int64_t begin, const void *p, size_t n, ch
 	struct heard h;
 
 	if (w & FD_SENDS) {
-		heard_more(p, n, true, &h);
+		if (w & FD_LINE)
+			heard_rest(p, n, &h);
+		else
+			heard_more(p, n, true, &h);
 		return note_request(w, begin, &h, room);
 	}
 	if (w & FD_SPOKE && !heard_may_begin(*(const unsigned char *)p, true))
 		return w;
 	heard_sent(p, n, &h);
-	if (h.says == HEARD_REQUEST)
-		return note_request(w, begin, &h, room);
+	if (h.says == HEARD_REQUEST) {
+		w = note_request(w, begin, &h, room);
+		return n > HEARD_HEAD_MOST ? w & ~FD_LINE : w;
+	}
 	return w & FD_SPOKE ? w : not_http(w, begin, &h, room);
 }
 
@@ -235,10 +239,13 @@ static uint64_t hear(enum ring_kind kind, uint64_t w, int64_t begin, const struc
 	bool sent = kind == RING_WRITE || kind == RING_SEND;
 	char *room = sent || n > 1 ? scratch_take() : NULL;
 	struct iovec gathered;
+	bool whole = true;
 
 	if (n > 1 && v->iov_len < SMALL && room) {
 		gathered.iov_base = room + GATHERED_AT;
-		gathered.iov_len = left = gather(gathered.iov_base, v, n, left);
+		gathered.iov_len = gather(gathered.iov_base, v, n, left);
+		whole = gathered.iov_len == left;
+		left = gathered.iov_len;
 		v = &gathered;
 		n = 1;
 	}
@@ -257,7 +264,7 @@ static uint64_t hear(enum ring_kind kind, uint64_t w, int64_t begin, const struc
 			break;
 	}
 	scratch_give(room);
-	return w;
+	return whole ? w : w & ~FD_LINE;
 }
 
 void wrap_heard(enum ring_kind kind, int fd, uint64_t word, int64_t begin, const struct iovec *v,

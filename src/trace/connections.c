@@ -159,7 +159,7 @@ static uint32_t object_of(struct connections *c, const struct connection_state *
 	uint32_t file = JOB_NONE;
 	bool key;
 
-	if (*path != '/' || s->x.listing || s->x.about)
+	if (*path != '/' || s->x.cut || s->x.listing || s->x.about)
 		return JOB_NONE;
 	path++;
 	if (s->s3) {
@@ -266,6 +266,7 @@ static void end_exchange(struct connections *c, struct connection_state *s)
 		add_events(c, x);
 	}
 	c->requests++;
+	c->cut += x->cut;
 	if (c->rc >= 0 && c->events)
 		c->rc = job_add_exchange(c->job, x, c->e);
 }
@@ -306,6 +307,20 @@ static void take_request(struct connection_state *s, const struct heard *h)
 	x->about |= (h->flags & HEARD_ABOUT) != 0;
 }
 
+/* What follows a path that was cut. */
+static void take_rest(struct connection_state *s, struct heard_text rest)
+{
+	size_t n = s->path ? strlen(s->path) : 0;
+	char *path;
+
+	if (!s->x.cut || !s->path || n + rest.n > PATH_MOST)
+		return;
+	path = xasprintf("%s%.*s", s->path, (int)rest.n, rest.p);
+	free(s->path);
+	s->path = path;
+	s->x.cut = false;
+}
+
 void connection_request(struct connections *c, uint32_t i, uint32_t thread, const struct heard *h,
 			int64_t at_ns)
 {
@@ -317,6 +332,8 @@ void connection_request(struct connections *c, uint32_t i, uint32_t thread, cons
 	s = &c->state[i];
 	if (h->method == HEARD_GOES_ON) {
 		if (s->open && s->waits) {
+			if (h->flags & HEARD_REST)
+				take_rest(s, h->target);
 			take_request(s, h);
 			s->sent_head += (int64_t)h->bytes;
 		}
@@ -344,6 +361,7 @@ void connection_request(struct connections *c, uint32_t i, uint32_t thread, cons
 		.file = JOB_NONE,
 		.method = (uint8_t)method_of(h->method),
 	};
+	s->x.cut = h->flags & HEARD_CUT || h->target.n > PATH_MOST;
 	s->path = xstrndup(h->target.p ? h->target.p : "",
 			   h->target.n < PATH_MOST ? h->target.n : PATH_MOST);
 	take_request(s, h);
@@ -463,6 +481,14 @@ int connections_finish(struct connections *c, uint64_t *requests)
 	if (c->left_out)
 		job_note(c->job, "the job made more than %u connections: later ones are left out",
 			 CONNECTIONS_MOST);
+	if (c->cut && c->printed)
+		job_note(c->job, "the log has only the beginnings of request lines: record with "
+				 "`strace -s 400`");
+	else if (c->cut)
+		job_note(c->job,
+			 "the paths of %llu requests were cut: which objects they are of is "
+			 "not known",
+			 (unsigned long long)c->cut);
 	if (c->job->exchanges)
 		qsort(c->job->exchange, c->job->exchanges, sizeof(*c->job->exchange), by_begin);
 	if (c->states)

@@ -24,8 +24,9 @@ struct connections {
 	size_t states, room;
 	struct map last;                 /* of each thread, the object that it read last */
 	uint64_t name_bytes, names_most; /* of objects; 0: of any number of bytes */
-	uint64_t requests;
-	bool events; /* are added, and exchanges; else the requests are only counted */
+	uint64_t requests, cut;          /* cut: those whose targets are */
+	bool printed; /* by strace, which cuts what it prints: what to do about that is noted */
+	bool events;  /* are added, and exchanges; else the requests are only counted */
 	bool left_out;
 	int rc; /* negative once something failed, with `e` */
 };

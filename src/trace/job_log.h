@@ -190,6 +190,7 @@ struct job_exchange {
 	uint8_t method;  /* enum job_method */
 	bool complete;   /* all of the answer came */
 	bool listing;
+	bool cut;   /* the path's end is not known: no object's */
 	bool part;  /* of an upload, or another call about one */
 	bool about; /* a question about an object or bucket */
 };

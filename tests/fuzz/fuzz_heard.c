@@ -22,7 +22,10 @@ static void check(const struct heard *h, const char *data, size_t size)
 	check_text(h->target, data, size);
 	check_text(h->host, data, size);
 	check_text(h->agent, data, size);
-	if (h->target.n && (memchr(h->target.p, '?', h->target.n) || *h->target.p != '/'))
+	if (h->target.n && (memchr(h->target.p, '?', h->target.n) ||
+			    (*h->target.p != '/' && !(h->flags & HEARD_REST))))
+		abort();
+	if (h->host.n && memchr(h->host.p, '@', h->host.n))
 		abort();
 }
 
@@ -41,6 +44,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	heard_more(copy, size, true, &h);
 	check(&h, copy, size);
 	heard_more(copy, size, false, &h);
+	check(&h, copy, size);
+	heard_rest(copy, size, &h);
 	check(&h, copy, size);
 	free(copy);
 	return 0;

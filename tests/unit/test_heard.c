@@ -102,6 +102,38 @@ static void secrets(void **state)
 	assert_int_equal(h.method, HEARD_CONNECT);
 	same(h.host, "host:443");
 	same(h.target, "");
+	sent("GET /k HTTP/1.1\r\nHost: user:secret@more@h:80\r\n\r\n");
+	same(h.host, "h:80");
+	sent("GET /k HTTP/1.1\r\nHost: [fd00::1]:80\r\n\r\n");
+	same(h.host, "[fd00::1]:80");
+	sent("CONNECT user:secret@h:80 HTTP/1.1\r\n\r\n");
+	same(h.host, "h:80");
+	/* one that begins a query, or a path, before the '@' */
+	sent("GET http://user:sec?ret@h/k HTTP/1.1\r\n\r\n");
+	same(h.host, "");
+	sent("GET http://user:sec/ret HTTP/1.1\r\n\r\n");
+	same(h.host, "");
+	/* before the '@' comes */
+	sent("GET http://user:secret");
+	same(h.host, "");
+	same(h.target, "");
+	sent("GET http://user");
+	same(h.host, "");
+	assert_false(heard_has_rest(&h));
+	sent("CONNECT user:80");
+	same(h.host, "");
+	assert_false(heard_has_rest(&h));
+	sent("GET http://user:secret@h/k");
+	same(h.host, "h");
+	same(h.target, "/k");
+	/* queries that are encoded, once and again */
+	sent("GET /b/k%3FX-Amz-Signature=secret HTTP/1.1\r\n\r\n");
+	same(h.target, "/b/k");
+	sent("GET /b/k%253fX-Amz-Signature=secret");
+	same(h.target, "/b/k");
+	assert_false(h.flags & HEARD_CUT);
+	sent("GET /b/k%3e%25/%3 HTTP/1.1\r\n\r\n");
+	same(h.target, "/b/k%3e%25/%3");
 	/* cut within its target */
 	sent("GET /b/k?token=sec");
 	same(h.target, "/b/k");
@@ -151,11 +183,58 @@ static void in_pieces(void **state)
 	assert_int_equal(h.bytes, 2);
 }
 
+/* A path that is cut is none of an object's, and its rest is no secret. */
+static void cut(void **state)
+{
+	static const char *const none[] = {"GET /k?a", "GET /k#", "GET /k H",
+					   "GET /k HTTP/1.1\r\n"};
+	static const char *const alone[] = {"GET http://u", "CONNECT h", "GET /k%",  "GET /k%3",
+					    "GET /k%2",     "GET /k%25", "GET /%253"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		sent(none[i]);
+		same(h.target, "/k");
+		assert_false(h.flags & HEARD_CUT);
+		assert_false(heard_has_rest(&h));
+	}
+	for (size_t i = 0; i < sizeof(alone) / sizeof(alone[0]); i++) {
+		sent(alone[i]);
+		assert_true(h.flags & HEARD_CUT);
+		assert_false(heard_has_rest(&h));
+	}
+	sent("GET ");
+	assert_int_equal(h.says, HEARD_REQUEST);
+	assert_int_equal(h.method, HEARD_GET);
+	assert_true(heard_has_rest(&h));
+	heard_rest("/b/k?secret HTTP/1.1\r\nHost: a\r\n\r\n", 33, &h);
+	assert_int_equal(h.method, HEARD_GOES_ON);
+	assert_int_equal(h.flags, HEARD_REST | HEARD_WHOLE);
+	same(h.target, "/b/k");
+	same(h.host, "a");
+	assert_int_equal(h.bytes, 33);
+	sent("GET /b/k%20");
+	assert_true(heard_has_rest(&h));
+	heard_rest("x HTTP/1.", 9, &h);
+	same(h.target, "");
+	heard_rest("x HTTP/1.1", 10, &h);
+	same(h.target, "x");
+	heard_rest(" HTTP/1.1\r\n", 11, &h);
+	same(h.target, "");
+	assert_int_equal(h.flags, HEARD_REST);
+	heard_rest("secret", 6, &h);
+	same(h.target, "");
+	assert_int_equal(h.flags, 0);
+	heard_rest("http://u:secret@h/k HTTP/1.1\r\n", 30, &h);
+	same(h.target, "");
+	assert_int_equal(h.flags, 0);
+}
+
 static void others(void **state)
 {
 	static const char *const none[] = {"",
 					   "G",
-					   "GET ",
+					   "GET",
 					   "GET x",
 					   "GETTING on\r\n",
 					   "GET /k HTTP/2.0\r\n\r\n",
@@ -213,7 +292,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(requests), cmocka_unit_test(ranges),    cmocka_unit_test(secrets),
 		cmocka_unit_test(answers),  cmocka_unit_test(in_pieces), cmocka_unit_test(others),
-		cmocka_unit_test(tls),
+		cmocka_unit_test(tls),      cmocka_unit_test(cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

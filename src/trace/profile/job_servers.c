@@ -126,6 +126,7 @@ static void count_exchange(struct job_server *v, const struct job_exchange *x)
 		v->listings++;
 	else if (x->method < JOB_METHODS)
 		v->requests[x->method]++;
+	v->unnamed += x->cut && x->method == JOB_GET;
 	if (x->status == 429 || x->status == 500 || (x->status >= 502 && x->status <= 504))
 		v->again++;
 	else if (x->status >= 400)
@@ -234,7 +235,8 @@ static bool is_told(const struct job_server *v)
 {
 	switch (v->speaks) {
 	case JOB_SPEAKS_HTTP:
-		return v->gets > 0 || v->put > 0 || v->again > 0 || v->listings > 0;
+		return v->gets > 0 || v->put > 0 || v->unnamed > 0 || v->again > 0 ||
+		       v->listings > 0;
 	case JOB_SPEAKS_TLS:
 	case JOB_SPEAKS_HTTP2:
 		return v->sent + v->received >= TLS_LEAST;
@@ -347,6 +349,9 @@ static void put_sentence(const struct job_server *v, struct buf *out)
 				sizeof(text)));
 		put_sizes(v, out);
 		buf_printf(out, " (%s)", str_bytes((double)v->got, bytes[0], sizeof(bytes[0])));
+	} else if (v->unnamed) {
+		buf_printf(out, "%s whose paths are cut off",
+			   some(v->unnamed, "GET", text, sizeof(text)));
 	} else if (v->requests[JOB_PUT]) {
 		buf_printf(out, "%s (%s)", some(v->requests[JOB_PUT], "PUT", text, sizeof(text)),
 			   str_bytes((double)v->put, bytes[0], sizeof(bytes[0])));

@@ -23,6 +23,7 @@ struct job_server {
 	uint64_t requests[JOB_METHODS], listings;
 	uint64_t ranged, gets;       /* answered GETs of objects: of a part, and all */
 	uint64_t objects;            /* that were read */
+	uint64_t unnamed;            /* GETs of objects whose paths are cut */
 	uint64_t again;              /* answers 429, 500, 502, 503 and 504 */
 	uint64_t refused;            /* other answers of 400 and more */
 	uint64_t unanswered, cut;    /* cut: the answer ended before its length */

@@ -696,6 +696,7 @@ static int strace_read(struct job *job, const char *const *paths, size_t n, stru
 
 	call_log_init(&r.calls.log, job, e);
 	connections_init(&r.calls.servers, job, true, e);
+	r.calls.servers.printed = true;
 	r.source = xcalloc(n, sizeof(*r.source));
 	sources_open(&r, paths);
 	for (size_t i = 0; i < n && rc >= 0; i++)
