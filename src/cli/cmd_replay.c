@@ -44,6 +44,9 @@ static void say_left_out(const struct replay_plan *p)
 		     {JOB_WRITE, "writes"}};
 	struct buf list = {0};
 
+	if (p->of_objects)
+		buf_printf(&list, "%llu request%s of objects", (unsigned long long)p->of_objects,
+			   p->of_objects == 1 ? "" : "s");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (p->left_out[kinds[i].kind])
 			buf_printf(&list, "%s%llu %s%s", list.len ? ", " : "",

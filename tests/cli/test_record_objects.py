@@ -320,9 +320,18 @@ def objects(tmp):
     page = tmp / "job.html"
     explain(tmp / "r", "-o", page)
     assert '"first_byte_s"' in page.read_text()
+    not_replayed(tmp)
     hashed = json.loads(explain(tmp / "hashed", "--json"))["servers"][0]
     check("GETs with hashed names", len(ok), hashed["gets"])
     again(tmp, ok)
+
+
+def not_replayed(tmp):
+    """Objects are not replayed, and are none of what the replay is compared with."""
+    text = " ".join(run(STOKER, "replay", tmp / "r", "--data", tmp / "image").split())
+    assert f"Not replayed: {OBJECTS * EPOCHS + 2} requests of objects, " in text, text
+    reads = re.search(r" reads (\d+) (\d+)", text)
+    assert reads and reads[1] == reads[2], text
 
 
 def again(tmp, asked):
@@ -385,6 +394,8 @@ def strange(tmp):
     assert not any("damaged" in n for n in notes), notes
     assert any("the paths of 2 requests were cut" in n for n in notes), notes
     has_no_secret(tmp / "strange")
+    said = subprocess.run([STOKER, "explain", tmp / "strange", "-o", tmp / "strange.yaml"], capture_output=True, text=True, timeout=60)
+    assert said.returncode and "no workload" in said.stderr and "replay" not in said.stderr, said
     listener.close()
     # what is only looked at is no read: of 100 bytes, the job took something once
     lines = run(pathlib.Path(os.environ["STOKER_TOOLS"]) / "job_events", tmp / "strange").splitlines()

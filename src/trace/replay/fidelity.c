@@ -152,9 +152,11 @@ static bool is_request(const struct job_event *v)
 
 static bool counts(const struct profile *a, const struct job_event *v, bool dataset_only)
 {
-	if (!is_request(v) || v->file == JOB_NONE ||
-	    (!job_is_stored(&a->job->file[v->file]) &&
-	     a->job->file[v->file].kind != JOB_FILE_OBJECT))
+	if (!is_request(v) || v->file == JOB_NONE)
+		return false;
+	/* a workload asks for objects, a replay does not */
+	if (!job_is_stored(&a->job->file[v->file]) &&
+	    (!dataset_only || a->job->file[v->file].kind != JOB_FILE_OBJECT))
 		return false;
 	/* what fails without looking at the storage */
 	if (job_failed(v) && (is_transfer(v) || v->kind == JOB_CLOSE || v->kind == JOB_SEEK ||

@@ -42,8 +42,8 @@ struct fidelity {
 };
 
 /* `same`: threads and files of both have the same numbers. Only the reads and writes of files are
- * looked at if `dataset_only`, of those only the dataset's; then the run time is that of training.
- */
+ * looked at if `dataset_only`, of those only the dataset's, which may be objects; then the run time
+ * is that of training. */
 void fidelity_of(const struct job *log, const struct job *run, bool same, bool dataset_only,
 		 struct fidelity *out);
 /* Nobody has the requests of the run. */

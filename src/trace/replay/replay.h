@@ -172,6 +172,7 @@ struct replay_plan {
 	size_t dep_room, slot_room;
 	uint64_t left_out[JOB_KINDS]; /* events of each kind that are not replayed: of shared
 				       * memory, terminals and the like, mapped memory, advice */
+	uint64_t of_objects;          /* requests, which are in none of these */
 	uint64_t matched, unmatched;  /* reads of pipes whose writer was found, and not */
 };
 

@@ -625,6 +625,16 @@ static void set_times(struct planner *m, struct plan_op *o, const struct job_eve
 	o->log_end_ns = end > begin ? end : begin;
 }
 
+/* An event that is not replayed. Opening and closing an object are none of its requests. */
+static void leave_out(struct planner *m, const struct job_event *v)
+{
+	if (v->file == JOB_NONE || m->job->file[v->file].kind != JOB_FILE_OBJECT)
+		m->p->left_out[v->kind]++;
+	else
+		m->p->of_objects += v->kind == JOB_READ || v->kind == JOB_WRITE ||
+				    v->kind == JOB_STAT || v->kind == JOB_UNLINK;
+}
+
 static void take_event(struct planner *m, uint32_t i)
 {
 	const struct job_event *v = &m->job->event[i];
@@ -632,7 +642,7 @@ static void take_event(struct planner *m, uint32_t i)
 	bool only;
 
 	if (!is_taken(m, v, &only)) {
-		m->p->left_out[v->kind]++;
+		leave_out(m, v);
 		return;
 	}
 	m->p->op[op] = (struct plan_op){

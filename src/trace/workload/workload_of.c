@@ -637,6 +637,14 @@ static int check_workload(const struct profile *a, const char *path, struct err 
 		      : 0;
 }
 
+static bool asks_for_objects(const struct job *job)
+{
+	for (size_t i = 0; i < job->files; i++)
+		if (job->file[i].kind == JOB_FILE_OBJECT)
+			return true;
+	return false;
+}
+
 static int write_workload(const struct profile *a, const char *path, struct buf *asked,
 			  struct err *e)
 {
@@ -652,7 +660,7 @@ static int write_workload(const struct profile *a, const char *path, struct buf 
 		return err_set(e, ERR_DATA,
 			       "a training was not seen (%s), so there is no workload to write%s",
 			       words_of(&a->no_training, WORDS_SHORT, why, sizeof(why)),
-			       a->job->sees & JOB_SEES_REQUESTS
+			       a->job->sees & JOB_SEES_REQUESTS && !asks_for_objects(a->job)
 				       ? ": 'stoker replay' repeats the requests of any job"
 				       : "");
 	if (!workload_counts(a, PROFILE_FILES))
