@@ -61,7 +61,7 @@
       column("Objects", "objects", whole), column("GETs", "gets", whole), column("of ranges", "gets_ranged", whole), column("at once", "gets_at_once", whole),
       column("Bytes of a GET", "get_bytes_median", P.bytes), column("GETs/s", "gets_per_s", function (v) { return P.num(v, 1); }),
       column("First byte (ms)", "first_byte_s", ms), column("99 %", "first_byte_99_s", ms), column("429, 5xx", "answers_later", whole),
-      column("Connections", "connections", whole), column("reused", "connections_reused", whole), column("Received", "received_bytes", P.bytes),
+      column("Connections", "connections", whole), column("used more than once", "connections_reused", whole), column("Received", "received_bytes", P.bytes),
       column("Sent", "sent_bytes", P.bytes)
     ], { caption: "Servers", limit: 12 });
   });

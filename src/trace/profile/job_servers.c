@@ -361,10 +361,10 @@ static void put_sentence(const struct job_server *v, struct buf *out)
 	buf_printf(out, " on %s", some(v->connections, "connection", text, sizeof(text)));
 	if (v->at_once)
 		buf_printf(out, ", %llu at once", (unsigned long long)v->at_once);
-	buf_printf(out, ", %llu reused", (unsigned long long)v->reused);
+	buf_printf(out, ", %llu used more than once", (unsigned long long)v->reused);
 	if (v->again)
-		buf_printf(out, "; %s asked to come later or failed (429, 5xx)",
-			   some(v->again, "answer", text, sizeof(text)));
+		buf_printf(out, "; %s (429, 5xx)",
+			   some(v->again, "throttled or failed response", text, sizeof(text)));
 	buf_puts(out, ". ");
 }
 
@@ -395,21 +395,25 @@ static void put_requests(const struct job_server *v, struct buf *out)
 		[JOB_POST] = "POST", [JOB_DELETE] = "DELETE", [JOB_OTHER_METHOD] = "other",
 	};
 	struct buf line = {0};
+	char text[64];
 
 	for (int m = 0; m < JOB_METHODS; m++)
 		if (v->requests[m])
 			buf_printf(&line, "%s%llu %s", line.len ? ", " : "",
 				   (unsigned long long)v->requests[m], names[m]);
 	if (v->listings)
-		buf_printf(&line, "%s%llu of listings", line.len ? ", " : "",
-			   (unsigned long long)v->listings);
-	if (v->again || v->refused)
-		buf_printf(&line, "; answers: %llu of 429 or 5xx, %llu others of 4xx",
-			   (unsigned long long)v->again, (unsigned long long)v->refused);
+		buf_printf(&line, "%s%s", line.len ? ", " : "",
+			   some(v->listings, "listing", text, sizeof(text)));
+	if (v->again)
+		buf_printf(&line, "; %s (429, 5xx)",
+			   some(v->again, "throttled or failed response", text, sizeof(text)));
+	if (v->refused)
+		buf_printf(&line, "; %s",
+			   some(v->refused, "other error response", text, sizeof(text)));
 	if (v->unanswered)
 		buf_printf(&line, "; %llu without an answer", (unsigned long long)v->unanswered);
 	if (v->cut)
-		buf_printf(&line, "; %llu answers were cut", (unsigned long long)v->cut);
+		buf_printf(&line, "; %s cut off", some(v->cut, "answer", text, sizeof(text)));
 	put_line(out, "requests", &line);
 	buf_release(&line);
 }
@@ -417,10 +421,11 @@ static void put_requests(const struct job_server *v, struct buf *out)
 static void put_gets(const struct job_server *v, struct buf *out)
 {
 	char text[3][64];
-	double whole = (double)(v->gets - v->ranged);
+	uint64_t whole = v->gets - v->ranged;
 
-	LINE("objects", "%llu, in %.0f GETs of whole objects and %llu of ranges",
-	     (unsigned long long)v->objects, whole, (unsigned long long)v->ranged);
+	LINE("objects", "%llu, read with %s and %s", (unsigned long long)v->objects,
+	     some(whole, "whole GET", text[0], sizeof(text[0])),
+	     some(v->ranged, "ranged GET", text[1], sizeof(text[1])));
 	LINE("bytes of a GET", "%s, %s, %s (least, median, most)",
 	     str_bytes((double)v->least, text[0], sizeof(text[0])),
 	     str_bytes((double)v->median, text[1], sizeof(text[1])),
@@ -448,10 +453,10 @@ static void put_server(const struct job_server *v, struct buf *out)
 		put_requests(v, out);
 	if (v->gets)
 		put_gets(v, out);
-	LINE("connections", "%llu, %llu open at once, %llu with several requests",
+	LINE("connections", "%llu, %llu open at once, %llu used more than once",
 	     (unsigned long long)v->connections, (unsigned long long)v->open_at_once,
 	     (unsigned long long)v->reused);
-	LINE("bytes", "%s received, %s sent, with heads%s",
+	LINE("bytes", "%s received, %s sent, including headers%s",
 	     str_bytes((double)v->received, text[0], sizeof(text[0])),
 	     str_bytes((double)v->sent, text[1], sizeof(text[1])),
 	     v->speaks == JOB_SPEAKS_TLS ? " and encryption: what was asked cannot be seen" : "");
