@@ -210,10 +210,17 @@ static void test_streams(void **state)
 	       "5 10.7 recvmsg(7<socket:[5]>, {msg_name=NULL, msg_iov=[{iov_base=\"\"..., "
 	       "iov_len=1}], msg_control=[{cmsg_len=20, cmsg_level=SOL_SOCKET, "
 	       "cmsg_type=SCM_RIGHTS, cmsg_data=[6</w/passed>]}], msg_flags=0}, 0) = 1 <0.01>\n"
-	       "5 10.8 read(6</w/passed>, \"\"..., 2) = 2 <0.01>\n",
+	       "5 10.8 read(6</w/passed>, \"\"..., 2) = 2 <0.01>\n"
+	       "5 10.9 sendmmsg(7<socket:[5]>, [{msg_hdr={msg_name=NULL, "
+	       "msg_iov=[{iov_base=\"msg_len=9\", iov_len=9}], msg_iovlen=1, msg_flags=0}, "
+	       "msg_len=4}, {msg_hdr={msg_iov=[{iov_base=\"\"..., iov_len=8}]}, msg_len=8}, "
+	       "{msg_hdr={msg_iov=[{iov_base=\"\"..., iov_len=1}]}}], 3, 0) = 2 <0.01>\n"
+	       "5 10.91 recvmmsg(7<socket:[5]>, 0x7f, 3, 0, NULL) = -1 EAGAIN (Resource "
+	       "temporarily unavailable) <0.01>\n",
 	       "5 write pipe:[77] ? =9\n5 read pipe:[77] ? =9\n"
 	       "5 write TCP:[10.0.0.1:40->10.0.0.2:80] ? =3\n5 read /dev/shm/x ? =2\n"
-	       "5 read socket:[5] ? =1\n5 read /w/passed ? =2\n");
+	       "5 read socket:[5] ? =1\n5 read /w/passed ? =2\n"
+	       "5 write socket:[5] ? =4\n5 write socket:[5] ? =8\n5 read socket:[5] ? =-11\n");
 	read_one(&job, "5 10.1 pipe2([3, 4], 0) = 0\n5 10.2 pipe([5, 6]) = 0\n"
 		       "5 10.3 write(4, \"\", 1) = 1\n5 10.4 read(3, \"\", 1) = 1\n"
 		       "5 10.5 read(5, \"\", 1) = 1\n5 10.6 io_uring_setup(8, {flags=0}) = 7\n");

@@ -225,6 +225,40 @@ static void add_message(struct strace_calls *s, const struct call *c, const stru
 	}
 }
 
+/* Several messages: the result is their number, the bytes of each are beside it. */
+static void add_messages(struct strace_calls *s, const struct call *c, const struct strace_call *k,
+			 const struct row *row)
+{
+	static const char length[] = "msg_len=";
+	struct strace_call one = *k;
+	struct strace_text message;
+	int64_t n = 0;
+
+	if (c->result < 0) {
+		call_transfer(&s->log, c, row->kind, descriptor(s, c, k, row->fd), JOB_UNKNOWN,
+			      JOB_UNKNOWN);
+		return;
+	}
+	for (size_t at = 0; n < c->result && strace_element(arg(k, 1), &at, &message); n++) {
+		struct strace_text rest = message, bytes = {"", 0};
+		struct call part = *c;
+		const char *p;
+
+		/* the last one: data may say the same */
+		while ((p = memmem(rest.p, rest.n, length, sizeof(length) - 1))) {
+			p += sizeof(length) - 1;
+			rest.n -= (size_t)(p - rest.p);
+			rest.p = p;
+			bytes = rest;
+		}
+		if (!strace_number(bytes, &part.result) || part.result < 0)
+			continue;
+		one.arg[1] = message;
+		one.arg[2] = arg(k, 3);
+		add_message(s, &part, &one, row);
+	}
+}
+
 /* The offset in `[4096]` or `[0] => [4096]`; JOB_UNKNOWN for NULL: then it is the position. */
 static int64_t pointed(struct strace_text t)
 {
@@ -640,11 +674,13 @@ static const struct row rows[] = {
 	{"read recvfrom", add_transfer, 0, NO, 2, NO, JOB_READ},
 	{"readahead", add_advise, 0, NO, 2, NO, 0},
 	{"readv", add_vector, 0, NO, 1, NO, JOB_READ},
+	{"recvmmsg", add_messages, 0, NO, 1, NO, JOB_READ},
 	{"recvmsg", add_message, 0, NO, 1, NO, JOB_READ},
 	{"rename", add_rename, NO, 0, 1, NO, 0},
 	{"renameat renameat2", add_rename, 0, 1, 3, NO, 0},
 	{"rmdir unlink", add_other, NO, 0, NO, NO, JOB_UNLINK},
 	{"sendfile sendfile64", add_between, 1, 0, 3, 2, NO},
+	{"sendmmsg", add_messages, 0, NO, 1, NO, JOB_WRITE},
 	{"sendmsg", add_message, 0, NO, 1, NO, JOB_WRITE},
 	{"sendto write", add_transfer, 0, NO, 2, NO, JOB_WRITE},
 	{"signalfd4", add_made, NO, NO, 3, NO, OTHER},
