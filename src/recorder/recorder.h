@@ -131,6 +131,7 @@ uint64_t serial_next(void);
 #define FD_LINE (UINT64_C(1) << 57)  /* what is sent goes on within the target */
 #define FD_PIECE (UINT64_C(1) << 58) /* how often it went on: 6 bits */
 #define FD_PIECES (UINT64_C(63) << 58)
+#define FD_SAID (FD_SPOKE | FD_TOLD | FD_SENDS | FD_GETS | FD_LINE | FD_PIECES)
 
 uint64_t fd_known(int fd); /* 0: not known */
 /* The word, which is found from the kernel where it is not known; 0: no descriptor. */

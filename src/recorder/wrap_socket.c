@@ -83,9 +83,9 @@ static uint64_t note_peer(int fd, uint64_t w, const void *address, size_t size, 
 	stream = is_stream(fd);
 	note(RING_PEER, begin, FD_SERIAL(w), N(port),
 	     N((stream ? RING_PEER_STREAM : 0) | (local ? RING_PEER_LOCAL : 0)), text);
-	if (!stream || !fd_change(fd, w, (w & ~FD_PIECES) | FD_HEARD))
+	if (!stream || !fd_change(fd, w, (w & ~FD_SAID) | FD_HEARD))
 		return w;
-	return (w & ~FD_PIECES) | FD_HEARD;
+	return (w & ~FD_SAID) | FD_HEARD;
 }
 
 void wrap_connected(int fd, const struct sockaddr *to, size_t size, int64_t begin, int64_t result)

@@ -161,6 +161,12 @@ def hostile(port):
             s.send(piece)
             time.sleep(0.01)
         say.append(len(until_end(s)))
+    s = connect(port)  # connected again, within a head
+    s.send(b"GET /bucket/never")
+    LIBC.connect(s.fileno(), bytes(16), 16)
+    s.connect(("127.0.0.1", int(port)))
+    s.send(get.replace(b"/k", b"/again"))
+    say.append(len(until_end(s)))
     s = connect(port)  # pipelined
     s.send(get + get)
     say.append(len(until_end(s)))
@@ -386,13 +392,13 @@ def strange(tmp):
     plain = run(sys.executable, __file__, "hostile", port)
     check("the job", plain, record(tmp / "strange", "hostile", port))
     servers = json.loads(explain(tmp / "strange", "--json"))["servers"]
-    # pieces (of three requests the path is seen), pipelined (the second is not seen), forked, dup2, passed, messages
-    check("GETs", 7 + (6 if NUMBERS else 3), sum(v.get("gets", 0) for v in servers))
+    # pieces (of three requests the path is seen), again, pipelined (the second is not seen), forked, dup2, passed, messages
+    check("GETs", 8 + (6 if NUMBERS else 3), sum(v.get("gets", 0) for v in servers))
     check("hosts", ["h"], [v["server"] for v in servers if not v["server"].startswith("127.")])
     check("ranges", 0, servers[0]["gets_ranged"])  # it was ignored by the server
     notes = json.loads(explain(tmp / "strange", "--json"))["notes"]
     assert not any("damaged" in n for n in notes), notes
-    assert any("the paths of 2 requests were cut" in n for n in notes), notes
+    assert any("the paths of 3 requests were cut" in n for n in notes), notes
     has_no_secret(tmp / "strange")
     said = subprocess.run([STOKER, "explain", tmp / "strange", "-o", tmp / "strange.yaml"], capture_output=True, text=True, timeout=60)
     assert said.returncode and "no workload" in said.stderr and "replay" not in said.stderr, said
