@@ -9,7 +9,7 @@ static int not_json(const struct json_scan *s, const char *want, struct err *e)
 	if (s->at >= s->n)
 		return err_set(e, ERR_DATA, "the JSON text ends at offset %zu, where %s should be",
 			       s->at, want);
-	return err_set(e, ERR_DATA, "the JSON text has no %s at offset %zu", want, s->at);
+	return err_set(e, ERR_DATA, "the JSON text lacks %s at offset %zu", want, s->at);
 }
 
 void json_scan_begin(struct json_scan *s, const char *text, size_t n)
@@ -28,7 +28,7 @@ static char kind_of(struct json_scan *s)
 int json_scan_enter(struct json_scan *s, char open, struct err *e)
 {
 	if (kind_of(s) != open)
-		return not_json(s, open == '{' ? "object" : "list", e);
+		return not_json(s, open == '{' ? "an object" : "a list", e);
 	if (s->depth == JSON_SCAN_DEPTH)
 		return err_set(e, ERR_DATA,
 			       "the JSON text is nested more than %d times at offset %zu",
@@ -51,7 +51,7 @@ int json_scan_more(struct json_scan *s, char close, struct err *e)
 	}
 	if (!s->first) {
 		if (c != ',')
-			return not_json(s, "comma or end of its object or list", e);
+			return not_json(s, "a comma or the end of its object or list", e);
 		s->at++;
 	}
 	s->first = false;
@@ -134,7 +134,7 @@ static int text_of(struct json_scan *s, char *out, size_t room, size_t *length, 
 	*length = 0;
 	*zero = false;
 	if (kind_of(s) != '"')
-		return not_json(s, "string", e);
+		return not_json(s, "a string", e);
 	s->at++;
 	while (s->at < s->n && s->text[s->at] != '"') {
 		char piece[4] = {s->text[s->at++]};
@@ -152,7 +152,7 @@ static int text_of(struct json_scan *s, char *out, size_t room, size_t *length, 
 				out[*length] = piece[i];
 	}
 	if (s->at == s->n)
-		return not_json(s, "end of a string", e);
+		return not_json(s, "the end of a string", e);
 	s->at++;
 	if (room)
 		out[*length < room ? *length : room - 1] = '\0';
@@ -168,7 +168,7 @@ int json_scan_key(struct json_scan *s, char *out, size_t room, struct err *e)
 	if (rc < 0)
 		return rc;
 	if (kind_of(s) != ':')
-		return not_json(s, "colon", e);
+		return not_json(s, "a colon", e);
 	s->at++;
 	return 0;
 }
@@ -191,7 +191,7 @@ int json_scan_u64(struct json_scan *s, uint64_t *out, struct err *e)
 
 	*out = 0;
 	if (c < '0' || c > '9')
-		return not_json(s, "whole number", e);
+		return not_json(s, "a whole number", e);
 	while (s->at < s->n && s->text[s->at] >= '0' && s->text[s->at] <= '9')
 		if (__builtin_mul_overflow(*out, (uint64_t)10, out) ||
 		    __builtin_add_overflow(*out, (uint64_t)(s->text[s->at++] - '0'), out))
@@ -199,7 +199,7 @@ int json_scan_u64(struct json_scan *s, uint64_t *out, struct err *e)
 				       "the number before offset %zu of the JSON text is too large",
 				       s->at);
 	if (s->at < s->n && memchr(".eE+-", s->text[s->at], 5))
-		return not_json(s, "whole number", e);
+		return not_json(s, "a whole number", e);
 	return 0;
 }
 
@@ -231,7 +231,7 @@ static int skip_plain(struct json_scan *s, struct err *e)
 	from = s->at;
 	while (s->at < s->n && s->text[s->at] && strchr("0123456789.eE+-", s->text[s->at]))
 		s->at++;
-	return s->at > from ? 0 : not_json(s, "value", e);
+	return s->at > from ? 0 : not_json(s, "a value", e);
 }
 
 int json_scan_skip(struct json_scan *s, struct err *e)

@@ -71,6 +71,31 @@ static void no_json(void **state)
 	}
 }
 
+static void sentences(void **state)
+{
+	static const char *const said[][2] = {
+		{"{\"a\"", "the JSON text ends at offset 4, where a colon should be"},
+		{"{\"a\" 1}", "the JSON text lacks a colon at offset 5"},
+		{"{1: 2}", "the JSON text lacks a string at offset 1"},
+		{"[1 2]", "the JSON text lacks a comma or the end of its object or list at "
+			  "offset 3"},
+		{"\"a", "the JSON text ends at offset 2, where the end of a string should be"},
+		{"[", "the JSON text ends at offset 1, where a value should be"},
+	};
+	struct json_scan s;
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+		json_scan_begin(&s, said[i][0], strlen(said[i][0]));
+		assert_int_equal(json_scan_skip(&s, &e), ERR_DATA);
+		assert_string_equal(e.text, said[i][1]);
+	}
+	json_scan_begin(&s, "[]", 2);
+	assert_int_equal(json_scan_enter(&s, '{', &e), ERR_DATA);
+	assert_string_equal(e.text, "the JSON text lacks an object at offset 0");
+}
+
 static int file_of(const struct folder_files *files, uint64_t i, char *name, size_t name_size,
 		   struct file_spec *f, struct err *e)
 {
@@ -100,7 +125,7 @@ static void indices(void **state)
 		 NULL},
 		{"{\"shards\": []}", "it names 0 files"},
 		{"{}", "no list 'shards'"},
-		{"[]", "no object"},
+		{"[]", "lacks an object"},
 		{"{\"shards\": [{}]}", "entry 0 has no file name"},
 		{"{\"version\": 1}", "only 2 is supported"},
 		{"{\"shards\": [" ENTRY("../../etc/passwd", 4) "]}", "no name of a file"},
@@ -158,9 +183,8 @@ static void items_of_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(values),
-		cmocka_unit_test(no_json),
-		cmocka_unit_test(indices),
+		cmocka_unit_test(values),          cmocka_unit_test(no_json),
+		cmocka_unit_test(sentences),       cmocka_unit_test(indices),
 		cmocka_unit_test(items_of_others),
 	};
 
