@@ -528,13 +528,21 @@ static int read_in_flight(struct reading *g, int64_t *now, struct err *e)
 static void object_is_there(struct sample_reader *r, uint64_t sample, int64_t begun_ns,
 			    int64_t done_ns, uint64_t payload, int64_t *now)
 {
+	int64_t begin = *now;
+
 	worker_has_read(r->stat, 1, payload);
 	note_if_slow(r, sample, begun_ns, done_ns - begun_ns);
 	tell_progress(r, *now);
 	span_at(r, sample);
 	span_add(r->ring, SPAN_SAMPLE, SPAN_IN_FLIGHT, begun_ns, done_ns, payload);
-	if (framework_on(&r->code))
-		framework_spend(&r->code, COST_SAMPLE, 1, (double)payload, 0);
+	if (!framework_on(&r->code))
+		return;
+	publish_activity(r, IN_FRAMEWORK, sample, begin);
+	framework_spend(&r->code, COST_SAMPLE, 1, (double)payload, 0);
+	*now = clock_now_ns();
+	r->stat->framework_ns += *now - begin;
+	span_add(r->ring, SPAN_FRAMEWORK, 0, begin, *now, 0);
+	tell_progress(r, *now);
 }
 
 /* One by itself. Of the other samples of a file that a stream goes through, nothing is read. */

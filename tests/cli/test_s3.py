@@ -161,6 +161,15 @@ def endpoints(tmp):
             assert done.returncode in (1, 2) and says in done.stderr, done
 
 
+def counted(tmp):
+    """The framework's code for a sample of a whole object is no time of the storage."""
+    (tmp / "law.yaml").write_text("name: law\nframework: pytorch\nlaws:\n  sample: {per_sample: 0.02}\n")
+    with S3Server(access=ACCESS, secret=SECRET) as s3:
+        stoker("run", *tiny("d", tmp / "out", framework__costs=tmp / "law.yaml", compat__dlio="true", reader__access="object", **on()), **at(s3))
+        work = complete(tmp / "out", 8)["training"]["epochs"][0]["decomposition"]["workers_s"]
+        assert 8 * 0.02 * 0.95 <= work["framework"] and work["data"] < 8 * 0.02, work
+
+
 def streamed(tmp):
     """A shard of tar is one GET on a connection of its own, whose body is read as it comes."""
     keys = dict(fmt="webdataset", files=4, dataset__num_samples_per_file=5, dataset__record_length_bytes=600000, dataset__verify_samples=0,
@@ -246,7 +255,7 @@ def many(tmp):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         tmp = pathlib.Path(folder)
-        for case in (trained, checkpointed, dlio_keys, endpoints, streamed, refused, studied, many):
+        for case in (trained, checkpointed, dlio_keys, endpoints, counted, streamed, refused, studied, many):
             place = tmp / case.__name__
             place.mkdir()
             case(place)
