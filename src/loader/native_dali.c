@@ -118,6 +118,7 @@ static void reader_main(void *arg)
 	struct err failed = {0};
 	void *token, *spare;
 
+	store_serve_rank(l->crew.config.rank);
 	order_stream_init(&s, &l->crew.order, l->crew.config.rank, l->held_samples);
 	failed.code = dali_reader_index(&l->reader, &failed);
 	for (uint64_t k = 0; k < l->crew.steps; k++) {

@@ -62,6 +62,7 @@ static void read_record(struct tf_reader *r, uint64_t sample, struct record_slot
 
 	*rec = (struct record){.sample = sample, .begun_ns = now, .worker = r->number};
 	slot->err.code = 0;
+	store_serve_rank(r->loader->crew.config.rank);
 	worker_work_begin(r->reader->stat, &rec->work);
 	if (r->loader->woven && sample % r->loader->crew.config.dataset->samples_per_file == 0)
 		in_framework(r->reader, COST_INTERLEAVE, 0, 0, &now);

@@ -258,6 +258,7 @@ static void *background_main(void *arg)
 {
 	struct rank_checkpoints *c = arg;
 
+	store_serve_rank(c->comm->rank);
 	for (;;) {
 		uint32_t state = atomic_load_explicit(&c->state, memory_order_acquire);
 

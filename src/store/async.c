@@ -29,6 +29,7 @@ struct thread_queue {
 	pthread_cond_t work, done;
 	struct list pending, finished;
 	bool waiting, quit; /* waiting: the caller sleeps on `done` */
+	int64_t rank;       /* that whoever made the queue works for; negative: none */
 	unsigned threads;
 	pthread_t thread[];
 };
@@ -76,6 +77,8 @@ static void *helper_main(void *arg)
 	struct run_delay_thread counted;
 
 	run_delay_begin(&counted);
+	if (t->rank >= 0)
+		store_serve_rank((uint32_t)t->rank);
 	pthread_mutex_lock(&t->lock);
 	for (;;) {
 		struct store_request *r;
@@ -147,6 +150,7 @@ static int threads_create(struct store_queue **out, struct store *s,
 	pthread_cond_init(&t->done, NULL);
 	list_clear(&t->pending);
 	list_clear(&t->finished);
+	t->rank = store_served_rank();
 	while (t->threads < threads) {
 		char name[16];
 		int rc;

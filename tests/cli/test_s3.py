@@ -161,6 +161,26 @@ def endpoints(tmp):
             assert done.returncode in (1, 2) and says in done.stderr, done
 
 
+def by_rank(tmp):
+    """Whichever thread asks for it, what a rank reads and writes goes to its server, here the first."""
+    with S3Server(access=ACCESS, secret=SECRET) as a, S3Server(access=ACCESS, secret=SECRET) as b:
+        env = {**{k: v for k, v in {**OWN, **a.env()}.items() if k != "AWS_ENDPOINT_URL"}, "S3_ENDPOINT_URIS": ",".join([a.endpoint, *2 * [b.endpoint]])}
+        for fmt, keys in (("tfrecord", {"framework": "tensorflow", "reader__data_loader": "tensorflow", "reader__read_threads": 3}),
+                          ("npy", {"storage__store": "throttle+s3", "reader__access": "native", "reader__queue_depth": 4}),
+                          ("npz", {"checkpoint__async": "true", "workflow__checkpoint": "true", "checkpoint__checkpoint_folder": "ck",
+                                   "checkpoint__access": "native", "model__model_size": 100000,
+                                   "checkpoint__steps_between_checkpoints": 1})):
+            keys = dict(fmt=fmt, dataset__verify_samples=0, run__probe="false", **keys, **on())
+            stoker("generate", *tiny("d" + fmt, None, **keys), **at(a))
+            b.buckets["bucket"] = a.buckets["bucket"]
+            for s3 in (a, b):
+                s3.clear()
+            stoker("run", *tiny("d" + fmt, tmp / fmt, workflow__generate_data="false", **keys), env=env)
+            complete(tmp / fmt, 8)
+            of = [[r["key"] for r in s3.requests() if r["op"] == "GetObject" and r["key"].endswith(fmt) or r["op"] == "PutObject"] for s3 in (a, b)]
+            assert len(set(of[0])) >= 8 and not of[1] and ("checkpoint__async" not in keys or any("ck/" in k for k in of[0])), (fmt, of)
+
+
 def counted(tmp):
     """The framework's code for a sample of a whole object is no time of the storage."""
     (tmp / "law.yaml").write_text("name: law\nframework: pytorch\nlaws:\n  sample: {per_sample: 0.02}\n")
@@ -255,7 +275,7 @@ def many(tmp):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         tmp = pathlib.Path(folder)
-        for case in (trained, checkpointed, dlio_keys, endpoints, counted, streamed, refused, studied, many):
+        for case in (trained, checkpointed, dlio_keys, endpoints, by_rank, counted, streamed, refused, studied, many):
             place = tmp / case.__name__
             place.mkdir()
             case(place)
