@@ -643,6 +643,30 @@ static void warn_of_unused_keys(struct workload *w)
 			      w->reader.queue_depth, w->reader.data_loader);
 }
 
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+	return a / b + (a % b != 0);
+}
+
+/* Canonical nodes are made equal first, physical ones then, ranks at last: each time samples are
+ * repeated (deal_steps). */
+static int64_t mds_steps(const struct workload *w, int64_t samples, int64_t batch, int64_t ranks)
+{
+	int64_t nodes = ranks % w->reader.nodes ? 1 : w->reader.nodes, each, per_node;
+	int64_t canonical = w->reader.canonical_nodes;
+
+	if (canonical == 0)
+		canonical = nodes * (w->reader.shuffle_algorithm == SHUFFLE_PY1S ? 64 : 1);
+	if (samples < canonical || (samples == canonical && canonical < nodes))
+		return 0;
+	each = ceil_div(samples, canonical);
+	if (canonical < nodes)
+		each = ceil_div(each, nodes / canonical) * (nodes / canonical);
+	if (__builtin_mul_overflow(each, canonical, &per_node))
+		return samples / ranks / batch;
+	return ceil_div(per_node / nodes, ranks / nodes) / batch;
+}
+
 /* Steps of an epoch that `samples` give every rank, in the workload's order. */
 static int64_t epoch_steps(const struct workload *w, int64_t samples, int64_t batch, int64_t ranks)
 {
@@ -659,9 +683,10 @@ static int64_t epoch_steps(const struct workload *w, int64_t samples, int64_t ba
 	}
 	if (workload_loader(w)->deal == DEAL_LITDATA)
 		return samples / batch / ranks;
+	if (workload_loader(w)->deal == DEAL_MDS)
+		return mds_steps(w, samples, batch, ranks);
 	bool repeats =
-		workload_loader(w)->deal == DEAL_MDS ? true
-		: order == ORDER_DISTRIBUTED
+		order == ORDER_DISTRIBUTED
 			? !w->reader.drop_last
 			: order == ORDER_SHARDED && w->reader.pad_last_batch && samples >= ranks;
 
@@ -734,9 +759,7 @@ static void check_evaluation(struct workload *w, int64_t ranks)
 			      "is evaluated");
 	} else if (!w->compat.dlio &&
 		   (__builtin_mul_overflow(w->reader.batch_size_eval, ranks, &per_step) ||
-		    samples < per_step ||
-		    (workload_loader(w)->flags & LOADER_STREAMS &&
-		     epoch_steps(w, samples, w->reader.batch_size_eval, ranks) == 0))) {
+		    epoch_steps(w, samples, w->reader.batch_size_eval, ranks) == 0)) {
 		workload_warn(w,
 			      "workflow.evaluation is on but %" PRId64 " evaluation samples do not "
 			      "make one step of reader.batch_size_eval %" PRId64 " on %" PRId64

@@ -409,6 +409,10 @@ static void test_steps(void **state)
 	LOAD(w, "default", NULL, "reader.batch_size_eval=9");
 	assert_false(w.workflow.evaluation);
 	workload_release(&w);
+	LOAD(w, "default", NULL, "reader.batch_size_eval=9", "reader.data_loader=mds",
+	     "reader.canonical_nodes=3");
+	assert_true(w.workflow.evaluation);
+	workload_release(&w);
 }
 
 int main(void)

@@ -249,6 +249,11 @@ static const struct bad bad[] = {
 	 {"reader.odirect=true", "storage.store=throttle+mmap"},
 	 ERR_USAGE,
 	 {"reader.odirect", "throttle+mmap"}},
+	/* canonical nodes are made equal by repeating samples: 8 are 10 */
+	{GOOD,
+	 {"reader.data_loader=mds", "reader.canonical_nodes=5", "reader.batch_size=11"},
+	 ERR_USAGE,
+	 {"8 training samples", "do not make one step"}},
 	{GOOD, {"storage.storage_type=aistore"}, ERR_ABSENT, {"storage.storage_type aistore"}},
 	{GOOD, {"reader.reader_classname=a.B"}, ERR_ABSENT, {"Python class"}},
 	{GOOD,
@@ -298,6 +303,7 @@ static void test_good_neighbours(void **state)
 		{{"reader.data_loader=dali", "workflow.train=false",
 		  "workflow.generate_data=true"}},
 		{{"storage.storage_type=parallel_fs"}},
+		{{"reader.data_loader=mds", "reader.canonical_nodes=5", "reader.batch_size=10"}},
 		{{"model.num_layers=2", "model.parallelism.pipeline=4"}},
 		{{"++workload.storage.throttle={bandwidth: 1}"}},
 	};
