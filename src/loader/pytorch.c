@@ -818,6 +818,7 @@ static unsigned pytorch_destroy(struct loader *base)
 const struct loader_ops loader_pytorch = {
 	.is.name = "pytorch",
 	.is.help = "PyTorch's DataLoader: worker queues, prefetch_factor, in-order delivery.",
+	.is.flags = LOADER_TAKES_OBJECTS,
 	.is.default_of = 1u << FRAMEWORK_PYTORCH,
 	.is.rule = RULE_PYTORCH,
 	.is.keys = (const struct loader_key[]){DATA_LOADER_KEYS},
@@ -827,7 +828,7 @@ const struct loader_ops loader_pytorch = {
 const struct loader_ops loader_webdataset = {
 	.is.name = "webdataset",
 	.is.help = "WebDataset in PyTorch's DataLoader: shards for each worker, shuffle buffers.",
-	.is.flags = LOADER_STREAMS,
+	.is.flags = LOADER_STREAMS | LOADER_TAKES_OBJECTS,
 	.is.keys = (const struct loader_key[]){{"reader.file_shuffle_size", USED_ALWAYS},
 					       {"reader.shuffle_initial", USED_ALWAYS},
 					       DATA_LOADER_KEYS},

@@ -35,7 +35,7 @@ static void tell_client(const struct run_plan *p)
 	char held[32], all[32], rate[64] = "";
 
 	if (!run_leads(p->at) || !workload_reads(p->w) || !ahead_wanted(&c) ||
-	    !p->store->ops->objects)
+	    workload_loader(p->w)->flags & LOADER_STREAMS || !p->store->ops->objects)
 		return;
 	p->store->ops->objects(p->store, &client);
 	workers = workers ? workers : 1;

@@ -121,6 +121,9 @@ enum {
 	/* Each worker goes through files of its own from their beginning to their end, in an order
 	 * that buffers of files and samples give; reader.order is not looked at. */
 	LOADER_STREAMS = 1u << 3,
+	/* Takes whole objects (reader.access object); unless it streams, they are read ahead of its
+	 * workers. */
+	LOADER_TAKES_OBJECTS = 1u << 4,
 };
 
 /* Whose order a loader has, whatever reader.order is (dataset/deal.h). */

@@ -244,8 +244,8 @@ static void derive_objects(struct workload *w)
 	 * than they do */
 	if (has_library(w, objects) && !workload_is_set(w, "reader.access") &&
 	    w->reader.decode == 0 && workload_loader(w)->rule == RULE_PYTORCH &&
-	    w->reader.queue_depth == 1 && shims_length(w->storage.store) == 0 &&
-	    workload_format(w)->flags & FORMAT_WHOLE_OBJECTS)
+	    workload_loader(w)->flags & LOADER_TAKES_OBJECTS && w->reader.queue_depth == 1 &&
+	    shims_length(w->storage.store) == 0 && workload_format(w)->flags & FORMAT_WHOLE_OBJECTS)
 		w->reader.access = READ_OBJECTS;
 }
 

@@ -380,35 +380,6 @@ static int check_loader(struct workload *w, struct err *e)
 	return 0;
 }
 
-static int check_objects(const struct workload *w, struct err *e)
-{
-	static const char key[] = "reader.access";
-
-	if (w->reader.access != READ_OBJECTS)
-		return 0;
-	if (!(workload_base_store(w)->flags & STORE_HAS_OBJECTS) || strchr(w->storage.store, '+'))
-		return workload_key_error(w, ERR_USAGE, e, key,
-					  "reader.access object needs storage.store s3 (or "
-					  "storage.storage_type s3), and no other one before it: "
-					  "'%s' has no client of whole objects",
-					  w->storage.store);
-	if (workload_loader(w)->flags & LOADER_READS_AS_DALI)
-		return workload_key_error(w, ERR_USAGE, e, key,
-					  "reader.access object is not supported by "
-					  "reader.data_loader %s, which reads in its own way",
-					  w->reader.data_loader);
-	if (!(workload_format(w)->flags & FORMAT_WHOLE_OBJECTS))
-		return workload_key_error(w, ERR_USAGE, e, key,
-					  "reader.access object is not supported for the format "
-					  "%s, whose files DLIO does not ask for whole",
-					  w->dataset.format);
-	if (w->reader.decode == 1)
-		return workload_key_error(w, ERR_USAGE, e, "reader.decode",
-					  "reader.decode verify needs reader.access framework or "
-					  "native: of whole objects no byte is looked at");
-	return 0;
-}
-
 /* The emulated libraries wait for each of their requests. */
 static int check_depth(const struct workload *w, struct err *e)
 {
@@ -434,27 +405,6 @@ static int check_folder(const struct workload *w, struct err *e)
 		w, ERR_USAGE, e, "dataset.data_folder",
 		"dataset.data_folder is '/', the root of all files: use a folder of its own for "
 		"the dataset");
-}
-
-static bool fits_objects(const struct format_facts *f)
-{
-	return f->flags & FORMAT_IN_OBJECTS;
-}
-
-static int check_storage(const struct workload *w, struct err *e)
-{
-	bool object = w->storage.storage_type == STORAGE_AISTORE;
-	struct buf formats = {0};
-
-	if (!object || w->framework != FRAMEWORK_PYTORCH || fits_objects(workload_format(w)))
-		return 0;
-	format_list(fits_objects, "or", &formats);
-	workload_key_error(w, ERR_USAGE, e, "storage.storage_type",
-			   "storage.storage_type aistore with framework pytorch holds %s "
-			   "files, not %s",
-			   formats.data, w->dataset.format);
-	buf_release(&formats);
-	return ERR_USAGE;
 }
 
 /* ---- the reader ---- */
@@ -977,9 +927,8 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 		KEEP(check_size(w, &why));
 	if (workload_format(w)->check_keys)
 		KEEP(workload_format(w)->check_keys(w, &why));
-	KEEP(check_storage(w, &why));
 	KEEP(check_depth(w, &why));
-	KEEP(check_objects(w, &why));
+	KEEP(workload_check_objects(w, &why));
 	if (workload_reads(w)) {
 		KEEP(check_loader(w, &why));
 		KEEP(check_reader(w, ranks, &why));
@@ -996,8 +945,10 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 	warn_subfolders(w, "train", w->dataset.num_subfolders_train, w->dataset.num_files_train);
 	warn_subfolders(w, "eval", w->dataset.num_subfolders_eval, w->dataset.num_files_eval);
 	warn_unused_stores(w);
-	if (workload_reads(w))
+	if (workload_reads(w)) {
 		warn_of_unused_keys(w);
+		workload_warn_of_object_keys(w);
+	}
 	warn_without_effect(w);
 	return 0;
 }

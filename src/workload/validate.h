@@ -21,3 +21,7 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e);
 /* validate_costs.c: says what a profile of costs lacks for this run, or that it is another
  * framework's. */
 void workload_warn_of_costs(struct workload *w);
+/* validate_objects.c: what storage of objects, and reader.access object, go with; says which of
+ * their keys have no effect. */
+int workload_check_objects(const struct workload *w, struct err *e);
+void workload_warn_of_object_keys(struct workload *w);

@@ -40,6 +40,7 @@ COMPANIONS = {
     "model.type": ["workflow.checkpoint=false"],
     "reader.order": ["reader.sample_shuffle=seed"], "reader.interleave": RECORDS,
     "reader.block_length": [*RECORDS, "reader.interleave=calls"],
+    **{f"storage.s3.{key}": ["reader.access=object"] for key in ("prefetch_window", "stagger_workers")},
 }
 # Accepted for DLIO's sake, and said to have no effect.
 NO_EFFECT = {"checkpoint.ksm"}
@@ -88,7 +89,7 @@ def rows():
 def companions(key, shims):
     store = re.match(r"storage\.([a-z_]+)\.", key)
     if store:
-        return [f"storage.store={store.group(1)}{'+posix' if store.group(1) in shims else ''}"]
+        return [f"storage.store={store.group(1)}{'+posix' if store.group(1) in shims else ''}", *COMPANIONS.get(key, [])]
     for section, switch in SWITCHES.items():
         if key.startswith(section):
             return [*COMPANIONS.get(key, []), switch]

@@ -352,6 +352,32 @@ static void test_derived(void **state)
 	workload_release(&w);
 }
 
+/* DLIO's readers of objects are for its own loader. */
+static void test_objects(void **state)
+{
+	struct workload w;
+
+	(void)state;
+	unsetenv("DLIO_STORAGE_LIBRARY");
+	LOAD(w, "default", NULL, "storage.storage_type=s3", "storage.storage_library=minio");
+	assert_int_equal(w.reader.access, READ_OBJECTS);
+	workload_release(&w);
+	LOAD(w, "default", NULL, "storage.storage_type=s3", "storage.storage_library=minio",
+	     "reader.data_loader=mds");
+	assert_int_equal(w.reader.access, 0); /* framework */
+	workload_release(&w);
+	LOAD(w, "default", NULL, "storage.storage_type=s3",
+	     "storage.storage_options.prefetch_window=4", "storage.s3.stagger_workers=false",
+	     "reader.access=native");
+	assert_true(warned(&w, "storage.storage_options.prefetch_window has no effect"));
+	assert_true(warned(&w, "storage.s3.stagger_workers has no effect"));
+	workload_release(&w);
+	LOAD(w, "default", NULL, "storage.storage_type=s3", "storage.s3.prefetch_window=4",
+	     "reader.access=object");
+	assert_false(warned(&w, "prefetch_window"));
+	workload_release(&w);
+}
+
 static void test_run_dir(void **state)
 {
 	struct workload w;
@@ -423,7 +449,8 @@ int main(void)
 		cmocka_unit_test(test_packages),    cmocka_unit_test(test_old_style),
 		cmocka_unit_test(test_overrides),   cmocka_unit_test(test_stdev),
 		cmocka_unit_test(test_data_reader), cmocka_unit_test(test_derived),
-		cmocka_unit_test(test_run_dir),     cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_objects),     cmocka_unit_test(test_run_dir),
+		cmocka_unit_test(test_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
