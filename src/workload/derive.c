@@ -126,24 +126,50 @@ static struct node *map_at(struct node *map, const char *key)
 
 static struct node *text_node(const char *text);
 
+#define LIBRARIES "s3dlio, s3torchconnector, minio"
+
 /* The client that stands for a library that DLIO names. Without a name it is the one that DLIO
- * had before there was a choice. */
-static void give_client(struct node *own, const struct node *options, const struct node *library)
+ * had before there was a choice; another name is refused, as DLIO does. */
+static int give_client(struct node *own, const struct node *storage, struct err *e)
 {
-	const char *name = library && library->kind == NODE_STR ? library->s : NULL;
 	static const char *const known[][2] = {{"s3dlio", "s3dlio-0.9"},
 					       {"s3torchconnector", "s3torchconnector-1.5"},
 					       {"minio", "minio"}};
+	const char *key = "storage.storage_library", *name = NULL;
+	const struct node *library = node_get(storage, "storage_library");
+	const struct node *options = node_get(storage, "storage_options");
+	char where[256] = "";
 
-	if (!name || !*name)
+	if (options && options->kind != NODE_MAP)
+		options = NULL;
+	if ((!library || library->kind == NODE_NULL) && options) {
+		key = "storage.storage_options.storage_library";
+		library = node_get(options, "storage_library");
+	}
+	if (node_get(own, "client"))
+		return 0;
+	if (library && library->kind != NODE_NULL) {
+		workload_place(&library->mark, where, sizeof(where));
+		if (library->kind != NODE_STR)
+			return err_set(e, ERR_USAGE, "%s%s is not a name: use one of " LIBRARIES,
+				       where, key);
+		name = library->s;
+	}
+	if (!name || !*name) {
+		key = "the variable DLIO_STORAGE_LIBRARY";
+		where[0] = '\0';
 		name = getenv("DLIO_STORAGE_LIBRARY");
-	if ((!name || !*name) && options && options->kind == NODE_MAP)
+	}
+	if ((!name || !*name) && options)
 		name = "s3torchconnector";
-	if (!name || node_get(own, "client"))
-		return;
+	if (!name || !*name)
+		return 0;
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strcmp(name, known[i][0]) == 0)
+		if (strcmp(name, known[i][0]) == 0) {
 			node_set(own, "client", text_node(known[i][1]));
+			return 0;
+		}
+	return err_set(e, ERR_USAGE, "%s%s '%.64s' is none of " LIBRARIES, where, key, name);
 }
 
 /* What DLIO's keys say, as options of the store, unless those are given. */
@@ -164,14 +190,15 @@ static struct node *text_node(const char *text)
 	return node_new_str(text, (struct node_mark){0});
 }
 
-static void derive_object_options(struct workload *w, const struct store_facts *s)
+static int derive_object_options(struct workload *w, const struct store_facts *s, bool back,
+				 struct err *e)
 {
 	struct node *storage = node_path(w->tree, "workload.storage"), *own;
-	const struct node *given, *attempts, *endpoint, *library;
+	const struct node *given, *attempts, *endpoint;
 	const char *bucket = w->storage.storage_root, *variable = getenv("DLIO_BUCKET");
 
 	if (!storage || storage->kind != NODE_MAP)
-		return;
+		return 0;
 	own = map_at(storage, s->name);
 	given = node_get(storage, "storage_options");
 	if (!workload_is_set(w, "storage.storage_root") && variable && *variable)
@@ -180,12 +207,11 @@ static void derive_object_options(struct workload *w, const struct store_facts *
 		node_set(own, "bucket", text_node(bucket));
 	if (w->storage.s3_force_path_style && !node_get(own, "addressing"))
 		node_set(own, "addressing", text_node("path"));
-	library = node_get(storage, "storage_library");
-	if (!library && given && given->kind == NODE_MAP)
-		library = node_get(given, "storage_library");
-	give_client(own, given, library);
+	/* what was run is read back, whatever it was run with */
+	if (give_client(own, storage, back ? NULL : e) < 0 && !back)
+		return ERR_USAGE;
 	if (!given || given->kind != NODE_MAP)
-		return;
+		return 0;
 	give_option(own, "prefetch_window", node_get(given, "prefetch_window"));
 	give_option(own, "stagger_workers", node_get(given, "stagger_workers"));
 	endpoint = node_get(given, "endpoint_url");
@@ -211,6 +237,7 @@ static void derive_object_options(struct workload *w, const struct store_facts *
 		v->f = (double)v->i;
 		node_set(own, "retries", v);
 	}
+	return 0;
 }
 
 static bool has_library(const struct workload *w, const struct store_facts *s)
@@ -222,7 +249,7 @@ static bool has_library(const struct workload *w, const struct store_facts *s)
 }
 
 /* storage.storage_type s3 is the store that has objects, unless another one is asked for. */
-static void derive_objects(struct workload *w)
+static int derive_objects(struct workload *w, bool back, struct err *e)
 {
 	const struct store_facts *objects = store_with(STORE_HAS_OBJECTS);
 	const char *variable = getenv("DLIO_STORAGE_TYPE");
@@ -230,7 +257,7 @@ static void derive_objects(struct workload *w)
 	if (!workload_is_set(w, "storage.storage_type") && variable && strcmp(variable, "s3") == 0)
 		w->storage.storage_type = STORAGE_S3;
 	if (!objects || w->storage.storage_type != STORAGE_S3)
-		return;
+		return 0;
 	if (!workload_is_set(w, "storage.store")) {
 		AUTO_FREE char *made = xasprintf("%.*s%s", shims_length(w->storage.store),
 						 w->storage.store, objects->name);
@@ -238,8 +265,9 @@ static void derive_objects(struct workload *w)
 		set_string(&w->storage.store, made);
 	}
 	if (!(workload_base_store(w)->flags & STORE_HAS_OBJECTS))
-		return;
-	derive_object_options(w, objects);
+		return 0;
+	if (derive_object_options(w, objects, back, e) < 0)
+		return ERR_USAGE;
 	/* DLIO's readers of objects, where one of its libraries is named and nobody asks for more
 	 * than they do */
 	if (has_library(w, objects) && !workload_is_set(w, "reader.access") &&
@@ -247,6 +275,7 @@ static void derive_objects(struct workload *w)
 	    workload_loader(w)->flags & LOADER_TAKES_OBJECTS && w->reader.queue_depth == 1 &&
 	    shims_length(w->storage.store) == 0 && workload_format(w)->flags & FORMAT_WHOLE_OBJECTS)
 		w->reader.access = READ_OBJECTS;
+	return 0;
 }
 
 static void derive_drop_behind(struct workload *w)
@@ -444,7 +473,9 @@ int workload_derive(struct workload *w, bool back, struct err *e)
 	if (workload_loader(w)->flags & LOADER_SHARDS &&
 	    (w->compat.dlio || !workload_is_set(w, "reader.order")))
 		w->reader.order = ORDER_SHARDED;
-	derive_objects(w);
+	rc = derive_objects(w, back, e);
+	if (rc < 0)
+		return rc;
 	if (w->storage.storage_type == STORAGE_DIRECT_FS && !workload_is_set(w, "reader.odirect"))
 		w->reader.odirect = true;
 	if (w->reader.odirect && (rc = derive_direct(w, e)) < 0)
