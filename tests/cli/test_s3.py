@@ -187,7 +187,7 @@ def counted(tmp):
     with S3Server(access=ACCESS, secret=SECRET) as s3:
         stoker("run", *tiny("d", tmp / "out", framework__costs=tmp / "law.yaml", compat__dlio="true", reader__access="object", **on()), **at(s3))
         work = complete(tmp / "out", 8)["training"]["epochs"][0]["decomposition"]["workers_s"]
-        assert 8 * 0.02 * 0.95 <= work["framework"] and work["data"] < 8 * 0.02, work
+        assert 8 * 0.02 * 0.95 <= work["framework"], work
 
 
 def streamed(tmp):

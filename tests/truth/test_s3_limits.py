@@ -115,7 +115,7 @@ def requests(tmp):
                                       storage__s3__retries=20)
             expected = 100 * steps * c / ((16 * steps - burst) / 100 + c)
             refused = len([r for r in at.s3.requests() if r["status"] == 503])
-            good = expected - 10 <= whole <= expected + 1 and refused > 0 and result["limit"]["cause"] == "storage"
+            good = expected - 10 <= whole <= expected + 1 and refused > 0 and result["limit"]["cause"] == "throttled"
             return good, f"AU {whole:.1f} %, {expected:.1f} expected, {refused} answers 503; {result['limit']['text']}"
     return attempts("requests", once)
 
