@@ -15,11 +15,17 @@ const struct loader_ops *loader_find(const char *name)
 	return NULL;
 }
 
+/* Of its reader, or of the thread that reads ahead of it and may count just now. */
+static int64_t busy_ns(const struct io_stat *io, enum io_kind kind)
+{
+	return __atomic_load_n(&io->kind[kind].busy_ns, __ATOMIC_RELAXED);
+}
+
 static void work_of(const struct worker_stat *s, struct batch_work *w)
 {
-	int64_t open = s->io ? s->io->kind[IO_OPEN].busy_ns : 0;
-	int64_t meta = s->io ? s->io->kind[IO_META].busy_ns : 0;
-	int64_t data = s->io ? s->io->kind[IO_DATA].busy_ns : s->read_ns;
+	int64_t open = s->io ? busy_ns(s->io, IO_OPEN) : 0;
+	int64_t meta = s->io ? busy_ns(s->io, IO_META) : 0;
+	int64_t data = s->io ? busy_ns(s->io, IO_DATA) : s->read_ns;
 
 	*w = (struct batch_work){.ns = {
 					 [WORK_OPEN] = open,

@@ -103,7 +103,8 @@ void io_stat_add(struct io_stat *s, enum io_kind kind, int64_t took_ns, uint64_t
 		__atomic_store_n(&s->kind[kind].returned_bytes,
 				 s->kind[kind].returned_bytes + (uint64_t)returned,
 				 __ATOMIC_RELAXED);
-	s->kind[kind].busy_ns += took_ns;
+	/* a worker looks at it while the thread that reads ahead of it counts */
+	__atomic_store_n(&s->kind[kind].busy_ns, s->kind[kind].busy_ns + took_ns, __ATOMIC_RELAXED);
 	hist_add(&s->kind[kind].latency_ns, (uint64_t)took_ns);
 	if (asked > 0 && sized_of(kind) >= 0)
 		latency_add(&s->sized[sized_of(kind)][class_of(asked)], (uint64_t)took_ns);
