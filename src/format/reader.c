@@ -234,6 +234,21 @@ int reader_blob_close(const struct io *io, struct blob *b, const char *path, int
 	return rc < 0 ? err_in_path(rc, path, e) : 0;
 }
 
+int reader_items(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
+		 reader_item_fn *item, const void *layout, struct sample *out, struct err *e)
+{
+	struct reader_base *b = (struct reader_base *)r;
+	bool all = b->config.keep_open;
+	uint64_t begin = all ? 0 : index, end = all ? f->samples : index + 1;
+	int rc = io_open(b->io, path, STORE_READ, b->blob, e);
+
+	if (rc < 0)
+		return rc;
+	for (uint64_t i = begin; i < end && rc == 0; i++)
+		rc = item(r, layout, f, i, out, e);
+	return reader_blob_close(b->io, b->blob, path, rc, e);
+}
+
 void reader_base_lay_out(struct carver *c, const struct reader_config *config,
 			 const struct store *s, struct reader_base *b)
 {

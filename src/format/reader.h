@@ -146,6 +146,13 @@ void reader_sample_done(const struct file_spec *f, struct sample *out);
 /* Closes the blob of a read that ended with rc; the sentence of the first failure gets the path. */
 int reader_blob_close(const struct io *io, struct blob *b, const char *path, int rc, struct err *e);
 
+/* The native read of a format whose samples lie one after another: opens the blob, calls `item` for
+ * the sample, or for each of a file that is kept open, and closes it. `layout` is item's. */
+typedef int reader_item_fn(struct reader *r, const void *layout, const struct file_spec *f,
+			   uint64_t index, struct sample *out, struct err *e);
+int reader_items(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
+		 reader_item_fn *item, const void *layout, struct sample *out, struct err *e);
+
 /* Raw deflate as a stream (zlib), in memory lent by the caller: nothing is allocated while reading.
  */
 

@@ -1,7 +1,7 @@
 /* Any bytes as an MDS shard, as the index.json of MDS and LitData, as the text of a shard, and as
  * an item. */
 #include "codec/json_scan.h"
-#include "format/chunks/chunks.h"
+#include "format/chunks/chunks_index.h"
 #include "format_fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

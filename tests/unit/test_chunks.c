@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "codec/json_scan.h"
-#include "format/chunks/chunks.h"
+#include "format/chunks/chunks_index.h"
 
 static void values(void **state)
 {

@@ -1,13 +1,12 @@
 /* mds and litdata: files of items with an offset for each, beside an index. A pure function of the
  * keys: sample i begins at the first item's place and i strides behind it. */
-#include "format/chunks/chunks.h"
-
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/little_endian.h"
 #include "format/blob_stream.h"
+#include "format/chunks/chunks_index.h"
 #include "format/reader.h"
 #include "workload/key.h"
 
@@ -15,38 +14,6 @@
 #define OFFSETS_AT_ONCE 1024
 
 /* ---- the file ---- */
-
-int chunks_layout_of(const struct chunks_kind *k, const struct file_spec *f,
-		     struct chunks_layout *l, struct err *e)
-{
-	uint64_t bytes = f->elem->bytes, items, head;
-
-	for (uint32_t i = 0; i < f->ndims; i++)
-		if (__builtin_mul_overflow(bytes, f->dims[i], &bytes))
-			bytes = UINT64_MAX;
-	l->sample_bytes = bytes;
-	l->config_bytes = k->config ? k->config(l->config, true) : 0;
-	if (__builtin_add_overflow(bytes, 4 * k->sizes + CHUNKS_LABEL_BYTES, &l->stride) ||
-	    __builtin_mul_overflow(l->stride, f->samples, &items) ||
-	    __builtin_mul_overflow(f->samples, (uint64_t)4, &head) ||
-	    __builtin_add_overflow(head, 8 + l->config_bytes, &head) ||
-	    __builtin_add_overflow(head, items, &l->file_bytes) || l->file_bytes > UINT32_MAX)
-		return err_set(e, ERR_USAGE,
-			       "%" PRIu64
-			       " samples of these dimensions are more than a file can have, whose "
-			       "offsets of 32 bits end at 4 GiB: lower "
-			       "dataset.num_samples_per_file or dataset.record_length_bytes",
-			       f->samples);
-	if (k->config && l->file_bytes > 64u << 20) {
-		size_t was = l->config_bytes;
-
-		l->config_bytes = k->config(l->config, false);
-		head = head - was + l->config_bytes;
-	}
-	l->items_at = head;
-	l->file_bytes = head + items;
-	return 0;
-}
 
 static int chunks_check(const struct chunks_kind *k, const struct file_spec *f, struct err *e)
 {
@@ -355,9 +322,10 @@ static int read_framework(struct reader *r, const char *path, const struct file_
 }
 
 /* In one piece, or, when nothing but its sizes matter, in pieces at the same place. */
-static int native_sample(struct reader *r, const struct chunks_layout *l, const struct file_spec *f,
+static int native_sample(struct reader *r, const void *layout, const struct file_spec *f,
 			 uint64_t index, struct sample *out, struct err *e)
 {
+	const struct chunks_layout *l = layout;
 	uint64_t done = 0, at = l->items_at + index * l->stride, from = index * l->sample_bytes;
 	unsigned char sizes[8];
 	size_t head = sizes_of(r->kind, l->sample_bytes, sizes);
@@ -391,20 +359,12 @@ static int native_sample(struct reader *r, const struct chunks_layout *l, const 
 static int read_native(struct reader *r, const char *path, const struct file_spec *f,
 		       uint64_t index, struct sample *out, struct err *e)
 {
-	bool all = r->base.config.keep_open;
-	uint64_t begin = all ? 0 : index, end = all ? f->samples : index + 1;
 	struct chunks_layout l = {0};
 	int rc = chunks_layout_of(r->kind, f, &l, e);
 
 	if (rc == 0 && r->base.config.decode != DECODE_NONE && l.stride > r->item_bytes)
 		rc = err_set(e, ERR_USAGE, "a sample is larger than the reader's buffer");
-	if (rc == 0)
-		rc = io_open(r->base.io, path, STORE_READ, r->base.blob, e);
-	if (rc < 0)
-		return rc;
-	for (uint64_t i = begin; i < end && rc == 0; i++)
-		rc = native_sample(r, &l, f, i, out, e);
-	return reader_blob_close(r->base.io, r->base.blob, path, rc, e);
+	return rc < 0 ? rc : reader_items(r, path, f, index, native_sample, &l, out, e);
 }
 
 FORMAT_READ_STREAM(chunks, read_framework, read_native)

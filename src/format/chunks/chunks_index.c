@@ -1,5 +1,7 @@
 /* index.json of MDS and LitData: written as the libraries write it, and theirs compared with what a
  * workload needs, within bounds. */
+#include "format/chunks/chunks_index.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +10,6 @@
 #include "base/str.h"
 #include "codec/json_scan.h"
 #include "format/blob_stream.h"
-#include "format/chunks/chunks.h"
 
 #define NAME_ROOM 256
 #define WORD_ROOM 64

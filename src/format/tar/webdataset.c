@@ -541,9 +541,10 @@ static int check_header(const unsigned char *block, const struct file_spec *f, u
 }
 
 /* In one piece, or, when nothing but its header matters, in pieces at the same place. */
-static int native_sample(struct reader *r, const struct layout *l, const struct file_spec *f,
+static int native_sample(struct reader *r, const void *layout, const struct file_spec *f,
 			 uint64_t index, struct sample *out, struct err *e)
 {
+	const struct layout *l = layout;
 	uint64_t done = 0, at = index * l->stride, from = index * l->sample_bytes;
 	int rc;
 
@@ -573,20 +574,12 @@ static int native_sample(struct reader *r, const struct layout *l, const struct 
 static int read_native(struct reader *r, const char *path, const struct file_spec *f,
 		       uint64_t index, struct sample *out, struct err *e)
 {
-	bool all = r->base.config.keep_open;
-	uint64_t begin = all ? 0 : index, end = all ? f->samples : index + 1;
 	struct layout l = {0};
 	int rc = layout_of(f, &l, e);
 
 	if (rc == 0 && r->base.config.decode != DECODE_NONE && l.stride > r->record_bytes)
 		rc = err_set(e, ERR_USAGE, "a sample is larger than the reader's buffer");
-	if (rc == 0)
-		rc = io_open(r->base.io, path, STORE_READ, r->base.blob, e);
-	if (rc < 0)
-		return rc;
-	for (uint64_t i = begin; i < end && rc == 0; i++)
-		rc = native_sample(r, &l, f, i, out, e);
-	return reader_blob_close(r->base.io, r->base.blob, path, rc, e);
+	return rc < 0 ? rc : reader_items(r, path, f, index, native_sample, &l, out, e);
 }
 
 FORMAT_READ_STREAM(webdataset, read_framework, read_native)

@@ -828,10 +828,10 @@ static ssize_t read_record(struct reader *r, uint64_t offset, size_t n, unsigned
 	return (ssize_t)done;
 }
 
-static int native_record(struct reader *r, const struct tfrecord_layout *l,
-			 const struct file_spec *f, uint64_t index, struct sample *out,
-			 struct err *e)
+static int native_record(struct reader *r, const void *layout, const struct file_spec *f,
+			 uint64_t index, struct sample *out, struct err *e)
 {
+	const struct tfrecord_layout *l = layout;
 	unsigned char head[TFRECORD_HEAD_BYTES];
 	struct record rec = {.f = f, .index = index, .offset = index * l->record_bytes};
 	const unsigned char *payload = r->record + TFRECORD_HEAD_BYTES;
@@ -861,21 +861,12 @@ static int native_record(struct reader *r, const struct tfrecord_layout *l,
 static int read_native(struct reader *r, const char *path, const struct file_spec *f,
 		       uint64_t index, struct sample *out, struct err *e)
 {
-	bool all = r->base.config.keep_open;
-	uint64_t begin = all ? 0 : index, end = all ? f->samples : index + 1;
 	struct tfrecord_layout l;
 	int rc = tfrecord_layout_of(f, &l, e);
 
 	if (rc == 0 && l.record_bytes > r->record_bytes)
 		rc = err_set(e, ERR_USAGE, "a record is larger than the reader's buffer");
-	if (rc < 0)
-		return rc;
-	rc = io_open(r->base.io, path, STORE_READ, r->base.blob, e);
-	if (rc < 0)
-		return rc;
-	for (uint64_t i = begin; i < end && rc == 0; i++)
-		rc = native_record(r, &l, f, i, out, e);
-	return reader_blob_close(r->base.io, r->base.blob, path, rc, e);
+	return rc < 0 ? rc : reader_items(r, path, f, index, native_record, &l, out, e);
 }
 
 FORMAT_READ_STREAM(tfrecord, read_framework, read_native)
