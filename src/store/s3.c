@@ -186,7 +186,7 @@ static int head(struct s3_client *c, const char *path, struct store_stat *out, c
 	struct s3_call *call = s3_call_take(c);
 	int rc;
 
-	call->kind = S3_HEAD;
+	call->kind = SERVER_HEAD;
 	call->path = path;
 	rc = s3_call_run(call, e);
 	if (rc == 0) {
@@ -268,153 +268,18 @@ static int s3_open(struct store *s, const char *path, unsigned how, struct blob 
 	return rc;
 }
 
-/* Whoever pipes an object in starts a program for each: no connection is kept. */
-static void end_stream(struct s3_blob *b)
-{
-	if (!b->stream)
-		return;
-	if (b->stream->conn) {
-		b->stream->conn->dropped = true;
-		http_close(b->stream->conn);
-	}
-	s3_call_give(b->stream);
-	b->stream = NULL;
-}
-
-/* The next bytes of a stream; fewer than n at its end. */
-static ssize_t read_stream(struct s3_blob *b, void *p, size_t n, struct err *e)
-{
-	struct s3_call *call = b->stream;
-	uint64_t before = 0;
-
-	if (b->over || n == 0)
-		return 0;
-	if (!call) {
-		call = b->stream = s3_call_take(s3_of(b->base.store)->client);
-		call->kind = S3_GET;
-		call->path = b->path;
-		call->into = p;
-		call->room = n;
-		call->plain = call->piecewise = true;
-		s3_call_begin(call);
-	} else {
-		before = call->x.got;
-		http_more(call->conn, p, n);
-	}
-	s3_calls_wait(&call, 1, false);
-	if (call->state == S3_CALL_DONE) {
-		int rc = call->rc;
-
-		if (rc < 0 && e)
-			*e = call->err;
-		b->over = true;
-		n = (size_t)(call->x.got - before);
-		end_stream(b);
-		if (rc < 0)
-			return rc;
-	}
-	b->at += n;
-	return (ssize_t)n;
-}
-
 static int s3_close(struct blob *base, struct err *e)
 {
 	struct s3_writer *w = blob_of(base)->writer;
 
 	blob_of(base)->writer = NULL;
-	end_stream(blob_of(base));
+	s3_stream_end(blob_of(base));
 	free(blob_of(base)->block);
 	blob_of(base)->block = NULL;
 	return w ? s3_writer_end(w, e) : 0;
 }
 
 /* ---- reading ---- */
-
-uint64_t s3_clip(const struct s3_blob *b, size_t n, uint64_t offset)
-{
-	uint64_t size = atomic_load_explicit(&b->size, memory_order_acquire);
-
-	if (size == UINT64_MAX)
-		return n;
-	return offset >= size ? 0 : n < size - offset ? n : size - offset;
-}
-
-void s3_prepare_get(struct s3_call *call, struct s3_blob *b, void *p, size_t n, uint64_t offset)
-{
-	call->kind = S3_GET;
-	call->path = b->path;
-	call->query = NULL;
-	call->from = offset;
-	call->n = n;
-	call->into = p;
-	call->sink_n = 0;
-	call->if_match = s3_of(b->base.store)->profile->files_if_match ? b->etag : NULL;
-	call->plain = false;
-}
-
-ssize_t s3_take_get(struct s3_call *call, struct s3_blob *b, struct err *e)
-{
-	/* behind the end of an object whose size was not known */
-	if (call->rc == -ERANGE &&
-	    atomic_load_explicit(&b->size, memory_order_acquire) == UINT64_MAX)
-		return 0;
-	if (call->rc < 0) {
-		if (e)
-			*e = call->err;
-		return call->rc;
-	}
-	if (call->length != UINT64_MAX)
-		atomic_store_explicit(&b->size, call->length, memory_order_release);
-	return (ssize_t)call->got;
-}
-
-static ssize_t get_range(struct s3_blob *b, void *p, size_t n, uint64_t offset, struct err *e)
-{
-	struct s3_call *call = s3_call_take(s3_of(b->base.store)->client);
-	ssize_t got;
-
-	s3_prepare_get(call, b, p, n, offset);
-	s3_call_run(call, NULL);
-	got = s3_take_get(call, b, e);
-	s3_call_give(call);
-	return got;
-}
-
-/* As fsspec's ReadAheadCache: what the block has of it, and then a new block. n is what exists. */
-static ssize_t read_ahead(struct s3_blob *b, char *p, size_t n, uint64_t offset, struct err *e)
-{
-	uint64_t end = offset + n, ahead = s3_of(b->base.store)->profile->read_ahead;
-	size_t have = 0, want;
-	ssize_t got;
-
-	if (offset >= b->block_at && offset < b->block_at + b->block_n) {
-		size_t in = (size_t)(offset - b->block_at);
-
-		have = b->block_n - in < n ? b->block_n - in : n;
-		memcpy(p, b->block + in, have);
-		if (have == n)
-			return (ssize_t)n;
-	}
-	offset += have;
-	want = (size_t)s3_clip(b, (size_t)(end + ahead - offset), offset);
-	b->block_n = 0;
-	if (want > b->block_cap) {
-		free(b->block);
-		b->block_cap = 0;
-		b->block = try_calloc(1, want, "a block that is read ahead", e);
-		if (!b->block)
-			return -ENOMEM;
-		b->block_cap = want;
-	}
-	got = get_range(b, b->block, want, offset, e);
-	if (got < 0)
-		return got;
-	b->block_at = offset;
-	b->block_n = (size_t)got;
-	n = b->block_n < n - have ? b->block_n : n - have;
-	memcpy(p + have, b->block, n);
-	return (ssize_t)(have + n);
-}
 
 static ssize_t s3_pread(struct blob *base, void *p, size_t n, uint64_t offset, struct err *e)
 {
@@ -427,7 +292,7 @@ static ssize_t s3_pread(struct blob *base, void *p, size_t n, uint64_t offset, s
 	if (b->writer)
 		return s3_writer_get(b->writer, p, n, offset, e);
 	if (b->how & STORE_STREAM && offset == b->at)
-		return read_stream(b, p, n, e);
+		return s3_stream_read(b, p, n, e);
 	n = (size_t)s3_clip(b, n, offset);
 	if (n == 0)
 		return 0;
@@ -436,12 +301,12 @@ static ssize_t s3_pread(struct blob *base, void *p, size_t n, uint64_t offset, s
 		return rc;
 	if (s->profile->read_ahead &&
 	    !atomic_exchange_explicit(&b->block_used, true, memory_order_acquire)) {
-		ssize_t got = read_ahead(b, p, n, offset, e);
+		ssize_t got = s3_block_read(b, p, n, offset, e);
 
 		atomic_store_explicit(&b->block_used, false, memory_order_release);
 		return got;
 	}
-	return get_range(b, p, n, offset, e);
+	return s3_range_read(b, p, n, offset, e);
 }
 
 static ssize_t s3_pwrite(struct blob *base, const void *p, size_t n, uint64_t offset, struct err *e)
@@ -536,7 +401,7 @@ static int list_page(struct s3_store *s, struct listing *l, const char *prefix, 
 	buf_printf(&query, "delimiter=%%2F&encoding-type=url&list-type=2&max-keys=%lld&prefix=",
 		   (long long)keys);
 	url_encode(&query, prefix, strlen(prefix), false);
-	call->kind = S3_LIST;
+	call->kind = SERVER_LIST;
 	call->path = bucket;
 	call->query = query.data;
 	rc = s3_call_run(call, e) ?: s3_list_page(call, one_key, l, token, more, e);
@@ -683,7 +548,7 @@ static int s3_mkdirs(struct store *base, const char *path, struct err *e)
 	buf_puts(&query, "max-uploads=1000&prefix=");
 	url_encode(&query, prefix, strlen(prefix), false);
 	buf_puts(&query, "&uploads=");
-	call->kind = S3_LIST;
+	call->kind = SERVER_LIST;
 	call->path = bucket;
 	call->query = query.data;
 	call->once = true;
@@ -722,7 +587,7 @@ static int s3_remove(struct store *base, const char *path, struct err *e)
 	if (rc < 0 || !*s3_key(s->client, path))
 		return rc;
 	call = s3_call_take(s->client);
-	call->kind = S3_DELETE;
+	call->kind = SERVER_DELETE;
 	call->path = at;
 	rc = s3_call_run(call, e);
 	s3_call_give(call);
@@ -745,7 +610,7 @@ static int s3_rename(struct store *base, const char *from, const char *to, struc
 	if (rc < 0)
 		return rc;
 	call = s3_call_take(s->client);
-	call->kind = S3_COPY;
+	call->kind = SERVER_COPY;
 	call->path = target;
 	call->copy_source = source;
 	rc = s3_call_run(call, e);
@@ -783,9 +648,9 @@ static bool s3_server(const struct store *base, unsigned i, struct store_server 
 	out->kind_names = s3_kind_names;
 	out->again_names = s3_retry_names;
 	out->first_max_ns = value(&n->first_max_ns);
-	for (unsigned k = 0; k < S3_KINDS; k++)
+	for (unsigned k = 0; k < SERVER_REQUESTS; k++)
 		out->n.requests[k] = value(&n->requests[k]);
-	for (unsigned k = 0; k < S3_RETRIES; k++)
+	for (unsigned k = 0; k < SERVER_AGAINS; k++)
 		out->n.again[k] = value(&n->sent_again[k]);
 	out->n.failed = value(&n->failed);
 	out->n.again_ns = value(&n->again_ns);
@@ -817,12 +682,6 @@ static void s3_objects(const struct store *base, struct store_objects *out)
 				      .staggers = p->staggers && s->options.stagger_workers,
 				      .process_bytes_s = p->process_bytes_s};
 }
-
-_Static_assert((int)S3_KINDS == SERVER_REQUESTS && (int)S3_PART == SERVER_PART &&
-		       (int)S3_DELETE == SERVER_DELETE && (int)S3_RETRIES == SERVER_AGAINS &&
-		       (int)S3_RETRY_SLOW_DOWN == SERVER_BUSY &&
-		       (int)S3_RETRY_EXPIRED == SERVER_EXPIRED,
-	       "kinds in the order of servers.h");
 
 const struct store_ops store_s3 = {
 	.is.name = "s3",

@@ -61,18 +61,18 @@ bool s3_clock_differs(const struct s3_call *call)
 	return theirs >= 0 && (theirs > ours ? theirs - ours : ours - theirs) > SKEW_MAX;
 }
 
-static const char *verb_of(enum s3_kind kind)
+static const char *verb_of(enum server_request kind)
 {
-	static const char *const verbs[S3_KINDS] = {"read",
-						    "look at",
-						    "list",
-						    "write",
-						    "begin the upload of",
-						    "upload a part of",
-						    "complete the upload of",
-						    "abort the upload of",
-						    "copy to",
-						    "remove"};
+	static const char *const verbs[SERVER_REQUESTS] = {"read",
+							   "look at",
+							   "list",
+							   "write",
+							   "begin the upload of",
+							   "upload a part of",
+							   "complete the upload of",
+							   "abort the upload of",
+							   "copy to",
+							   "remove"};
 
 	return verbs[kind];
 }
@@ -130,14 +130,15 @@ static const char *advice(const struct s3_call *call, const char *code)
 	case 307:
 		return "use the endpoint and region where the bucket is";
 	case 400: /* an answer to HEAD tells no code */
-		return call->kind == S3_HEAD ? "check the credentials, which may have expired, and "
-					       "the region"
-					     : NULL;
+		return call->kind == SERVER_HEAD
+			       ? "check the credentials, which may have expired, and "
+				 "the region"
+			       : NULL;
 	case 403:
 		return "check the credentials and their rights";
 	case 404:
-		return call->kind == S3_LIST ? "create the bucket, or name another one"
-					     : "there is no such object";
+		return call->kind == SERVER_LIST ? "create the bucket, or name another one"
+						 : "there is no such object";
 	case 412:
 		return "it was written anew while it was read";
 	case 429:
@@ -164,7 +165,7 @@ int s3_refused(struct s3_call *call, const char *code)
 		message[0] ? " (" : "", message, message[0] ? ")" : "", what ? "; " : "",
 		what ? what : "");
 	if (call->tries)
-		str_append(call->err.text, sizeof(call->err.text), ", after %u tries",
+		str_append(call->err.text, sizeof(call->err.text), " (%u attempts)",
 			   call->tries + 1);
 	return err_named(call->err.code, &call->err);
 }
@@ -185,7 +186,7 @@ int s3_not_answered(struct s3_call *call, enum http_end end)
 	if (call->err.code == -ENOENT)
 		call->err.code = -EIO;
 	if (call->tries)
-		str_append(call->err.text, sizeof(call->err.text), ", after %u tries",
+		str_append(call->err.text, sizeof(call->err.text), " (%u attempts)",
 			   call->tries + 1);
 	return err_named(call->err.code, &call->err);
 }
@@ -267,7 +268,7 @@ int s3_take_answer(struct s3_call *call)
 	if (strlen(call->etag) + 1 == sizeof(call->etag))
 		call->etag[0] = '\0'; /* maybe cut */
 	switch (call->kind) {
-	case S3_GET:
+	case SERVER_GET:
 		if (call->status == 206)
 			return take_range(call);
 		if (call->from > 0)
@@ -275,7 +276,7 @@ int s3_take_answer(struct s3_call *call)
 				     "ignored the range that was asked for (it answered 200)");
 		call->length = call->got;
 		return 0;
-	case S3_HEAD:
+	case SERVER_HEAD:
 		if (h->has_length)
 			call->length = h->length;
 		else
@@ -283,11 +284,11 @@ int s3_take_answer(struct s3_call *call)
 		call->modified_s =
 			http_head_get(h, "last-modified", date, sizeof(date)) ? http_date(date) : 0;
 		return 0;
-	case S3_PART:
+	case SERVER_PART:
 		return call->etag[0] ? 0 : wrong(call, "gave a part no ETag");
-	case S3_MULTIPART_END:
+	case SERVER_MULTIPART_END:
 		return is_result(call, "CompleteMultipartUploadResult") ? 0 : S3_FAILED_LATER;
-	case S3_COPY:
+	case SERVER_COPY:
 		return is_result(call, "CopyObjectResult") ? 0 : S3_FAILED_LATER;
 	default:
 		return 0;

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "store/s3_client.h"
+#include "store/s3_call.h"
 
 #define S3_CODE_MAX 64
 #define S3_FAILED_LATER 1
@@ -28,7 +28,7 @@ int s3_take_answer(struct s3_call *call);
 typedef int (*s3_list_fn)(void *arg, const char *key, bool is_prefix, uint64_t bytes);
 int s3_list_page(const struct s3_call *call, s3_list_fn fn, void *arg, struct buf *token,
 		 bool *more, struct err *e);
-/* The id of the upload that began. */
 /* Counts the unfinished uploads of a page of a list of them; `key`: one of their keys. */
 unsigned s3_count_uploads(const struct s3_call *call, struct buf *key);
+/* The id of the upload that began. */
 int s3_upload_id(const struct s3_call *call, struct buf *id, struct err *e);

@@ -24,7 +24,7 @@
 #define TIMEOUT_TRIES 3     /* a server that does not answer is not asked more often */
 #define WAITS_BYTES 262144  /* an answer of more may take that long by its size */
 
-const char *const s3_kind_names[S3_KINDS] = {
+const char *const s3_kind_names[SERVER_REQUESTS] = {
 	"GET",
 	"HEAD",
 	"LIST",
@@ -36,7 +36,7 @@ const char *const s3_kind_names[S3_KINDS] = {
 	"copy",
 	"DELETE",
 };
-const char *const s3_retry_names[S3_RETRIES] = {
+const char *const s3_retry_names[SERVER_AGAINS] = {
 	"because a kept connection was closed",
 	"because a connection was lost",
 	"because the server could not be connected to",
@@ -48,8 +48,8 @@ const char *const s3_retry_names[S3_RETRIES] = {
 	"with new credentials",
 };
 
-static const char *const methods[S3_KINDS] = {"GET", "HEAD", "GET",    "PUT", "POST",
-					      "PUT", "POST", "DELETE", "PUT", "DELETE"};
+static const char *const methods[SERVER_REQUESTS] = {"GET", "HEAD", "GET",    "PUT", "POST",
+						     "PUT", "POST", "DELETE", "PUT", "DELETE"};
 
 static uint64_t count(_Atomic uint64_t *counter, uint64_t n)
 {
@@ -520,7 +520,7 @@ static void start(struct s3_call *call)
 	x->head_n = call->head.len;
 	x->body = call->body;
 	x->body_n = call->body_n;
-	x->asks_head = call->kind == S3_HEAD;
+	x->asks_head = call->kind == SERVER_HEAD;
 	x->into = call->into;
 	x->piecewise = call->piecewise;
 	x->room = call->piecewise            ? call->room
@@ -588,7 +588,7 @@ static int64_t pause_ns(const struct s3_call *call)
 	return (int64_t)(most * 1e9 * (double)(draw >> 11) / 9007199254740992.0);
 }
 
-static void again(struct s3_call *call, enum s3_retry why, int64_t wait_ns)
+static void again(struct s3_call *call, enum server_again why, int64_t wait_ns)
 {
 	int64_t now = clock_now_ns();
 
@@ -601,12 +601,12 @@ static void again(struct s3_call *call, enum s3_retry why, int64_t wait_ns)
 }
 
 /* False: no more. */
-static bool try_again(struct s3_call *call, enum s3_retry why, int64_t asked_ns)
+static bool try_again(struct s3_call *call, enum server_again why, int64_t asked_ns)
 {
 	int64_t most = (int64_t)(call->client->options->retry_most * 1e9), wait;
 	int64_t limit = call->once ? 0 : call->client->options->retries;
 
-	if (why == S3_RETRY_TIMEOUT && limit > TIMEOUT_TRIES - 1)
+	if (why == SERVER_TIME && limit > TIMEOUT_TRIES - 1)
 		limit = TIMEOUT_TRIES - 1;
 	if (call->tries >= limit)
 		return false;
@@ -620,19 +620,19 @@ static bool try_again(struct s3_call *call, enum s3_retry why, int64_t asked_ns)
 
 static void connection_failed(struct s3_call *call, enum http_end end, bool reused)
 {
-	static const enum s3_retry whys[] = {
-		[HTTP_NO_CONNECTION] = S3_RETRY_CONNECT,
-		[HTTP_RESET] = S3_RETRY_RESET,
-		[HTTP_CUT] = S3_RETRY_RESET,
-		[HTTP_LATE_CONNECT] = S3_RETRY_TIMEOUT,
-		[HTTP_LATE_FIRST] = S3_RETRY_TIMEOUT,
-		[HTTP_LATE_IDLE] = S3_RETRY_TIMEOUT,
+	static const enum server_again whys[] = {
+		[HTTP_NO_CONNECTION] = SERVER_CONNECT,
+		[HTTP_RESET] = SERVER_LOST,
+		[HTTP_CUT] = SERVER_LOST,
+		[HTTP_LATE_CONNECT] = SERVER_TIME,
+		[HTTP_LATE_FIRST] = SERVER_TIME,
+		[HTTP_LATE_IDLE] = SERVER_TIME,
 	};
 
 	/* the server had closed it while it was idle */
 	if (end == HTTP_RESET && reused && !call->reused_again) {
 		call->reused_again = true;
-		again(call, S3_RETRY_REUSED, 0);
+		again(call, SERVER_CLOSED, 0);
 		return;
 	}
 	if (end < HTTP_MALFORMED && call->x.base == 0 && try_again(call, whys[end], 0))
@@ -679,7 +679,7 @@ static bool follow(struct s3_call *call)
 		memcpy(c->region, region, sizeof(region));
 		atomic_fetch_add_explicit(&c->version, 1, memory_order_release);
 		pthread_mutex_unlock(&c->lock);
-		again(call, S3_RETRY_MOVED, 0);
+		again(call, SERVER_MOVED, 0);
 		return true;
 	}
 	if (call->status == 400 ||
@@ -708,7 +708,7 @@ static bool follow(struct s3_call *call)
 	pthread_mutex_unlock(&c->lock);
 	if (i == S3_ENDPOINTS_MAX)
 		return false;
-	again(call, S3_RETRY_MOVED, 0);
+	again(call, SERVER_MOVED, 0);
 	call->at_index = i;
 	call->at = c->endpoint[i];
 	free(call->moved_path);
@@ -743,7 +743,7 @@ static bool mend_clock(struct s3_call *call)
 	call->clock_mended = true;
 	atomic_store_explicit(&call->client->skew_s, theirs - clock_wall_ns() / NS_PER_S,
 			      memory_order_relaxed);
-	again(call, S3_RETRY_CLOCK, 0);
+	again(call, SERVER_CLOCK, 0);
 	return true;
 }
 
@@ -770,7 +770,7 @@ static bool renew(struct s3_call *call)
 	}
 	pthread_mutex_unlock(&c->lock);
 	if (newer)
-		again(call, S3_RETRY_EXPIRED, 0);
+		again(call, SERVER_EXPIRED, 0);
 	return newer;
 }
 
@@ -815,13 +815,13 @@ static void refused(struct s3_call *call)
 	switch (status) {
 	case 429:
 	case 503:
-		if (try_again(call, S3_RETRY_SLOW_DOWN, retry_after(call)))
+		if (try_again(call, SERVER_BUSY, retry_after(call)))
 			return;
 		break;
 	case 500:
 	case 502:
 	case 504:
-		if (try_again(call, S3_RETRY_SERVER, retry_after(call)))
+		if (try_again(call, SERVER_ERROR, retry_after(call)))
 			return;
 		break;
 	case 301:
@@ -832,17 +832,18 @@ static void refused(struct s3_call *call)
 			return;
 		break;
 	case 400:
-		if (strcmp(code, "RequestTimeout") == 0 && try_again(call, S3_RETRY_TIMEOUT, 0))
+		if (strcmp(code, "RequestTimeout") == 0 && try_again(call, SERVER_TIME, 0))
 			return;
 		if (strcmp(code, "ExpiredToken") == 0 && renew(call))
 			return;
-		if ((strcmp(code, "AuthorizationHeaderMalformed") == 0 || call->kind == S3_HEAD) &&
+		if ((strcmp(code, "AuthorizationHeaderMalformed") == 0 ||
+		     call->kind == SERVER_HEAD) &&
 		    follow(call))
 			return;
 		break;
 	case 403:
 		if ((strcmp(code, "RequestTimeTooSkewed") == 0 ||
-		     (call->kind == S3_HEAD && s3_clock_differs(call))) &&
+		     (call->kind == SERVER_HEAD && s3_clock_differs(call))) &&
 		    mend_clock(call))
 			return;
 		if ((strcmp(code, "ExpiredToken") == 0 ||
@@ -866,7 +867,7 @@ static void answered(struct s3_call *call, bool reused)
 
 		/* some answer 200 first and fail later */
 		if (rc == S3_FAILED_LATER) {
-			if (try_again(call, S3_RETRY_SERVER, 0))
+			if (try_again(call, SERVER_ERROR, 0))
 				return;
 			rc = s3_refused(call, "InternalError");
 		}

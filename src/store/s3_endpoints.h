@@ -3,7 +3,7 @@
  * read from the environment. */
 #include "base/err.h"
 #include "conf/opt.h"
-#include "store/s3_client.h"
+#include "store/s3_call.h"
 
 /* Their addresses, none for Amazon's own; in this order: storage.s3.endpoints; S3_ENDPOINT_URIS,
  * separated by commas; S3_ENDPOINT_TEMPLATE, in which {1...8} stands for each number;

@@ -252,7 +252,7 @@ static void ask_for(struct s3_queue *q, struct object *o)
 	take_slot(q, &s, o->request, o);
 	o->flying++;
 	if (o->looking) {
-		s->call->kind = S3_HEAD;
+		s->call->kind = SERVER_HEAD;
 		s->call->path = b->path;
 		s->call->query = s->call->if_match = NULL;
 		s->call->into = NULL;

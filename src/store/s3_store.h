@@ -66,4 +66,14 @@ uint64_t s3_clip(const struct s3_blob *b, size_t n, uint64_t offset);
 void s3_prepare_get(struct s3_call *call, struct s3_blob *b, void *p, size_t n, uint64_t offset);
 ssize_t s3_take_get(struct s3_call *call, struct s3_blob *b, struct err *e);
 
+/* At an offset; as far as the object goes. */
+ssize_t s3_range_read(struct s3_blob *b, void *p, size_t n, uint64_t offset, struct err *e);
+/* The same through the blob's block, which is fetched anew where it does not hold them. Its caller
+ * holds block_used. */
+ssize_t s3_block_read(struct s3_blob *b, char *p, size_t n, uint64_t offset, struct err *e);
+/* STORE_STREAM: the next bytes, fewer than n at the end of the object; and the end of its request.
+ */
+ssize_t s3_stream_read(struct s3_blob *b, void *p, size_t n, struct err *e);
+void s3_stream_end(struct s3_blob *b);
+
 extern const struct store_queue_ops s3_queue_ops;

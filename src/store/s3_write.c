@@ -178,7 +178,7 @@ static int begin_upload(struct s3_writer *w, struct err *e)
 	struct buf id = {0};
 	int rc;
 
-	call->kind = S3_MULTIPART_BEGIN;
+	call->kind = SERVER_MULTIPART_BEGIN;
 	call->path = w->path;
 	call->query = "uploads=";
 	rc = s3_call_run(call, e) ?: s3_upload_id(call, &id, e);
@@ -206,7 +206,7 @@ static int start_part(struct s3_writer *w, void *buffer, size_t n, unsigned numb
 	snprintf(p->query, sizeof(p->query), "partNumber=%u&uploadId=%s", number, w->id.data);
 	p->buffer = buffer;
 	p->call = s3_call_take(w->s->client);
-	p->call->kind = S3_PART;
+	p->call->kind = SERVER_PART;
 	p->call->path = w->path;
 	p->call->query = p->query;
 	p->call->body = buffer;
@@ -366,7 +366,7 @@ static int put_whole(struct s3_writer *w, struct err *e)
 	struct s3_call *call = s3_call_take(w->s->client);
 	int rc;
 
-	call->kind = S3_PUT;
+	call->kind = SERVER_PUT;
 	call->path = w->path;
 	call->body = w->buffer;
 	call->body_n = w->n;
@@ -381,7 +381,7 @@ static bool is_there(struct s3_writer *w)
 	struct s3_call *call = s3_call_take(w->s->client);
 	bool there;
 
-	call->kind = S3_HEAD;
+	call->kind = SERVER_HEAD;
 	call->path = w->path;
 	there = s3_call_run(call, NULL) == 0 && call->length == w->sent;
 	s3_call_give(call);
@@ -410,7 +410,7 @@ static int complete(struct s3_writer *w, struct err *e)
 		buf_puts(&body, "</ETag></Part>");
 	}
 	buf_puts(&body, "</CompleteMultipartUpload>");
-	call->kind = S3_MULTIPART_END;
+	call->kind = SERVER_MULTIPART_END;
 	call->path = w->path;
 	call->query = query;
 	call->body = body.data;
@@ -430,7 +430,7 @@ static void abort_upload(struct s3_writer *w, struct err *e)
 	AUTO_FREE char *query = xasprintf("uploadId=%s", w->id.data);
 	struct err why = {0};
 
-	call->kind = S3_MULTIPART_ABORT;
+	call->kind = SERVER_MULTIPART_ABORT;
 	call->path = w->path;
 	call->query = query;
 	if (s3_call_run(call, &why) < 0 && why.code != -ENOENT && e)

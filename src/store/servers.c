@@ -77,9 +77,8 @@ void store_servers_log(const struct store *s)
 		buf_reset(&b);
 		put_kinds(&b, n->again, v.again_names, SERVER_AGAINS);
 		if (server_repetitions(n) > n->again[SERVER_CLOSED])
-			log_warning("%s: %" PRIu64
-				    " requests; sent again: %s; these tries and pauses took %.3f s "
-				    "in all threads",
+			log_warning("%s: %" PRIu64 " requests; retries: %s; failed "
+				    "attempts and pauses took %.3f s in all threads",
 				    v.address, server_requests(n), b.data,
 				    clock_seconds((int64_t)n->again_ns));
 		if (n->failed)
