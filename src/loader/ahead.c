@@ -117,7 +117,8 @@ uint64_t ahead_bytes(const struct loader_config *c, struct err *e)
 	units = units_of(&client);
 	return sizeof(struct ahead) +
 	       units * (sizeof(struct unit) + 2 * sizeof(void *) + blob_bytes(c->store)) +
-	       crew_stack_bytes(c->workload) + store_queue_bytes(c->store, client.in_flight, true);
+	       loader_stack_bytes(c->workload) +
+	       store_queue_bytes(c->store, client.in_flight, true);
 }
 
 int ahead_create(struct ahead **out, const struct loader_config *c, const struct io *io,
@@ -476,7 +477,7 @@ int ahead_begin(struct ahead *a, const struct order *order, uint64_t first, uint
 	pthread_cond_signal(&a->work);
 	pthread_mutex_unlock(&a->lock);
 	if (!a->thread.running)
-		rc = thread_run(&a->thread, ahead_main, a, crew_stack_bytes(a->config->workload),
+		rc = thread_run(&a->thread, ahead_main, a, loader_stack_bytes(a->config->workload),
 				name, e);
 	if (rc < 0)
 		a->busy = false;

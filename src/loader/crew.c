@@ -123,23 +123,6 @@ void queue_reopen(struct queue *q)
 #define PAGE_BYTES 4096
 #define GUARD_BYTES PAGE_BYTES /* below each stack */
 
-/* Formats need a few KiB. Sanitizers grow every frame. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define STACK_DEFAULT (1024u * 1024u)
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define STACK_DEFAULT (1024u * 1024u)
-#endif
-#endif
-#ifndef STACK_DEFAULT
-#define STACK_DEFAULT (128u * 1024u)
-#endif
-
-size_t crew_stack_bytes(const struct workload *w)
-{
-	return w->run.stack_bytes > 0 ? (size_t)w->run.stack_bytes : STACK_DEFAULT;
-}
-
 static uint32_t stats_of(const struct crew_size *s)
 {
 	return s->stats ? s->stats : s->readers + s->waiters;
@@ -160,7 +143,7 @@ int crew_memory_bytes(const struct loader_config *c, const struct reader_config 
 	total = size->threads * sizeof(struct thread) +
 		stats_of(size) * sizeof(struct worker_stat) +
 		(size->readers + size->waiters) * sizeof(struct sample_reader);
-	total += size->threads * (crew_stack_bytes(c->workload) + GUARD_BYTES) +
+	total += size->threads * (loader_stack_bytes(c->workload) + GUARD_BYTES) +
 		 stats_of(size) * (sizeof(struct io_stat) + loader_trace_bytes(c));
 	if (__builtin_add_overflow(each, (uint64_t)PAGE_BYTES, &each) ||
 	    __builtin_mul_overflow(each, (uint64_t)size->readers, &each) ||
@@ -334,7 +317,8 @@ int crew_start_thread(struct crew *c, uint32_t i, void (*work)(void *arg), void 
 
 	assert(i < c->size.threads);
 	snprintf(name, sizeof(name), "%c%u.%u", letter, c->config.rank, number);
-	return thread_run(&c->thread[i], work, arg, crew_stack_bytes(c->config.workload), name, e);
+	return thread_run(&c->thread[i], work, arg, loader_stack_bytes(c->config.workload), name,
+			  e);
 }
 
 /* For thread_join_grace. The grace counts from wake, so that giving up on many loaders one after

@@ -77,8 +77,6 @@ struct crew {
  * included. */
 int crew_memory_bytes(const struct loader_config *c, const struct reader_config *settings,
 		      const struct crew_size *size, uint64_t *out, struct err *e);
-/* The stack of a loader's thread. */
-size_t crew_stack_bytes(const struct workload *w);
 /* Takes memory; readers are not opened. c->settings and the struct's other members are zero or as
  * the loader set them. `close_queues` is called from any thread, more than once: afterwards nobody
  * waits in a queue of the loader. NULL: it has none. Needs crew_release in any case. */

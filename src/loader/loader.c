@@ -15,6 +15,23 @@ const struct loader_ops *loader_find(const char *name)
 	return NULL;
 }
 
+/* Formats need a few KiB. Sanitizers grow every frame. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define STACK_DEFAULT (1024u * 1024u)
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define STACK_DEFAULT (1024u * 1024u)
+#endif
+#endif
+#ifndef STACK_DEFAULT
+#define STACK_DEFAULT (128u * 1024u)
+#endif
+
+size_t loader_stack_bytes(const struct workload *w)
+{
+	return w->run.stack_bytes > 0 ? (size_t)w->run.stack_bytes : STACK_DEFAULT;
+}
+
 /* Of its reader, or of the thread that reads ahead of it and may count just now. */
 static int64_t busy_ns(const struct io_stat *io, enum io_kind kind)
 {

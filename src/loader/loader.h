@@ -167,3 +167,5 @@ void batch_work_merge(struct batch_work *into, const struct batch_work *from);
 
 extern const struct loader_ops *const loader_table[]; /* NULL-terminated, written by the build */
 const struct loader_ops *loader_find(const char *name);
+/* The stack of a loader's thread. */
+size_t loader_stack_bytes(const struct workload *w);

@@ -217,7 +217,8 @@ static int pin_start(struct pytorch *l, struct err *e)
 	if (!l->pin || l->pinning.thread.running)
 		return 0;
 	snprintf(name, sizeof(name), "p%c%u", crew_letter(&l->workers.crew), c->rank);
-	return thread_run(&l->pinning.thread, pin_main, l, crew_stack_bytes(c->workload), name, e);
+	return thread_run(&l->pinning.thread, pin_main, l, loader_stack_bytes(c->workload), name,
+			  e);
 }
 
 static void pin_stop(struct pytorch *l)
@@ -344,7 +345,7 @@ static int pytorch_memory_bytes(const struct loader_config *c, uint64_t *out, st
 	crew += sizeof(struct pytorch) + (workers ? workers : 1) * sizeof(uint64_t) +
 		tasks * (sizeof(struct task) + 3 * sizeof(void *)) + workers * sizeof(void *);
 	if (pins(c->workload))
-		crew += crew_stack_bytes(c->workload);
+		crew += loader_stack_bytes(c->workload);
 	if (transports(c->workload) || pins(c->workload))
 		crew += loader_trace_bytes(c);
 	if (__builtin_add_overflow(crew, handover, out))
