@@ -35,8 +35,10 @@ FOUND = re.compile(r"^SUMMARY: |runtime error: |(ERROR|FATAL): \w+Sanitizer", re
 # What a program does only when it is wrong, however busy the machine is: it died, it hung, a sanitizer found something.
 DIED = re.compile(r"Sanitizer|runtime error: |[Aa]ssertion [`'].* failed|Assertion failed|status -\d|exit(ed)? with -\d|by signal \d"
                   r"|SIG(SEGV|ABRT|BUS|ILL|FPE|SYS|KILL)|core dumped|Segmentation fault|double free|stack smashing"
-                  r"|crash: |\bhangs\b|TimeoutExpired")
+                  r"|crash: |\bhangs\b")
+HUNG = re.compile(r"TimeoutExpired")  # no accident either, but where a sanitizer makes the program ten times slower
 QUIET_SECONDS = 30
+LAST_WORDS = 600  # of a failed test, at the end of all
 WAITING = 2  # tests that mostly wait, beside the others
 CALM_SECONDS = float(os.environ.get("STOKER_CALM_SECONDS", 45))  # at most so long is waited for other work on the machine to pass
 CASE = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] (\w+)")
@@ -245,7 +247,7 @@ def certain(test):
         return "it hung"
     if test.by_signal:
         return "a signal ended it"
-    found = DIED.search(test.output)
+    found = DIED.search(test.output) or not test.sanitized and HUNG.search(test.output)
     return f"its output says '{found.group(0).strip()}'" if found else None
 
 
@@ -263,20 +265,19 @@ def wait_calm():
 
 
 def second_chances(tests, logs, unsteady):
-    """Tests that failed, once more and alone: other work on the machine passes, a wrong program fails twice. All of them
-    or, where too many failed or one whose failure is certain, none. One that had repeated its own cases already must
+    """Tests that failed, once more and alone: other work on the machine passes, a wrong program fails twice. All but
+    those whose failure is certain, or none where too many failed. One that had repeated its own cases already must
     now need no repetition, and one that was unsteady in the last run of this build folder (`unsteady`) is not tried."""
     failed = [t for t in tests if t.state == "failed"]
-    reasons = [f"{t.name} is not run once more: {why}" for t in failed
-               for why in [certain(t) or t.name in unsteady and "it was unsteady in the last run, too"] if why]
     quiet = sum(not t.disturbed for t in failed)
     if quiet > SECOND_CHANCES:
-        reasons = [f"{quiet} tests failed on a quiet machine; none is run once more"]
-    for reason in reasons:
-        print(reason, flush=True)
-    if reasons:
+        print(f"{quiet} tests failed on a quiet machine; none is run once more", flush=True)
         return
     for test in failed:
+        why = certain(test) or test.name in unsteady and "it was unsteady in the last run, too"
+        if why:
+            print(f"{test.name} is not run once more: {why}", flush=True)
+            continue
         beside = ", while others used the processors" if test.disturbed else ""
         print(f"failed, once more alone: {test.name}: {test.why}{beside}\n{test.output.rstrip()}\n=== end of the first "
               f"failure of {test.name}", flush=True)
@@ -414,9 +415,12 @@ def main():
     times_file.write_text(json.dumps(times, indent=0, sort_keys=True))
     well = report(tests, args, truth)
     count, unsteady = collections.Counter(t.state for t in tests), sum(t.second for t in tests)
-    failed = [t.name for t in tests if t.state == "failed"]
-    if failed:
-        print("failed: " + ", ".join(failed))
+    for t in tests:
+        if t.state == "failed":
+            # again, because whoever keeps only the end of a log needs it there
+            lines = [line for line in t.output.splitlines() if line.strip()] or ["no output"]
+            told = [line for line in lines if line.startswith("SUMMARY: ")][:2] or lines[-1:]
+            print(f"failed: {t.name}: {t.why}: {'; '.join(told).strip()[-LAST_WORDS:]}")
     print(f"{time.monotonic() - began:.0f} s, {sum(t.cpu for t in tests):.0f} s of processor time")
     print(f"{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped" +
           (f", {unsteady} unsteady" if unsteady else ""))
