@@ -15,9 +15,9 @@ clang_asan() {
 }
 for preset in asan tsan; do
     case $preset in
-    asan) tiers=interop,tidy,truth,scale,fault tests='cli.(report|recipes|page_cache|completion)|unit.(rng_large|point_fit)' ;;
+    asan) tiers=interop,tidy,truth,scale,fault tests='cli.(report|recipes|page_cache|completion|examples|probe)|unit.(rng_large|point_fit)' ;;
     tsan)
-        tiers=interop,tidy,fuzz,truth,fault tests='contract.(format|checkpoint)|cli.(report|recipes|words|findings|hostile_text|damaged_results|examples|framework_time|plan|need|flags|survey|mlperf_results|compare|completion|calibrate)'
+        tiers=interop,tidy,fuzz,truth,fault tests='contract.(format|checkpoint)|cli.(report|recipes|words|findings|hostile_text|damaged_results|examples|framework_time|plan|need|flags|survey|mlperf_results|compare|completion|calibrate|probe|study_plan|judged_again)'
         threads='at_once|clock|comm|dali|fault|file|flight|framework|generate|handover|loader.*|native_dali|net|order|processors|queue'
         tests="$tests|unit.(?!($threads|residency|run|series|span|survey|thread|throttle|verify)$)"
         ;;

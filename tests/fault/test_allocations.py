@@ -3,13 +3,13 @@ and its results are right; it never crashes, hangs, leaks, or leaves something h
 
 A place is a chain of callers within the program, libraries' allocations on its behalf included (see
 tests/preload/fail_alloc.c). Each place fails at its first allocation, and at its last where it makes several; of those
-that end the process at once in base/alloc.c (xmalloc and its kin) one in 8. Of a run every sixth place is taken; of one
-with checkpoints and of a study every second, of repeated runs every fourth, but none that a command before had; --stride 1
+that end the process at once in base/alloc.c (xmalloc and its kin) one in 8. Of a run every twelfth place is taken; of one
+with checkpoints and of a study every fourth, of repeated runs every eighth, but none that a command before had; --stride 1
 takes all.
 
     test_allocations.py [COMMAND...] [--stride N] [--ending N] [--place HASH:N]
 """
-# takes 250 s
+# takes 150 s
 import argparse
 import collections
 import concurrent.futures
@@ -130,7 +130,7 @@ class Generate(Command):
 class Run(Command):
     name = "run"
     result = "out/result.json"
-    stride = 6
+    stride = 12
 
     def prepare(self, shared):
         self.data = shared / f"{self.name}-data"
@@ -169,7 +169,7 @@ class Run(Command):
 
 class Checkpoint(Run):
     name = "checkpoint"
-    stride, adds = 2, True
+    stride, adds = 4, True
 
     def argv(self, shared, folder):
         return super().argv(shared, folder) + [
@@ -298,7 +298,7 @@ class SmallPlan(Plan):
 class Study(Command):
     """Its runs are programs of their own, where nothing fails."""
     name = "study"
-    stride, adds = 2, True
+    stride, adds = 4, True
     again = ("--retry",)
     design = "model,epochs,processes,overrides,run\nsmall,1,1,,N\nsmall,1,1,reader.batch_size=4,N\n"
 
@@ -333,7 +333,7 @@ class Study(Command):
 class Repeat(Run):
     name = "repeat"
     result = "out/1/result.json"
-    stride, adds = 4, True
+    stride, adds = 8, True
 
     def argv(self, shared, folder):
         return [*super().argv(shared, folder), "--repeat", "2"]
@@ -578,7 +578,7 @@ def main():
         skip("addr2line is not installed")
     parser = argparse.ArgumentParser()
     parser.add_argument("command", nargs="*")
-    parser.add_argument("--stride", type=int, help="only every N-th place (default: 6 of a run, 2 of checkpoints and a study, 4 of repeated runs, else 1)")
+    parser.add_argument("--stride", type=int, help="only every N-th place (default: 12 of a run, 4 of checkpoints and a study, 8 of repeated runs, else 1)")
     parser.add_argument("--ending", type=int, default=ENDING, help="only every N-th place where xmalloc ends the process")
     parser.add_argument("--place")
     parser.add_argument("--findings", type=int, default=30, help="how many are printed of a command")
