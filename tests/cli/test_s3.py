@@ -187,7 +187,8 @@ def counted(tmp):
     with S3Server(access=ACCESS, secret=SECRET) as s3:
         stoker("run", *tiny("d", tmp / "out", framework__costs=tmp / "law.yaml", compat__dlio="true", reader__access="object", **on()), **at(s3))
         work = complete(tmp / "out", 8)["training"]["epochs"][0]["decomposition"]["workers_s"]
-        assert 8 * 0.02 * 0.95 <= work["framework"], work
+        # what a busy machine takes of it stands apart
+        assert 8 * 0.02 * 0.95 <= work["framework"] + work["no_processor"] and work["framework"] > work["data"], work
 
 
 def streamed(tmp):
