@@ -286,6 +286,17 @@ int io_map(const struct io *io, struct blob *b, uint64_t bytes, struct store_map
 	return COUNTED(IO_META, SPAN_MAP, b, store_map(b, bytes, out, e));
 }
 
+static int will_need(const struct store_map *m, uint64_t offset, uint64_t n)
+{
+	store_map_will_need(m, offset, n);
+	return 0;
+}
+
+void io_map_will_need(const struct io *io, const struct store_map *m, uint64_t offset, uint64_t n)
+{
+	(void)COUNTED(IO_META, SPAN_MAP, NULL, will_need(m, offset, n));
+}
+
 int io_map_touch(const struct io *io, enum io_kind kind, const struct store_map *m, uint64_t offset,
 		 uint64_t n, struct err *e)
 {

@@ -94,21 +94,20 @@ int store_map_check(const struct store *s, struct err *e)
 	if (who && who->ops->is.flags & STORE_IS_SHIM)
 		return err_set(e, ERR_USAGE,
 			       "the store '%s' cannot intercept the page faults of mapped files: "
-			       "set dataset.format to indexed_binary or reader.access to native, "
-			       "which read, or leave '%s' out of storage.store",
+			       "set reader.access to native, which reads, or leave '%s' out of "
+			       "storage.store",
 			       who->ops->is.name, who->ops->is.name);
 	if (who && who->ops->is.flags & STORE_IS_UNCACHED &&
 	    !(who->ops->is.flags & STORE_HAS_OBJECTS))
-		return err_set(e, ERR_USAGE,
-			       "the store '%s' bypasses the page cache, which mapped files need: "
-			       "set dataset.format to indexed_binary or reader.access to native, "
-			       "which read, or storage.store to posix",
-			       who->ops->is.name);
+		return err_set(
+			e, ERR_USAGE,
+			"the store '%s' bypasses the page cache, which mapped files need: "
+			"set reader.access to native, which reads, or storage.store to posix",
+			who->ops->is.name);
 	if (who)
 		return err_set(e, ERR_USAGE,
 			       "the store '%s' has no files that can be mapped into memory: set "
-			       "dataset.format to indexed_binary or reader.access to native, which "
-			       "read, or storage.store to posix",
+			       "reader.access to native, which reads, or storage.store to posix",
 			       who->ops->is.name);
 	return store_map_works(e);
 }
@@ -222,6 +221,15 @@ int store_map_touch(const struct store_map *m, uint64_t offset, uint64_t n, stru
 			     : (uint64_t)((uintptr_t)from[got].iov_base - (uintptr_t)m->at);
 	}
 	return 0;
+}
+
+void store_map_will_need(const struct store_map *m, uint64_t offset, uint64_t n)
+{
+	uint64_t from = offset / page_bytes() * page_bytes();
+
+	assert(offset <= m->bytes && n <= m->bytes - offset);
+	if (n > 0)
+		(void)madvise(map_address(m, from), (size_t)(offset + n - from), MADV_WILLNEED);
 }
 
 int store_map_copy(const struct store_map *m, uint64_t offset, void *out, size_t n, struct err *e)

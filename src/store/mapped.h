@@ -37,12 +37,17 @@ uint64_t store_map_pages(uint64_t offset, uint64_t n);
 /* Touches every page of a range, in ascending order, as reading one byte of each would. The range
  * must lie within the mapping. */
 int store_map_touch(const struct store_map *m, uint64_t offset, uint64_t n, struct err *e);
+/* Asks the system to read the pages of a range ahead, and does not wait for them
+ * (madvise(MADV_WILLNEED)); what cannot be read is noticed when it is touched. The range must lie
+ * within the mapping. */
+void store_map_will_need(const struct store_map *m, uint64_t offset, uint64_t n);
 /* Copies a range that must lie within the mapping. */
 int store_map_copy(const struct store_map *m, uint64_t offset, void *out, size_t n, struct err *e);
 
 /* The same, counted and timed. */
 int io_map(const struct io *io, struct blob *b, uint64_t bytes, struct store_map *out,
 	   struct err *e);
+void io_map_will_need(const struct io *io, const struct store_map *m, uint64_t offset, uint64_t n);
 int io_map_touch(const struct io *io, enum io_kind kind, const struct store_map *m, uint64_t offset,
 		 uint64_t n, struct err *e);
 int io_map_copy(const struct io *io, enum io_kind kind, const struct store_map *m, uint64_t offset,

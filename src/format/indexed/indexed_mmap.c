@@ -14,17 +14,12 @@
 #include <string.h>
 
 #include "format/indexed/indexed.h"
-#include "store/mapped.h"
+#include "format/reader_map.h"
 
 /* Files kept mapped by a reader; further ones are mapped anew, the longest unused giving way. DLIO
  * maps all files of its rank when a worker begins, and keeps them; a process has 65,530 maps. */
 #define KEPT_MAPPED 64u
 #define KEPT_MAPPED_DLIO 512u
-/* Touched pages until the mappings of a file are renewed. Each may have needed a page table, and
- * may have mapped a huge page of cache, which counts as this process's memory though nobody needs
- * it. */
-#define RENEW_PAGES 128u
-
 #define DATA INDEXED_COMPANIONS
 #define MAPS (INDEXED_COMPANIONS + 1)
 
@@ -88,19 +83,6 @@ static void unmap_file(struct mapped_file *m)
 	m->serial = 0;
 }
 
-static int map_blob(struct reader *r, const char *path, struct store_map *out, struct err *e)
-{
-	struct store_stat st;
-	int rc = io_open(r->base.io, path, STORE_READ, r->base.blob, e);
-
-	if (rc < 0)
-		return rc;
-	rc = io_stat_blob(r->base.io, r->base.blob, &st, e);
-	if (rc == 0)
-		rc = io_map(r->base.io, r->base.blob, st.bytes, out, e);
-	return reader_blob_close(r->base.io, r->base.blob, path, rc, e);
-}
-
 static int map_file(struct reader *r, const char *path, struct mapped_file *m, struct err *e)
 {
 	char companion[INDEXED_PATH_MAX];
@@ -109,10 +91,10 @@ static int map_file(struct reader *r, const char *path, struct mapped_file *m, s
 	for (uint32_t i = 0; rc == 0 && i < INDEXED_COMPANIONS; i++) {
 		rc = indexed_path(path, i, companion, e);
 		if (rc == 0)
-			rc = map_blob(r, companion, &m->map[i], e);
+			rc = reader_map(&r->base, companion, &m->map[i], e);
 	}
 	if (rc == 0)
-		rc = map_blob(r, path, &m->map[DATA], e);
+		rc = reader_map(&r->base, path, &m->map[DATA], e);
 	if (rc < 0)
 		unmap_file(m);
 	else if (r->base.config.dlio) /* which never looks at the data */
@@ -184,24 +166,6 @@ static int check_index(struct reader *r, const char *path, struct mapped_file *m
 	return err_in_path(rc, companion, e);
 }
 
-/* Compares what was just touched. */
-static int compare_mapped(struct reader *r, const struct store_map *map, const struct file_spec *f,
-			  uint64_t offset, uint64_t n, struct err *e)
-{
-	int rc = 0;
-
-	for (uint64_t done = 0; rc == 0 && done < n;) {
-		size_t part = n - done < EXPECT_BYTES ? (size_t)(n - done) : EXPECT_BYTES;
-
-		rc = store_map_copy(map, offset + done, r->copy, part, e);
-		if (rc == 0)
-			rc = expectation_check(&r->base.expect, f->file_index, offset + done, 0,
-					       r->copy, part, e);
-		done += part;
-	}
-	return rc;
-}
-
 static int touch_sample(struct reader *r, struct mapped_file *m, const struct file_spec *f,
 			uint64_t index, struct sample *out, struct err *e)
 {
@@ -218,14 +182,15 @@ static int touch_sample(struct reader *r, struct mapped_file *m, const struct fi
 	m->touched += store_map_pages(offset, n);
 	rc = io_map_touch(r->base.io, IO_DATA, map, offset, n, e);
 	if (rc == 0 && r->base.expect.content)
-		rc = compare_mapped(r, map, f, offset, n, e);
+		rc = reader_compare_map(&r->base, map, f->file_index, offset, offset, n, r->copy,
+					e);
 	out->data = map->at + offset;
 	return rc;
 }
 
 static void renew_mappings(struct mapped_file *m)
 {
-	if (m->touched < RENEW_PAGES)
+	if (m->touched < READER_RENEW_PAGES)
 		return;
 	for (int k = 0; k < MAPS; k++)
 		store_map_renew(&m->map[k]);
