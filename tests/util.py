@@ -14,6 +14,7 @@ PATIENCE = 4 if SANITIZED else 1  # by which a program under a sanitizer is slow
 
 # the last two beside Debian's PyTorch
 LIBRARIES, LIBRARIES_OF_CHUNKS, LIBRARIES_OF_S3TORCH = "libraries-2", "libraries-chunks-1", "libraries-s3torch-1"
+LIBRARIES_OF_ARROW = "libraries-arrow-1"
 
 
 def libraries(which=LIBRARIES):

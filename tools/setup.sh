@@ -131,6 +131,7 @@ get_libraries() {
     get_venv libraries-2 "" "" pyarrow==26.0.1 webdataset==1.0.2 s3dlio==0.10.0 s3fs==2026.9.0 minio==7.2.20
     # these two beside Debian's PyTorch: what they want of their own is gigabytes
     get_venv libraries-s3torch-1 --system-site-packages --no-deps s3torchconnector==1.5.0 s3torchconnectorclient==1.5.0
+    get_venv libraries-arrow-1 "" "" pyarrow==26.0.1 datasets==5.2.0
     # without what they need for clouds and for text
     get_venv libraries-chunks-1 --system-site-packages --no-deps mosaicml-streaming==0.13.0 litdata==0.2.64 \
         lightning-utilities==0.15.3 filelock==4.3.1 python-snappy==0.7.3 cramjam==2.14.0 brotli==1.2.1 zstd==1.5.7.2 xxhash==4.1.0 \

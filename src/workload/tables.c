@@ -198,6 +198,11 @@ const struct opt workload_rows[] = {
 	      "Whose layout Parquet files have: s3dlio (required fields, plain values) or pyarrow "
 	      "(optional fields, dictionaries, statistics), whose row groups are of another size.",
 	      OURS)
+	I64(dataset.arrow.batch_rows, "100",
+	      "Rows of a record batch of Arrow files: 100 is what Hugging Face's datasets makes of "
+	      "images and bytes, 1000 what it makes of text and numbers. Fewer, where they would "
+	      "be 2 GiB.",
+	      RANGE(1, 1e9), OURS, .unit = "rows")
 	BOOL(dataset.skip_listing, "false",
 	      "Set by MLPerf Storage v3: names of files are computed instead of listed. They are "
 	      "computed in any case, unless the dataset has no manifest and its names must show "

@@ -94,6 +94,9 @@ struct workload {
 			char *partition_by, *read_mode;
 			bool use_s3dlio_gen;
 		} parquet;
+		struct {
+			int64_t batch_rows;
+		} arrow;
 		bool skip_listing;
 		int64_t listing_validation_interval, total_disk_bytes;
 		int64_t seed; /* of the content; ours */

@@ -15,6 +15,7 @@ STORES = {
     "direct": ("direct", "throttle+direct", "drop_behind+direct"),
     "mmap": ("mmap", "fault+mmap", "drop_behind+mmap"),
 }
+MAPPED = ("mmap_indexed_binary", "arrow_stream")
 
 
 def disk_folder():
@@ -55,14 +56,14 @@ def one(fmt, base, tmp):
         stoker("verify", data)
         for access in ("framework", "native"):
             # maps pages of the cache itself
-            if fmt == "mmap_indexed_binary" and access == "framework" and base == "direct":
+            if fmt in MAPPED and access == "framework" and base == "direct":
                 done = stoker("run", *tiny(data, out, workflow__generate_data="false", storage__store=base, **keys),
                               status=None)
                 assert done.returncode != 0 and "bypasses the page cache" in done.stderr, done
                 continue
             for store in STORES[base] if samples > 1 else (base,):
                 # shims other than drop_behind would not see its page faults
-                if fmt == "mmap_indexed_binary" and access == "framework" and "+" in store:
+                if fmt in MAPPED and access == "framework" and "+" in store:
                     continue
                 train(fmt, data, out, store, access, samples, keys)
                 runs += 1

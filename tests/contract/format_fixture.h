@@ -273,7 +273,8 @@ static inline bool is_table(void)
 /* The file goes on behind its samples with what no read of one has to see. */
 static inline bool has_an_end(void)
 {
-	return strcmp(format->is.name, "webdataset") == 0;
+	return strcmp(format->is.name, "webdataset") == 0 ||
+	       strcmp(format->is.name, "arrow_stream") == 0;
 }
 
 /* A changed payload byte is found without knowing what it was. */
