@@ -17,9 +17,17 @@ LIBRARIES, LIBRARIES_OF_CHUNKS, LIBRARIES_OF_S3TORCH = "libraries-2", "libraries
 LIBRARIES_OF_ARROW = "libraries-arrow-1"
 
 
+PARQUET_READERS = "parquet-1"  # of npm
+
+
+def fetched(what):
+    """Where tools/setup.sh puts what it fetches."""
+    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "stoker", what)
+
+
 def libraries(which=LIBRARIES):
     """The Python with the libraries that tools/setup.sh fetches, or the one that runs the tests."""
-    own = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), f"stoker/{which}/bin/python")
+    own = fetched(f"{which}/bin/python")
     return own if os.path.exists(own) else sys.executable
 
 

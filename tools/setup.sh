@@ -109,6 +109,23 @@ get_viewer() {
     fi
 }
 
+# Readers and writers of Parquet that are not pyarrow (DuckDB, Rust's parquet, hyparquet; all MIT or Apache-2.0), for
+# tests/interop/test_parquet.py alone (tests/util.py: PARQUET_READERS): outside the tree, these versions.
+get_parquet() {
+    [ -n "$libraries" ] && command -v npm >/dev/null || return 0
+    folder=${XDG_CACHE_HOME:-$HOME/.cache}/stoker/parquet-1
+    [ ! -e "$folder/complete" ] || return 0
+    mkdir -p "$folder"
+    if npm install --prefix "$folder" --no-save --ignore-scripts --no-audit --no-fund --loglevel=error \
+        @duckdb/node-api@1.5.6-r.1 hyparquet@1.33.0 hyparquet-compressors@1.1.2 parquet-wasm@0.8.0 apache-arrow@21.2.0 \
+        >/dev/null 2>&1; then
+        : >"$folder/complete"
+    else
+        echo "npm could not fetch DuckDB and other readers of Parquet: a part of one test will be skipped" >&2
+        rm -rf "$folder"
+    fi
+}
+
 # Libraries that Debian has not, for tests/interop (tests/util.py: LIBRARIES): outside the tree, these versions. Without them,
 # or without a network, their tests say so.
 get_venv() { # get_venv FOLDER "OPTIONS OF VENV" "OPTIONS OF PIP" PACKAGE...
@@ -164,6 +181,7 @@ get_servers() {
 }
 if [ -z "$need" ]; then
     get_viewer
+    get_parquet
     get_libraries
     get_servers
     exit 0
@@ -195,5 +213,6 @@ echo "Installing with apt-get${root:+ (sudo asks for your password)}:$need"
     exit 1
 }
 get_viewer
+get_parquet
 get_libraries
 get_servers

@@ -1,6 +1,7 @@
 /* Decodes any Parquet file with the program's own parser: parquet_tool FILE FOLDER writes the
  * values of column N, those that are not null, as PLAIN bytes (booleans a byte each) into FOLDER/N,
- * and a line for the file. */
+ * and a line for the file. parquet_tool FILE: a line for each column chunk instead, in front of
+ * that line: row group, column, offset, bytes, values. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,6 +71,15 @@ static int chunk(struct parquet_visitor *v, const struct parquet_stored_chunk *c
 	return rc;
 }
 
+static int tell(struct parquet_visitor *v, const struct parquet_stored_chunk *c, struct err *e)
+{
+	(void)v;
+	(void)e;
+	printf("%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", c->group, c->column,
+	       c->at, c->stored, c->values);
+	return 0;
+}
+
 static unsigned char *load(const char *path, size_t *n)
 {
 	FILE *f = fopen(path, "rb");
@@ -93,11 +103,11 @@ int main(int argc, char **argv)
 	uint32_t n = 0;
 	int rc;
 
-	if (argc != 3)
+	if (argc != 3 && argc != 2)
 		return 2;
 	t->file = load(argv[1], &t->bytes);
 	t->folder = argv[2];
-	t->v = (struct parquet_visitor){.leaf = leaf, .chunk = chunk};
+	t->v = (struct parquet_visitor){.leaf = leaf, .chunk = argc == 3 ? chunk : tell};
 	t->decode.raw_room = t->decode.dictionary_room = ROOM;
 	t->decode.raw = xmalloc(ROOM);
 	t->decode.dictionary = xmalloc(ROOM);

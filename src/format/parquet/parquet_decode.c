@@ -314,6 +314,19 @@ static int run_of_bools(struct parquet_decoder *d, struct window in, uint64_t n,
 	return rc;
 }
 
+/* As the specification has them. */
+static const char *encoding_name(int encoding)
+{
+	static const char *const name[] = {[4] = "BIT_PACKED",
+					   [5] = "DELTA_BINARY_PACKED",
+					   [6] = "DELTA_LENGTH_BYTE_ARRAY",
+					   [7] = "DELTA_BYTE_ARRAY"};
+	const size_t n = sizeof(name) / sizeof(name[0]);
+
+	return encoding >= 0 && (size_t)encoding < n && name[encoding] ? name[encoding]
+								       : "something unknown";
+}
+
 static int decode_values(struct parquet_decoder *d, int encoding, struct window in, uint64_t n,
 			 parquet_values_fn *values, void *arg, struct err *e)
 {
@@ -329,9 +342,10 @@ static int decode_values(struct parquet_decoder *d, int encoding, struct window 
 		return split(d, in, n, values, arg, e);
 	default:
 		return err_set(e, ERR_ABSENT,
-			       "a page has encoding %d, which is not read: plain, dictionary, runs "
-			       "of booleans and byte stream split are",
-			       encoding);
+			       "the values of a page are encoded as %s (%d), which is not decoded: "
+			       "PLAIN, dictionaries, RLE of booleans and BYTE_STREAM_SPLIT are; "
+			       "reader.decode none needs no decoding",
+			       encoding_name(encoding), encoding);
 	}
 }
 
