@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from random import Random
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
@@ -172,6 +173,52 @@ def beside_the_library(folder, python, generation):
     print(f"{compared} requests are the same")
 
 
+# members of a sample, of shards as people make them: extensions and the largest size of each
+FOREIGN = ({"jpg": 60000, "cls": 2, "json": 900}, {"input.png": 9000, "seg.png": 3000, "txt": 0}, {"JPG": 20000}, {"bin": 5000})
+
+
+def foreign(path, form, members, prefix, random):
+    """A shard of others: samples of unequal sizes, with what belongs to none between them."""
+    with tarfile.open(path, "w", format=form) as t:
+        def add(name, n, kind=tarfile.REGTYPE):
+            member = tarfile.TarInfo(name)
+            member.size, member.type = n, kind
+            t.addfile(member, io.BytesIO(random.randbytes(n)))
+
+        add("__info__/a.txt", 40)
+        for i in range(9):
+            if i % 4 == 1:
+                add(f"{prefix}d{i}", 0, tarfile.DIRTYPE)
+                add(f"{prefix}README", 600)
+            for extension, most in members.items():
+                add(f"{prefix}{i:04}.{extension}", random.randint(0, most))
+
+
+def foreign_shards(folder, python, generation):
+    """Whoever decodes nothing reads any shard, with the library's requests, to the library's last sample and no further."""
+    path, random, shards, compared = os.path.join(folder, "foreign.tar"), Random(7), 0, 0
+    for form in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+        for k, members in enumerate(FOREIGN):
+            prefix = ("", "train/n0144.x/", "long/" * 40)[k % 3 if form != tarfile.USTAR_FORMAT else k % 2]
+            foreign(path, form, members, prefix, random)
+            lines = run(python, "-c", READ, path).splitlines()
+            assert len(lines) == 9 and lines[3].split()[0] == f"{prefix}0003", lines
+            real, _ = requests([python, "-c", READ, path], path, None)
+            mine, _ = requests(read(path, 9, 1234, decode="none", python=generation), path, None)
+            if real != mine:
+                explain(f"{members}, format {form}", real, mine)
+                raise SystemExit(1)
+            for wrong, words in ((8, "continues after its 8 samples"), (10, "ends after 9 samples")):
+                said = run(*read(path, wrong, 1234, decode="none"), ok=False)
+                assert words in said and said.count("\n") == 1, said
+            # what is decoded is the payload that this program writes
+            said = run(*read(path, 9, 1234), ok=False)
+            assert ("of the workload has 1234" if "bin" in members else "no member with the extension") in said, said
+            shards += 1
+            compared += len(real)
+    print(f"{shards} shards of others are read to their end, with {compared} requests of the library's")
+
+
 def job(folder, data, **more):
     keys = {"framework": "pytorch", "dataset.format": "webdataset", "dataset.data_folder": data,
             "dataset.num_files_train": 13, "dataset.num_samples_per_file": 9, "dataset.record_length_bytes": 3600,
@@ -225,6 +272,7 @@ def main():
             left_out("the library: no Python here has webdataset (tools/setup.sh heavy; STOKER_PYTHON names another one)")
             return
         beside_the_library(folder, python, generation)
+        foreign_shards(folder, python, generation)
         order_of_workers(folder, python)
 
 

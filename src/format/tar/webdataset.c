@@ -133,7 +133,8 @@ static int webdataset_extent(const struct reader_config *c, const struct file_sp
  * front of it, and then for 10,240 at a time, just as far as it has to look: a sample is whole once
  * the first member of the next one was read, or the end was seen. There is no way to sample i but
  * through the samples before it, so a stream that stands at or before it is continued, and only a
- * sample behind it makes a file be opened and streamed anew.
+ * sample behind it makes a file be opened and streamed anew. Without decoding the samples may have
+ * any members: a sample is what has one key.
  *
  * NATIVE is one pread of all that belongs to a sample, whose place is known from its number;
  * without decoding one per 2 MiB of it. It needs the shards that are written here. */
@@ -333,7 +334,19 @@ static int next_member(struct reader *r, struct err *e)
 	}
 }
 
-/* The data of a member of the sample that has begun. */
+/* Whether a member has the name of one that is written here, into this file. */
+static bool is_own(const char *name, uint64_t file_index)
+{
+	uint64_t v = 0;
+	size_t i = 0;
+
+	for (; name[i] >= '0' && name[i] <= '9' && i < 18; i++)
+		v = v * 10 + (uint64_t)(name[i] - '0');
+	return i >= 6 && name[i] == '_' && v == file_index;
+}
+
+/* The data of a member of the sample that has begun. Who decodes nothing takes members of any
+ * extension and size, as the library does, but for payloads that this program named. */
 static int member_data(struct reader *r, const char *extension, uint64_t sample_bytes,
 		       struct err *e)
 {
@@ -343,7 +356,8 @@ static int member_data(struct reader *r, const char *extension, uint64_t sample_
 	unsigned char *to = NULL;
 	int rc;
 
-	if (strcmp(extension, PAYLOAD) == 0) {
+	if (strcmp(extension, PAYLOAD) == 0 &&
+	    (r->base.config.decode != DECODE_NONE || is_own(r->member.name, s->file_index))) {
 		if (slot->has)
 			return err_set(e, ERR_DATA, "the member '%.120s' is there twice",
 				       r->member.name);
@@ -416,14 +430,15 @@ static int deliver(struct reader *r, const struct file_spec *f, const struct slo
 {
 	uint64_t from = index * file_spec_sample_bytes(f);
 
-	if (!slot->has)
-		return err_set(e, ERR_DATA,
-			       "sample %" PRIu64 " of the archive has no member with the extension "
-			       "'" PAYLOAD "'",
-			       index);
 	out->data = r->slot_bytes ? slot->data : r->piece;
 	if (r->base.config.decode == DECODE_NONE)
 		return 0;
+	if (!slot->has)
+		return err_set(e, ERR_DATA,
+			       "sample %" PRIu64 " of the archive has no member with the extension "
+			       "'" PAYLOAD "': only those are decoded; reader.decode none reads "
+			       "any",
+			       index);
 	return expectation_check(&r->base.expect, f->file_index, from, slot->at - from, slot->data,
 				 (size_t)slot->bytes, e);
 }
