@@ -1,7 +1,6 @@
 /* How MosaicML Streaming and LitData deal out samples. */
 #include "dataset/deal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/rng.h"
@@ -110,13 +109,9 @@ struct place {
 	uint64_t sample;
 };
 
-static int by_place(const void *a, const void *b)
+static bool is_before(const struct place *x, const struct place *y)
 {
-	const struct place *x = a, *y = b;
-
-	if (x->at != y->at)
-		return x->at > y->at ? 1 : -1;
-	return (x->sample > y->sample) - (x->sample < y->sample);
+	return x->at != y->at ? x->at < y->at : x->sample < y->sample;
 }
 
 /* A shard, or the part of one that belongs to a canonical node. */
@@ -128,12 +123,20 @@ struct mds_memory {
 	struct shard_part *span, *old;
 	uint64_t *first; /* of each canonical node, and the end */
 	struct place *place;
-	uint64_t *id; /* the shuffled sample of each number */
+	uint64_t *id;    /* the shuffled sample of each number */
+	uint64_t *start; /* to sort places: of each bucket */
 };
 
 static uint64_t shards_of(const struct deal *d)
 {
 	return d->samples / d->samples_per_file;
+}
+
+#define PLACES_OF_BUCKET 8u
+
+static uint64_t buckets_of(uint64_t samples)
+{
+	return samples / PLACES_OF_BUCKET + 2;
 }
 
 static uint64_t mds_memory_bytes(const struct deal *d)
@@ -143,7 +146,8 @@ static uint64_t mds_memory_bytes(const struct deal *d)
 	if (!d->shuffle)
 		return 0;
 	return u64_sum(u64_product(2 * sizeof(struct shard_part), spans),
-		       u64_sum(u64_product(sizeof(uint64_t), d->canonical + 1),
+		       u64_sum(u64_product(sizeof(uint64_t),
+					   u64_sum(d->canonical + 1, buckets_of(d->samples))),
 			       u64_product(d->samples, sizeof(struct place) + sizeof(uint64_t))));
 }
 
@@ -156,6 +160,7 @@ static void lay_out(const struct deal *d, struct mds_memory *m, void *memory)
 	m->first = (uint64_t *)(m->old + spans);
 	m->place = (struct place *)(m->first + d->canonical + 1);
 	m->id = (uint64_t *)(m->place + d->samples);
+	m->start = m->id + d->samples;
 }
 
 static void shuffle_spans(struct rng_pcg64 *r, struct shard_part *x, uint64_t n)
@@ -200,17 +205,22 @@ static void divide_spans(const struct deal *d, struct mds_memory *m)
 	m->first[d->canonical] = out;
 }
 
-/* py1e of one canonical node, whose samples lie at m->id[from...], span by span: each is moved by
- * chance, within a block around its span. */
-static void spread(const struct deal *d, struct mds_memory *m, struct rng_pcg64 *r, uint64_t part,
-		   uint64_t from)
+static void count_buckets(struct mds_memory *m, uint64_t n)
 {
-	uint64_t begin = m->first[part], end = m->first[part + 1], n = 0, at = 0;
-	int64_t low = (int64_t)(0.75 * (double)d->block), high = (int64_t)(1.25 * (double)d->block);
+	for (uint64_t i = 1; i <= n / PLACES_OF_BUCKET + 1; i++)
+		m->start[i] += m->start[i - 1];
+}
 
-	for (uint64_t i = begin; i < end; i++)
-		n += m->span[i].end - m->span[i].begin;
-	for (uint64_t i = begin; i < end; i++) {
+/* Draws the place of each of a canonical node's n samples, which lie at m->id[from...], span by
+ * span: in [0, n), by chance within a block around its span. They are counted, or else put into
+ * their buckets, whose starts become their ends. */
+static void draw_places(const struct deal *d, struct mds_memory *m, struct rng_pcg64 *r,
+			uint64_t part, uint64_t from, uint64_t n, bool count)
+{
+	int64_t low = (int64_t)(0.75 * (double)d->block), high = (int64_t)(1.25 * (double)d->block);
+	uint64_t at = 0;
+
+	for (uint64_t i = m->first[part]; i < m->first[part + 1]; i++) {
 		uint64_t size = m->span[i].end - m->span[i].begin;
 		uint64_t drawn = rng_pcg64_interval(r, high > low ? (uint64_t)(high - low) - 1 : 0);
 		double cutoff = ((double)low + (double)drawn - (double)size) / 2, least, most;
@@ -218,12 +228,43 @@ static void spread(const struct deal *d, struct mds_memory *m, struct rng_pcg64 
 		cutoff = cutoff < 0 ? 0 : cutoff;
 		least = -cutoff > -(double)at ? -cutoff : -(double)at;
 		most = cutoff < (double)(n - at - size) ? cutoff : (double)(n - at - size);
-		for (uint64_t k = 0; k < size; k++, at++)
-			m->place[at] = (struct place){
-				.at = (double)at + (least + (most - least) * rng_pcg64_double(r)),
-				.sample = m->id[from + at]};
+		for (uint64_t k = 0; k < size; k++, at++) {
+			double place = (double)at + (least + (most - least) * rng_pcg64_double(r));
+			uint64_t *start = &m->start[(uint64_t)place / PLACES_OF_BUCKET];
+
+			if (count)
+				start[1]++;
+			else
+				m->place[(*start)++] =
+					(struct place){.at = place, .sample = m->id[from + at]};
+		}
 	}
-	qsort(m->place, n, sizeof(*m->place), by_place);
+}
+
+/* py1e of one canonical node: its samples in the order of their places. They lie about as densely
+ * everywhere, so buckets of a few are sorted; comparing 10^7 of them with each other takes seconds,
+ * and so does memory that is read in their order. */
+static void spread(const struct deal *d, struct mds_memory *m, struct rng_pcg64 *r, uint64_t part,
+		   uint64_t from)
+{
+	struct rng_pcg64 again = *r;
+	uint64_t n = 0;
+
+	for (uint64_t i = m->first[part]; i < m->first[part + 1]; i++)
+		n += m->span[i].end - m->span[i].begin;
+	memset(m->start, 0, (n / PLACES_OF_BUCKET + 2) * sizeof(*m->start));
+	draw_places(d, m, &again, part, from, n, true);
+	count_buckets(m, n);
+	draw_places(d, m, r, part, from, n, false);
+	/* none but of its own bucket is behind a sample: few are moved, and not far */
+	for (uint64_t i = 1; i < n; i++) {
+		struct place moved = m->place[i];
+		uint64_t at = i;
+
+		for (; at > 0 && is_before(&moved, &m->place[at - 1]); at--)
+			m->place[at] = m->place[at - 1];
+		m->place[at] = moved;
+	}
 	for (uint64_t i = 0; i < n; i++)
 		m->id[from + i] = m->place[i].sample;
 }
