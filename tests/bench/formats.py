@@ -42,6 +42,8 @@ def chunk(n):
 
 SMALL, MIDDLE, LARGE = (150528, 1000), (16 << 20, 12), (96 << 20, 3)
 ALL = (SMALL, MIDDLE, LARGE)
+# shards of samples
+SHARDS, SAMPLES = ((4096, 256), (150528, 10), (4 << 20, 1)), dict(dataset__num_samples_per_file=100)
 # name, format, record sizes with numbers of files, keys of the workload
 FORMATS = (
     ("npz", "npz", ALL, lambda n: {}),
@@ -56,6 +58,10 @@ FORMATS = (
     ("csv", "csv", ((150528, 50), (1 << 20, 6)), lambda n: {}),
     ("indexed_binary", "indexed_binary", ALL, lambda n: {}),
     ("mmap_indexed_binary", "mmap_indexed_binary", ALL, lambda n: {}),
+    ("webdataset", "webdataset", SHARDS, lambda n: SAMPLES),
+    ("mds", "mds", SHARDS, lambda n: SAMPLES),
+    ("litdata", "litdata", SHARDS, lambda n: SAMPLES),
+    ("parquet", "parquet", SHARDS, lambda n: SAMPLES),
 )
 
 
@@ -152,7 +158,7 @@ def generation(data, out, base):
     for i in range(RUNS):
         shutil.rmtree(data, ignore_errors=True)
         ours.append(generate(data, base))
-        names = sorted(str(p) for p in (data / "train").iterdir())
+        names = sorted(str(p) for p in (data / "train").iterdir() if p.suffix != ".json")
         copies = out / "plain"
         copies.mkdir(parents=True)
         each = sum(map(os.path.getsize, names)) // len(names)
@@ -167,7 +173,7 @@ def one(name, fmt, length, files, keys, tmp):
     base = dict(fmt=fmt, files=files, dataset__record_length_bytes=length, reader__batch_size=1,
                 reader__read_threads=0, train__computation_time=0, **keys)
     ours, plain = generation(data, out, base)
-    names = sorted(str(p) for p in (data / "train").iterdir() if not p.name.endswith(".idx"))
+    names = sorted(str(p) for p in (data / "train").iterdir() if not p.name.endswith((".idx", ".json")))
     gb = sum(map(os.path.getsize, names)) / 1e9
     print(f"{name:20} {length:10} {'generate':15} {gb / median(ours, 0):6.2f} {median(ours, 1) / gb:7.3f}  "
           f"{gb / median(plain, 0):6.2f} {median(plain, 1) / gb:7.3f} {ratio(ours, plain, 0):7.2f} "
