@@ -28,18 +28,21 @@ enum {
 	PREFIX_BYTES = 155
 };
 
-/* Of all bytes, with spaces for the sum itself. Old writers took bytes as signed. */
+/* Of all bytes, with spaces for the sum itself. Old writers took bytes as signed. A loop without
+ * conditions, which compilers turn into one over vectors: it is half of what a header costs. */
 static uint32_t sum_of(const unsigned char *block, int32_t *as_signed)
 {
-	uint32_t sum = 0;
+	uint32_t sum = 0, high = 0;
 
-	*as_signed = 0;
 	for (unsigned i = 0; i < TAR_BLOCK; i++) {
-		unsigned char c = i >= SUM_AT && i < SUM_AT + SUM_BYTES ? ' ' : block[i];
-
-		sum += c;
-		*as_signed += (signed char)c;
+		sum += block[i];
+		high += block[i] >> 7;
 	}
+	for (unsigned i = SUM_AT; i < SUM_AT + SUM_BYTES; i++) {
+		sum += ' ' - (uint32_t)block[i];
+		high -= block[i] >> 7;
+	}
+	*as_signed = (int32_t)sum - 256 * (int32_t)high;
 	return sum;
 }
 
