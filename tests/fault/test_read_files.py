@@ -29,7 +29,8 @@ DESIGN = "model,epochs,processes,overrides,run\nsmall,1,1,,Y\nsmall,1,2,,N\n"
 SMALL = ("model: {name: small}\nframework: pytorch\nworkflow: {generate_data: False, train: True}\n"
          "dataset: {data_folder: data/x, format: npz, num_files_train: 4, record_length_bytes: 4096}\n"
          "reader: {data_loader: pytorch, batch_size: 2, read_threads: 1}\ntrain: {epochs: 1, computation_time: 0.001}\n")
-FORMATS = ("npz", "npy", "hdf5", "tfrecord", "csv", "png", "jpeg", "indexed_binary", "mmap_indexed_binary")
+FORMATS = ("npz", "npy", "hdf5", "tfrecord", "csv", "png", "jpeg", "indexed_binary", "mmap_indexed_binary", "parquet",
+           "webdataset", "mds", "litdata")
 CHECKPOINTS = ("torch", "safetensors", "distcp", "tensorflow")
 
 
@@ -121,6 +122,10 @@ KINDS = [
           "train.computation_time=0.001", "workflow.evaluation=false"],
          lambda: (dataset("npz")(), (HERE.folder / "data/stoker_manifest.json").unlink()), every=4, free=True),
     Kind("offsets", None, ["verify", "default", *data("indexed_binary")], dataset("indexed_binary"), every=2),
+    *[Kind(f"index of {f}", "data/train/index.json", ["verify", "default", *data(f)], dataset(f), every=2) for f in ("mds", "litdata")],
+    *[Kind(f"index of {f} of a run", "data/train/index.json",
+           ["run", "default", "-q", "-o", "out", *data(f, workflow__generate_data="false")], dataset(f), every=4, free=True)
+      for f in ("mds", "litdata")],
     Kind("sizes", None, ["verify", "default", *data("indexed_binary")], dataset("indexed_binary"), every=2),
     *[Kind(f"checkpoint {f}", None,
            ["run", *checkpoint(f, "out"), "checkpoint.num_checkpoints_write=0", "checkpoint.num_checkpoints_read=1"],
@@ -145,7 +150,7 @@ def found(name, folder):
     pattern = {"mark of a run": "results/**/study_run.json", "offsets": "data/train/*.off.idx",
                "sizes": "data/train/*.sz.idx"}.get(name, "saved/**/*" if name.startswith("checkpoint") else "data/train/*")
     files = sorted(p for p in folder.glob(pattern) if p.is_file() and not (name.startswith("samples") and
-                                                                           p.name.endswith(".idx")))
+                                                                           p.name.endswith((".idx", ".json"))))
     assert files, (name, pattern, list(folder.rglob("*")))
     return max(files, key=lambda p: p.stat().st_size) if name.startswith("checkpoint") else files[0]
 
