@@ -22,6 +22,13 @@ static void told(int rc, const struct err *e)
 		abort();
 }
 
+/* A payload of 20 bytes, or none (-1). */
+static void inside(int64_t at, size_t n)
+{
+	if (at < -1 || (at >= 0 && at + 20 > (int64_t)n))
+		abort();
+}
+
 static void texts(const char *text, size_t n)
 {
 	const struct folder_files files = {.files = 2, .file = file_of};
@@ -34,10 +41,9 @@ static void texts(const char *text, size_t n)
 	told(litdata_folder_check(text, n, &files, &e), &e);
 	rc = chunks_columns_parse(text, n, &c, &e);
 	told(rc, &e);
-	if (rc == 0 && chunks_payload_at(&c, (const unsigned char *)text, n, 20) > (int64_t)n - 20)
-		abort();
-	if (chunks_payload_at(NULL, (const unsigned char *)text, n, 20) > (int64_t)n - 20)
-		abort();
+	if (rc == 0)
+		inside(chunks_payload_at(&c, (const unsigned char *)text, n, 20), n);
+	inside(chunks_payload_at(NULL, (const unsigned char *)text, n, 20), n);
 	json_scan_begin(&s, text, n);
 	told(json_scan_skip(&s, &e), &e);
 	if (s.at > n)
