@@ -170,7 +170,7 @@ static uint64_t off_by(const struct dataset *d, const struct file_spec *f, uint6
 	struct file_spec made = *f;
 	uint64_t bytes;
 
-	if (d->format->is.flags & FORMAT_IMAGE)
+	if (d->format->is.flags & (FORMAT_IMAGE | FORMAT_FILLED))
 		made.want_bytes = want;
 	bytes = d->format->file_bytes(&made);
 	/* an image is filled up to what it should have */
@@ -302,7 +302,7 @@ static int set_recorded_dims(struct dataset *d, const struct workload *w, struct
 	d->form.ndims = d->ndims = 2;
 	rc = dims_of_size(d, &d->form, (uint64_t)(sum / (double)w->recorded->part[k].files), e);
 	memcpy(d->dims, d->form.dims, sizeof(d->dims));
-	if (d->format->is.flags & FORMAT_IMAGE)
+	if (d->format->is.flags & (FORMAT_IMAGE | FORMAT_FILLED))
 		d->form.want_bytes = (uint64_t)(sum / (double)w->recorded->part[k].files);
 	return rc;
 }
@@ -713,7 +713,7 @@ void dataset_file_spec(const struct dataset *d, enum dataset_kind kind, uint64_t
 	if (d->drawn) {
 		out->dims[0] = d->drawn[2 * out->file_index];
 		out->dims[1] = d->drawn[2 * out->file_index + 1];
-		if (recorded_bytes(d, kind) && d->format->is.flags & FORMAT_IMAGE)
+		if (recorded_bytes(d, kind) && d->format->is.flags & (FORMAT_IMAGE | FORMAT_FILLED))
 			out->want_bytes = recorded_bytes(d, kind)[index];
 		else if (out->want_bytes)
 			out->want_bytes =

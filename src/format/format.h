@@ -26,7 +26,8 @@ struct file_spec {
 	uint64_t samples;    /* in this file */
 	uint64_t file_index; /* global: train files, then evaluation files */
 	/* Images alone: what the file should have, by how much of the image is noise; it comes out
-	 * within 256 bytes (png), or exactly but for small images (jpeg). 0: all of it is noise. */
+	 * within 256 bytes (png), or exactly but for small images (jpeg). 0: all of it is noise.
+	 * With FORMAT_FILLED the least that the file has. */
 	uint64_t want_bytes;
 	const char *compression; /* "none", "zip", "gzip", ... */
 	/* hdf5; zeros: one dataset, contiguous unless compressed */

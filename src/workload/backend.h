@@ -72,6 +72,9 @@ enum {
 	FORMAT_INDEX_UNTOLD = 1u << 8,
 	/* DLIO's PyTorch readers of objects ask for whole files of it (reader.access object). */
 	FORMAT_WHOLE_OBJECTS = 1u << 9,
+	/* A file may be longer than its samples need: file_spec.want_bytes says how long, and zeros
+	 * fill it up, so that dataset.sizes recorded is met. */
+	FORMAT_FILLED = 1u << 10,
 };
 
 /* Which of DALI's own readers reads the format (loader/dali_source.h). */

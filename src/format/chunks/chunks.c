@@ -76,7 +76,7 @@ static int chunks_put(const struct chunks_kind *k, struct blob_stream *s, const 
 					 l.sample_bytes, e) ?:
 		     blob_stream_put(s, label, sizeof(label), e);
 	}
-	return rc;
+	return rc == 0 && l.filled_bytes ? blob_stream_zeros(s, l.filled_bytes, e) : rc;
 }
 
 static int chunks_extent(const struct chunks_kind *k, const struct reader_config *c,
@@ -427,6 +427,7 @@ const struct format_ops format_mds = {
 	.is.name = "mds",
 	.is.help = "MosaicML Streaming's shards (MDS) and their index.json.",
 	.is.extension = "mds",
+	.is.flags = FORMAT_FILLED,
 	.is.numbered = "shard.",
 	.is.digits = 5,
 	.is.folder_file = "index.json",
@@ -440,6 +441,7 @@ const struct format_ops format_litdata = {
 	.is.name = "litdata",
 	.is.help = "LitData's chunks and their index.json.",
 	.is.extension = "bin",
+	.is.flags = FORMAT_FILLED,
 	.is.numbered = "chunk-0-",
 	.is.digits = 1,
 	.is.folder_file = "index.json",

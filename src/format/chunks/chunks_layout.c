@@ -32,5 +32,10 @@ int chunks_layout_of(const struct chunks_kind *k, const struct file_spec *f,
 	}
 	l->items_at = head;
 	l->file_bytes = head + items;
+	l->filled_bytes = 0;
+	if (f->want_bytes > l->file_bytes && f->want_bytes <= UINT32_MAX) {
+		l->filled_bytes = f->want_bytes - l->file_bytes;
+		l->file_bytes = f->want_bytes;
+	}
 	return 0;
 }

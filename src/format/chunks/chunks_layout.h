@@ -27,6 +27,7 @@ struct chunks_layout {
 	uint64_t stride;       /* of an item */
 	uint64_t items_at;     /* the first */
 	uint64_t file_bytes;
+	uint64_t filled_bytes; /* of them, zeros behind the items: file_spec.want_bytes */
 	size_t config_bytes;
 	char config[CHUNKS_CONFIG_MAX];
 };

@@ -48,6 +48,8 @@ static int layout_of(const struct file_spec *f, struct layout *l, struct err *e)
 			       f->samples, l->stride);
 	end += END_BYTES;
 	l->file_bytes = (end + TAR_RECORD - 1) / TAR_RECORD * TAR_RECORD;
+	if (f->want_bytes > end)
+		l->file_bytes = f->want_bytes;
 	return 0;
 }
 
@@ -608,7 +610,7 @@ const struct format_ops format_webdataset = {
 	.is.name = "webdataset",
 	.is.help = "WebDataset's shards: tar archives with a payload and a label for each sample.",
 	.is.extension = "tar",
-	.is.flags = FORMAT_STREAM,
+	.is.flags = FORMAT_STREAM | FORMAT_FILLED,
 	.check = webdataset_check,
 	.file_bytes = webdataset_file_bytes,
 	.put = webdataset_put,

@@ -259,6 +259,8 @@ static bool find_batches(struct batches *b)
 		if (b->index_pipe[r] == JOB_NONE)
 			continue;
 		m = messages_of(&b->messages, b->index_pipe[r], &n);
+		for (size_t i = 0; i < n && a->stream; i++)
+			VECTOR_PUSH(a->task, a->tasks, a->task_room, {(uint32_t)r, m[i].begin_ns});
 		for (size_t i = b->begin[r]; i < b->begin[r + 1]; i++) {
 			struct visit *v = batches_visit(b, i);
 
@@ -569,6 +571,23 @@ static void prefetch_by_pipes(struct batches *b)
 	free(c.of);
 }
 
+static bool same_pass(const struct step *a, const struct step *b)
+{
+	return a->rank == b->rank && a->epoch == b->epoch && a->evaluation == b->evaluation;
+}
+
+/* Of streams: where each worker's batches end in the pass that begins with step `i`. Of others, all
+ * workers go on to the last batch. */
+static void find_ends(const struct profile *a, size_t i, uint64_t workers, uint64_t *end)
+{
+	const struct step *first = &a->step[i];
+
+	for (uint64_t k = 0; k < workers; k++)
+		end[k] = a->stream ? 0 : UINT64_MAX;
+	for (; i < a->steps && same_pass(&a->step[i], first) && a->stream; i++)
+		RAISE(end[a->step[i].at % workers], a->step[i].at + 1);
+}
+
 /* After which batches the trainer computes: batches are handed out in their order, one that came
  * early waits. `times`: for each step, how many batches are handed out before the trainer takes the
  * next message. False where they do not come in this order. */
@@ -576,6 +595,8 @@ static bool hand_out(const struct profile *a, uint32_t *times)
 {
 	uint64_t most = 0, known = 0, next = 0;
 	AUTO_FREE uint32_t *got = NULL;
+	AUTO_FREE uint64_t *end = NULL; /* of each worker, behind its last batch of the pass */
+	uint64_t workers = has_workers(a) ? (uint64_t)a->value[PROFILE_WORKERS].number : 1;
 	uint32_t pass = 0;
 
 	for (size_t i = 0; i < a->steps; i++)
@@ -583,18 +604,20 @@ static bool hand_out(const struct profile *a, uint32_t *times)
 	if (most > 8 * a->steps + 65536)
 		return false;
 	got = xcalloc(most + 2, sizeof(*got));
+	end = xcalloc(workers + 1, sizeof(*end));
 	for (size_t i = 0; i < a->steps; i++) {
 		const struct step *s = &a->step[i], *last = i > 0 ? s - 1 : NULL;
 
-		if (!last || last->rank != s->rank || last->epoch != s->epoch ||
-		    last->evaluation != s->evaluation) {
+		if (!last || !same_pass(last, s)) {
 			pass++;
 			next = 0;
+			find_ends(a, i, workers, end);
 		}
 		got[s->at] = pass;
 		times[i] = 0;
-		for (; next <= most && got[next] == pass; next++)
-			times[i]++;
+		/* of streams, a worker that has come to its end is left out */
+		for (; next <= most && (got[next] == pass || next >= end[next % workers]); next++)
+			times[i] += got[next] == pass;
 		known += times[i];
 	}
 	return known >= a->steps - a->steps / 20;

@@ -13,8 +13,6 @@
 #include "trace/profile/profile_parts.h"
 #include "workload/backend.h"
 
-static const char *profile_format_now(const char *name);
-
 /* Of the deviation of a sample from a distribution with fitted parameters, at 5 % (Lilliefors):
  * 0.886 over the root of n. */
 #define KS_FITTED 0.886
@@ -194,10 +192,14 @@ static void say_samples(struct profile *a)
 	if (a->stream) {
 		struct fact why = FACT(JOB_STREAMS);
 
+		profile_shard_counts(a);
+		free(size.v);
+		if (profile_held_samples(a))
+			return;
+
 		profile_unknown(a, PROFILE_SAMPLES, why);
 		profile_unknown(a, PROFILE_SAMPLES_PER_FILE, why);
 		profile_unknown(a, PROFILE_SAMPLE_BYTES, why);
-		free(size.v);
 		return;
 	}
 	if (a->container) {
@@ -226,26 +228,25 @@ static void say_samples(struct profile *a)
 	say_requests(a);
 }
 
-/* A file of the group: the first that the log names. */
-static const char *file_of(const struct profile *a, const struct file_group *g)
-{
-	for (size_t i = 0; i < a->job->files; i++)
-		if (&a->group[a->group_of[i]] == g)
-			return a->job->file[i].name;
-	return "";
-}
-
 static void say_format(struct profile *a, const struct file_group *g)
 {
-	const struct format_facts *f = profile_format_of(g->extension);
-	const char *now = f ? NULL : profile_format_now(file_of(a, g));
+	const struct format_facts *f = g->format;
 
-	if (f)
-		profile_inferred(a, PROFILE_FORMAT, 0, FACT(JOB_EXTENSION), 0, 0)->text = f->name;
-	else if (now)
+	if (g->now)
 		profile_inferred(a, PROFILE_FORMAT, 0,
 				 fact_with(FACT(JOB_FIRST_BYTES), 0, g->extension), 0, 0)
-			->text = now;
+			->text = g->now;
+	else if (f && f->numbered && !profile_format_of(g->extension))
+		profile_inferred(a, PROFILE_FORMAT, 0, FACT(JOB_NAMES_AND_INDEX), 0, 0)->text =
+			f->name;
+	else if (f && profile_compressor_of(g->extension))
+		profile_inferred(a, PROFILE_FORMAT, 0,
+				 fact_with(FACT(JOB_EXTENSION_COMPRESSED), 0,
+					   profile_compressor_of(g->extension)),
+				 0, 0)
+			->text = f->name;
+	else if (f)
+		profile_inferred(a, PROFILE_FORMAT, 0, FACT(JOB_EXTENSION), 0, 0)->text = f->name;
 	else if (g->extension[0])
 		profile_inferred(a, PROFILE_FORMAT, 0, FACT(JOB_EXTENSION_OTHER), 0, 0)->text =
 			g->extension;
@@ -277,67 +278,6 @@ void profile_dataset(struct profile *a)
 			!(a->job->sees & JOB_SEES_SIZES);
 	if (a->visits > 0)
 		say_samples(a);
-}
-
-/* ---- formats by their first bytes: where the name does not tell, and the file is at hand ---- */
-
-#define LOOK_BYTES 264
-
-struct magic {
-	const char *name; /* of a format that is none of those here */
-	uint16_t at, bytes;
-	const char *begin;
-};
-
-static const struct magic table[] = {
-	{"arrow", 0, 6, "ARROW1"},
-	{"zip", 0, 4, "PK\3\4"},
-	{"gzip", 0, 2, "\x1f\x8b"},
-	{"zstd", 0, 4, "\x28\xb5\x2f\xfd"},
-	{"lz4", 0, 4, "\x04\x22\x4d\x18"},
-	{"tiff", 0, 4, "II*\0"},
-	{"tiff", 0, 4, "MM\0*"},
-	{"gif", 0, 4, "GIF8"},
-	{"webp", 8, 4, "WEBP"},
-	{"wav", 8, 4, "WAVE"},
-	{"flac", 0, 4, "fLaC"},
-	{"sqlite", 0, 15, "SQLite format 3"},
-	{"tar", 257, 5, "ustar"},
-};
-
-static ssize_t first_bytes(const char *name, char *out, size_t size)
-{
-	struct err e = {0};
-	ssize_t n;
-	int fd = name[0] == '/' ? file_open(name, NULL, &e) : -1;
-
-	if (fd < 0)
-		return -1;
-	n = pread_fully(fd, out, size, 0);
-	close(fd);
-	return n;
-}
-
-static bool is_begin(const char *head, ssize_t n, size_t at, const char *begin, size_t bytes)
-{
-	return n >= 0 && (size_t)n >= at + bytes && memcmp(head + at, begin, bytes) == 0;
-}
-
-static const char *profile_format_now(const char *name)
-{
-	char head[LOOK_BYTES];
-	ssize_t n = first_bytes(name, head, sizeof(head));
-
-	for (size_t i = 0; format_facts_table[i]; i++) {
-		const struct format_facts *f = format_facts_table[i];
-
-		if (f->magic && is_begin(head, n, 0, f->magic, strlen(f->magic)))
-			return f->name;
-	}
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		if (is_begin(head, n, table[i].at, table[i].begin, table[i].bytes))
-			return table[i].name;
-	return NULL;
 }
 
 /* ---- files that stay open ---- */

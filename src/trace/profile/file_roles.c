@@ -64,6 +64,7 @@ static void extension_of(const char *name, char *out, size_t size)
 				: dot && dot != base && strlen(dot + 1) < size ? dot + 1
 									       : "";
 
+	extension = profile_double_extension(base) ?: extension;
 	snprintf(out, size, "%s", extension);
 	for (char *c = out; *c; c++)
 		*c = (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c);
@@ -82,28 +83,11 @@ static void lasting_extension_of(const char *name, const char *extension, char *
 	}
 }
 
-const struct format_facts *profile_format_of(const char *extension)
-{
-	if (!extension[0])
-		return NULL;
-	for (size_t i = 0; format_facts_table[i]; i++) {
-		const struct format_facts *f = format_facts_table[i];
-
-		/* "bin" alone does not tell LitData's chunks from others' files */
-		if (f->numbered && strcasecmp(f->extension, f->name) != 0)
-			continue;
-		if (strcasecmp(f->extension, extension) == 0 ||
-		    (f->other_extensions && among(extension, f->other_extensions)))
-			return f;
-	}
-	return NULL;
-}
-
 const struct format_facts *profile_format(const struct profile *a)
 {
-	const char *name = a->value[PROFILE_FORMAT].text;
+	const struct file_group *main = profile_main_group(a);
 
-	return name ? profile_format_of(name) : NULL;
+	return main && a->value[PROFILE_FORMAT].text ? main->format : NULL;
 }
 
 bool profile_is_image(const struct profile *a)
@@ -269,6 +253,7 @@ static void make_groups(struct profile *a, struct place *place, size_t places,
 				.role = place[i].role,
 				.folder = a->names.v[place[i].folder],
 				.extension = a->names.v[place[i].extension],
+				.format = profile_format_of(a->names.v[place[i].extension]),
 				.opens = -1,
 				.reads = -1,
 				.writes = -1,
@@ -316,7 +301,7 @@ static void choose_made(struct profile *a)
 		if (v->role == FILE_DATASET)
 			add(&others, v->bytes_read);
 		if (v->role == FILE_CACHE &&
-		    (profile_format_of(v->extension) || v->files >= DATASET_FILES) &&
+		    (v->format || v->files >= DATASET_FILES) &&
 		    (!best || v->bytes_read > best->bytes_read))
 			best = v;
 	}
@@ -357,7 +342,7 @@ static void choose_datasets(struct profile *a)
 
 		if (v->role != FILE_DATASET)
 			continue;
-		if (profile_format_of(v->extension) && !among(v->extension, log_extensions) &&
+		if (v->format && !among(v->extension, log_extensions) &&
 		    !beside)
 			continue;
 		if (beside || (v->files < DATASET_FILES && share < MAIN_SHARE))
@@ -452,6 +437,7 @@ void profile_roles(struct profile *a)
 		place[places++] = p;
 	}
 	make_groups(a, place, places, number);
+	profile_shard_formats(a);
 	map_release(&known);
 	choose_datasets(a);
 	profile_sort_groups(a);

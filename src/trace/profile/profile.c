@@ -33,6 +33,8 @@ void profile_release(struct profile *a)
 	free(a->group);
 	free(a->apart_until_ns);
 	free(a->step);
+	free(a->held);
+	free(a->task);
 	*a = (struct profile){0};
 }
 
@@ -77,6 +79,7 @@ static void doubt_training(struct profile *a)
 	free(a->step);
 	a->step = NULL;
 	a->steps = a->step_room = 0;
+	a->tasks = 0;
 }
 
 /* Processes that Python started anew, where the log shows no pipes: each may be a worker, or a rank
@@ -125,7 +128,7 @@ static bool is_mapped(const struct profile *a)
 {
 	for (size_t g = 0; g < a->groups; g++) {
 		const struct file_group *v = &a->group[g];
-		const struct format_facts *f = profile_format_of(v->extension);
+		const struct format_facts *f = v->format;
 
 		if (v->role == FILE_DATASET && 2 * v->maps >= (int64_t)v->files &&
 		    (f ? f->flags & FORMAT_MAPS : v->bytes_read < v->bytes / READ_BEFORE))
@@ -196,6 +199,8 @@ static void make(struct profile *a)
 	profile_counters(a);
 	profile_order(a);
 	profile_batches(a);
+	if (a->stream)
+		profile_held_batches(a);
 	profile_marks(a);
 	if (a->again)
 		admit_pieces(a);

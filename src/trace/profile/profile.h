@@ -14,6 +14,8 @@
 #include "trace/profile/job_servers.h"
 #include "words/words.h"
 
+struct format_facts;
+
 enum profile_how {
 	HOW_ABSENT,   /* the job has no such thing, as far as the log shows */
 	HOW_SEEN,     /* counted in the log */
@@ -129,7 +131,9 @@ enum file_role {
 struct file_group {
 	enum file_role role;
 	const char *folder;    /* of profile->names; "" for names without folders */
-	const char *extension; /* "npz", lower case; "" */
+	const char *extension; /* "npz", lower case; ""; of compressed archives "tar.gz" */
+	const struct format_facts *format; /* NULL: none of ours */
+	const char *now; /* its name where the first bytes tell it, and not the extension; NULL */
 	size_t files;
 	int64_t bytes; /* sum of the known sizes */
 	int64_t sized; /* files whose size is known */
@@ -202,6 +206,17 @@ struct epoch_starts {
 	double other_s;  /* of it, waits for further batches of an epoch */
 };
 
+/* A batch that a worker was asked for. */
+struct task {
+	uint32_t reader;
+	int64_t begin_ns; /* the worker took the message */
+};
+
+/* Requests of a visit that are not those between its begin and the next one's. */
+struct piece {
+	size_t first, n; /* in piece_event */
+};
+
 struct profile {
 	const struct job *job;
 	struct texts names;
@@ -210,6 +225,7 @@ struct profile {
 	uint32_t *group_of;       /* of each file; JOB_NONE */
 	struct file_group *group; /* dataset first, then by bytes moved */
 	size_t groups;
+	int64_t *held; /* samples that each file holds, by its content; -1: not known; NULL: of none */
 	struct job_sample *sample;
 	size_t samples;
 	struct visit *visit;
@@ -223,6 +239,12 @@ struct profile {
 	int64_t looks_end_ns;     /* before, all looked at the files; INT64_MIN: nobody did */
 	uint32_t files_of_sample; /* of a profile in which each of them is a sample; 0 */
 	struct job_servers servers;
+	struct task *task; /* of streams, by reader, in their order; NULL: the log does not show it */
+	size_t tasks;
+	/* Of a profile by profile_make_pieces: of each visit, and the events that they point to. */
+	struct piece *piece;
+	uint32_t *piece_event;
+	uint64_t held_most; /* samples of a file, at least; 0: not known */
 	struct step *step;        /* by rank, then time; none where the log does not show them */
 	size_t steps;
 	/* Means of the times from a batch taken to asking for the next; 0: not seen. */
@@ -242,7 +264,7 @@ struct profile {
 	bool tensorflow; /* it is the only framework that the log shows, or beside others than
 			    PyTorch */
 	enum job_order order;
-	size_t visit_room, step_room;
+	size_t visit_room, step_room, task_room;
 };
 
 /* Never fails but for want of memory: what the log does not show is HOW_UNKNOWN. The job must
@@ -251,6 +273,11 @@ void profile_make(struct profile *a, const struct job *job);
 /* That of the same job in which each file of `of->companions` is a sample of its own. */
 void profile_make_files(struct profile *a, const struct profile *of);
 void profile_release(struct profile *a);
+/* That of the same job in which each batch of a worker is as many visits as a batch has samples, with
+ * the requests that the worker made for it: a stream shows no samples, but batches. `of` must outlive
+ * it. False, and nothing is made: the log shows no batches, or not all of them. */
+bool profile_make_pieces(struct profile *a, const struct profile *of);
+void profile_release_pieces(struct profile *a);
 
 /* A formatted text that lives as long as the profile. */
 const char *profile_text(struct profile *a, const char *fmt, ...)

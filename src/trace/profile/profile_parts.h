@@ -25,13 +25,26 @@ bool profile_is_evaluation_name(const char *name);
 /* Whether an extension is one of checkpoints, and of hardly anything else. */
 bool profile_is_checkpoint_name(const char *extension);
 
-struct format_facts;
-/* The format of files with this extension; NULL. */
+/* The format of files with this extension, which may be that of a compressed archive; NULL. Not of
+ * one that many formats have. */
 const struct format_facts *profile_format_of(const char *extension);
+/* Of compressed archives, "tar.gz": the compressor; NULL. */
+const char *profile_compressor_of(const char *extension);
+/* Where that begins in the last part of a path; NULL: it has none of these. */
+const char *profile_double_extension(const char *base);
+/* Formats of groups whose extension many formats have, by the names of their files, and by their
+ * first bytes where they are at hand. After the groups are made. */
+void profile_shard_formats(struct profile *a);
 /* That of the dataset's files, where it is one of ours; NULL. */
 const struct format_facts *profile_format(const struct profile *a);
 /* Whether a file of it is one image. */
 bool profile_is_image(const struct profile *a);
+/* Looks into the files for how many samples each holds. */
+void profile_shard_counts(struct profile *a);
+/* The values of samples of streams by that; false: it is not known of all files. */
+bool profile_held_samples(struct profile *a);
+/* Their batches, by the steps. After profile_batches. */
+void profile_held_batches(struct profile *a);
 /* The framework, by its libraries, memory, threads and commands. */
 void profile_framework(struct profile *a);
 /* Visits and samples; `reader` of a visit is the thread until profile_crew. */

@@ -17,6 +17,7 @@
 #include "workload/backend.h"
 
 #define FEW_SMALL 4 /* times fewer requests than larger ones */
+#define PLACE_BYTES 8 /* of a file with an index beside it: where an item begins and ends */
 #define LOOK 0.25   /* of what other visits of a file read */
 #define LOOKS_MIN 4 /* fewer are visits that were cut */
 /* Of a file: less of it was read, and it is opened again: still one visit. */
@@ -322,12 +323,17 @@ static void choose_containers(struct profile *a, struct shape *shape)
 {
 	for (size_t g = 0; g < a->groups; g++) {
 		struct shape *s = &shape[g];
-		const struct format_facts *f = profile_format_of(a->group[g].extension);
+		const struct format_facts *f = a->group[g].format;
 		double in_file, in_visit, share, back;
 
 		if (!s->candidate || s->data_requests == 0 || reads_pieces(a, &a->group[g], s))
 			continue;
 		in_file = (double)s->in_files / (double)a->group[g].files;
+		/* an index tells where each item is */
+		if (f && f->folder_file) {
+			s->container = in_file >= 2;
+			continue;
+		}
 		in_visit = (double)s->in_visits / (double)s->visits;
 		share = (double)s->contiguous / (double)s->data_requests;
 		back = (double)s->backward / (double)s->data_requests;
@@ -656,15 +662,20 @@ void profile_visits(struct profile *a)
 	if (!(a->job->sees & JOB_SEES_REQUESTS))
 		return;
 	for (size_t g = 0; g < a->groups; g++) {
-		const struct format_facts *f = profile_format_of(a->group[g].extension);
+		const struct format_facts *f = a->group[g].format;
 
 		if (a->group[g].role != FILE_DATASET)
 			continue;
 		shape[g].stream = is_stream(a->group[g].extension, f);
 		shape[g].candidate =
-			shape[g].stream || !f || f->kept_open || f->flags & FORMAT_MAPS;
+			shape[g].stream || !f || f->kept_open || f->folder_file ||
+			f->flags & FORMAT_MAPS;
 	}
 	find_data_sizes(a, shape);
+	/* what is not an item is its place */
+	for (size_t g = 0; g < a->groups; g++)
+		if (a->group[g].format && a->group[g].format->folder_file)
+			shape[g].data_size = PLACE_BYTES + 1;
 	collect(a, shape, &read);
 	count_places(a, shape, &read);
 	free(read.v);

@@ -587,6 +587,32 @@ static bool is_data_read(const struct profile *a, const struct job_event *v)
 	       profile_is_data(a, v->file) && !profile_is_apart(a, v);
 }
 
+/* Of visits that are pieces of a stream. */
+static int gather_pieces(const struct profile *a, struct of_visits *out, struct err *e)
+{
+	size_t all = 0;
+	unsigned char *to;
+
+	out->list = xcalloc(a->visits + 1, sizeof(*out->list));
+	out->opens = xcalloc(a->visits + 1, sizeof(*out->opens));
+	for (size_t i = 0; i < a->visits; i++)
+		all += a->piece[i].n;
+	to = out->bytes = try_calloc(all + 1, RECORDED_REQUEST_BYTES, "the requests", e);
+	if (!to)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->visits; i++) {
+		const struct piece *p = &a->piece[i];
+
+		out->list[i] = (struct recorded_requests){(uint32_t)p->n, to};
+		for (size_t k = 0; k < p->n; k++, to += RECORDED_REQUEST_BYTES) {
+			const struct job_event *v = &a->job->event[a->piece_event[p->first + k]];
+
+			recorded_request_put(to, (uint64_t)v->offset, (uint32_t)v->result);
+		}
+	}
+	return 0;
+}
+
 static int gather(const struct profile *a, struct of_visits *out, struct err *e)
 {
 	size_t all = 0;
@@ -732,6 +758,8 @@ static bool alike(const struct profile *a, const struct lists *l, struct recorde
 	return others <= (1 - ALIKE_LEAST) * has->reads;
 }
 
+#define HELD_LISTS 4000000u /* lists of requests, most of them empty */
+
 /* Which lists of a file are the same. */
 static void number_ways(const struct profile *a, struct lists *l)
 {
@@ -755,6 +783,9 @@ static void number_ways(const struct profile *a, struct lists *l)
 		l->number[i] = n;
 		RAISE(l->per_file, ways[file]);
 	}
+	/* as many as the files hold, where that can be */
+	if (a->held_most <= HELD_LISTS / (a->job->files + 1))
+		RAISE(l->per_file, a->held_most);
 	map_release(&known);
 }
 
@@ -784,7 +815,7 @@ static int lists_make(const struct profile *a, struct lists *l, struct err *e)
 		.sample = xcalloc(a->samples + 1, sizeof(*l->samples.sample)),
 		.opening = xcalloc(a->job->files + 1, sizeof(*l->samples.opening)),
 	};
-	rc = gather(a, &l->visits, e);
+	rc = a->piece ? gather_pieces(a, &l->visits, e) : gather(a, &l->visits, e);
 	if (rc < 0)
 		return rc;
 	if (profile_has(a, PROFILE_KEPT_OPEN))
@@ -793,7 +824,7 @@ static int lists_make(const struct profile *a, struct lists *l, struct err *e)
 		for (size_t i = 0; i < a->visits; i++)
 			if (l->samples.sample[a->visit[i].sample].n == 0)
 				l->samples.sample[a->visit[i].sample] = l->visits.list[i];
-	l->exact = !alike(a, l, &has) || !counts_alike(a) || a->again;
+	l->exact = !alike(a, l, &has) || !counts_alike(a) || a->again || a->piece;
 	/* without an order, samples are drawn, and then each needs one list */
 	for (size_t i = 0; i < a->visits; i++)
 		l->exact &= a->visit[i].batch != JOB_NONE || !a->reader[a->visit[i].reader].worker;

@@ -78,7 +78,8 @@ static const char *yes(bool v)
 /* A format whose files are only near the sizes that they should have. */
 static bool is_text(const struct format_facts *f)
 {
-	return !f->magic && !f->kept_open && !(f->flags & (FORMAT_STREAM | FORMAT_MAPS));
+	return !f->magic && !f->kept_open &&
+	       !(f->flags & (FORMAT_STREAM | FORMAT_MAPS | FORMAT_FILLED));
 }
 
 static const struct format_facts *format_with(unsigned flag, bool *same)
@@ -116,17 +117,31 @@ static const struct format_facts *format_for(const struct profile *a,
 	return f;
 }
 
+static void put_ways(const struct profile *a, const struct recorded_has *has, struct buf *out)
+{
+	bool held = a->piece && a->held_most > 0 && has->per_file <= (double)a->held_most;
+	const struct profile_value *v = &a->value[PROFILE_SAMPLES_PER_FILE];
+
+	put(out, "num_samples_per_file",
+	    !held      ? "assumed: the ways in which the job read a file"
+	    : v->of > 0 ? known(v)
+			: "inferred: of the file with most, others have fewer",
+	    "%.0f", has->per_file);
+}
+
 static void put_dataset(const struct profile *a, const char *recorded,
 			const struct recorded_has *has, struct buf *out)
 {
 	bool many = recorded && has->exact && has->per_file > 1;
-	bool same, sizes = recorded && has->sizes && !a->container && !many;
+	bool same, sizes;
 	const struct format_facts *f = format_for(a, has, &same);
 	double per_file = workload_number(a, PROFILE_SAMPLES_PER_FILE, 1);
 	/* a file of ours for the files of a sample */
 	double files = workload_number(a, a->companions > 0 ? PROFILE_SAMPLES : PROFILE_FILES, 1);
 	const struct profile_value *size = &a->value[PROFILE_SAMPLE_BYTES];
 
+	sizes = recorded && has->sizes &&
+		((!a->container && !many) || (same && f->flags & FORMAT_FILLED));
 	buf_puts(out, "\ndataset:\n");
 	put(out, "format",
 	    same ? known(&a->value[PROFILE_FORMAT])
@@ -141,10 +156,10 @@ static void put_dataset(const struct profile *a, const char *recorded,
 	    "%.0f", files + has->filled[RECORDED_TRAIN]);
 	if (many) {
 		/* as long as the job's files, for requests anywhere in them */
-		put(out, "num_samples_per_file", "assumed: the ways in which the job read a file",
-		    "%.0f", has->per_file);
-		put(out, "record_length_bytes", "assumed, of the size of the files", "%.0f",
-		    fmax(1, ceil(has->file_bytes / has->per_file)));
+		put_ways(a, has, out);
+		if (!sizes)
+			put(out, "record_length_bytes", "assumed, of the size of the largest file",
+			    "%.0f", fmax(1, ceil(has->file_bytes / has->per_file)));
 	} else if (workload_unread(a) > 0) {
 		put(out, "num_samples_per_file",
 		    workload_number(a, PROFILE_STEPS, 0) > 0
@@ -224,7 +239,7 @@ static double short_batch(const struct profile *a, const struct recorded_has *ha
 	       epochs = workload_number(a, PROFILE_EPOCHS, 0);
 	double of_rank, steps = workload_number(a, PROFILE_STEPS, 0);
 
-	if (has->filled[RECORDED_TRAIN] || !(batch > 1 && ranks >= 1 && epochs >= 1) || a->stream ||
+	if (a->piece || has->filled[RECORDED_TRAIN] || !(batch > 1 && ranks >= 1 && epochs >= 1) || a->stream ||
 	    a->replacement)
 		return 0;
 	of_rank = ceil(samples / ranks);
@@ -699,9 +714,14 @@ static int write_workload(const struct profile *a, const char *path, struct buf 
 
 int workload_of_write(const struct profile *a, const char *path, struct buf *asked, struct err *e)
 {
-	struct profile files;
+	struct profile files, pieces;
 	int rc;
 
+	if (a->trains && a->stream && profile_make_pieces(&pieces, a)) {
+		rc = write_workload(&pieces, path, asked, e);
+		profile_release_pieces(&pieces);
+		return rc;
+	}
 	if (!a->trains || a->companions == 0)
 		return write_workload(a, path, asked, e);
 	profile_make_files(&files, a);
