@@ -35,6 +35,7 @@ void profile_release(struct profile *a)
 	free(a->step);
 	free(a->held);
 	free(a->task);
+	profile_feed_end(a->fed);
 	*a = (struct profile){0};
 }
 
@@ -219,7 +220,9 @@ static void make(struct profile *a)
 
 void profile_make(struct profile *a, const struct job *job)
 {
-	*a = (struct profile){.job = job};
+	*a = (struct profile){.job = job, .fed = profile_feed(job)};
+	if (a->fed)
+		a->job = a->fed;
 	make(a);
 }
 

@@ -219,6 +219,9 @@ struct piece {
 
 struct profile {
 	const struct job *job;
+	/* The same, where programs feed processes of it: these have their requests. NULL: none
+	 * does. */
+	struct job *fed;
 	struct texts names;
 	struct profile_value value[PROFILE_VALUES];
 	uint8_t *role;            /* enum file_role, of each file of the job */

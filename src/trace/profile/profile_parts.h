@@ -9,6 +9,11 @@
 #include "base/map.h"
 #include "trace/profile/profile.h"
 
+/* A copy of the job in which the requests to files of programs that feed a process over a pipe are
+ * that process's; NULL: there are no such programs. It shares all but the events with the job. */
+struct job *profile_feed(const struct job *job);
+void profile_feed_end(struct job *fed);
+
 /* The role of each file, and the groups. */
 void profile_roles(struct profile *a);
 /* Groups in the order in which they are printed, and the roles of files as their groups have them;

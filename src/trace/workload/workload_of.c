@@ -267,6 +267,9 @@ static void put_reader(const struct profile *a, const char *recorded,
 		    workload_number(a, PROFILE_STEPS, 0) > 0 ? "assumed: a sample here is a step"
 							     : "assumed: not identifiable",
 		    "1");
+	else if (a->piece && a->value[PROFILE_BATCH].rule.reason == REASON_JOB_STREAMS)
+		put(out, "batch_size",
+		    "assumed: a sample here is a step, as the log does not show the job's", "1");
 	else if (profile_has(a, PROFILE_BATCH))
 		put(out, "batch_size", known(&a->value[PROFILE_BATCH]), "%.0f",
 		    a->value[PROFILE_BATCH].number);

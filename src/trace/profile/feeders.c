@@ -1,0 +1,137 @@
+/* Programs that only feed a process of the job: it reads from a pipe what they read from files, as
+ * WebDataset does with "pipe:cat FILE". Their requests to files are taken as its own: who reads
+ * samples, when and in which order is told by them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "trace/profile/profile_parts.h"
+
+/* A pipe: who alone writes to it, who alone reads from it. */
+struct line {
+	uint32_t writer;        /* a process; JOB_NONE, SEVERAL */
+	uint32_t reader;        /* a thread; JOB_NONE, SEVERAL */
+	int64_t written, taken; /* bytes */
+};
+
+#define SEVERAL (JOB_NONE - 1)
+#define ALL_TAKEN 0.5 /* of what is written; a reader that has enough closes the pipe */
+
+static void take_part(uint32_t *end, uint32_t who)
+{
+	*end = *end == JOB_NONE || *end == who ? who : SEVERAL;
+}
+
+static bool is_ancestor(const struct job *job, uint32_t old, uint32_t young)
+{
+	/* parents come from a log: they may go round */
+	for (size_t n = 0; n < job->processes && job->process[young].parent != JOB_NONE; n++) {
+		young = job->process[young].parent;
+		if (young == old)
+			return true;
+	}
+	return false;
+}
+
+static struct line *find_lines(const struct job *job)
+{
+	struct line *line = xcalloc(job->files + 1, sizeof(*line));
+
+	for (size_t i = 0; i < job->files; i++)
+		line[i] = (struct line){.writer = JOB_NONE, .reader = JOB_NONE};
+	for (size_t i = 0; i < job->events; i++) {
+		const struct job_event *v = &job->event[i];
+
+		if (!profile_is_pipe(job, v->file) || v->result <= 0)
+			continue;
+		if (v->kind == JOB_READ) {
+			take_part(&line[v->file].reader, v->thread);
+			line[v->file].taken += v->result;
+		} else if (v->kind == JOB_WRITE) {
+			take_part(&line[v->file].writer, job->thread[v->thread].process);
+			line[v->file].written += v->result;
+		}
+	}
+	return line;
+}
+
+/* Whether it runs another program, where the log has the commands of both. */
+static bool runs_other(const struct job_process *p, const struct job_process *reader)
+{
+	return p->command[0] && reader->command[0] && strcmp(p->command, reader->command) != 0;
+}
+
+/* Of each process that ran a program of its own and feeds one of its ancestors: the thread that
+ * takes it; JOB_NONE. NULL: there is none. */
+static uint32_t *find_fed(const struct job *job)
+{
+	AUTO_FREE struct line *line = find_lines(job);
+	AUTO_FREE bool *executed = xcalloc(job->processes + 1, sizeof(*executed));
+	AUTO_FREE uint32_t *fed = job_numbers(job->processes);
+	uint32_t *out = NULL;
+	bool any = false;
+
+	for (size_t i = 0; i < job->events; i++)
+		if (job->event[i].kind == JOB_EXEC && !job_failed(&job->event[i]))
+			executed[job->thread[job->event[i].thread].process] = true;
+	for (size_t i = 0; i < job->files; i++) {
+		const struct line *l = &line[i];
+		uint32_t process;
+
+		if (l->writer >= SEVERAL || l->reader >= SEVERAL ||
+		    (double)l->taken < ALL_TAKEN * (double)l->written)
+			continue;
+		process = job->thread[l->reader].process;
+		if (process == l->writer || !is_ancestor(job, process, l->writer))
+			continue;
+		if (!executed[l->writer] && !runs_other(&job->process[l->writer],
+							&job->process[process]))
+			continue;
+		fed[l->writer] = fed[l->writer] == JOB_NONE ? l->reader : SEVERAL;
+		any = true;
+	}
+	if (any) {
+		out = fed;
+		fed = NULL;
+	}
+	return out;
+}
+
+static bool is_of_file(const struct job *job, const struct job_event *v)
+{
+	return v->file != JOB_NONE && job->file[v->file].kind == JOB_FILE_REGULAR &&
+	       (v->kind == JOB_OPEN || v->kind == JOB_CLOSE || v->kind == JOB_READ ||
+		v->kind == JOB_MAP || v->kind == JOB_SEEK || v->kind == JOB_ADVISE);
+}
+
+struct job *profile_feed(const struct job *job)
+{
+	AUTO_FREE uint32_t *fed = NULL;
+	struct job *out;
+
+	if (!(job->sees & JOB_SEES_PIPES) || !(job->sees & JOB_SEES_PROCESSES))
+		return NULL;
+	fed = find_fed(job);
+	if (!fed)
+		return NULL;
+	out = xcalloc(1, sizeof(*out));
+	*out = *job;
+	out->event = xcalloc(job->events + 1, sizeof(*out->event));
+	memcpy(out->event, job->event, job->events * sizeof(*out->event));
+	for (size_t i = 0; i < job->events; i++) {
+		struct job_event *v = &out->event[i];
+		uint32_t to = fed[job->thread[v->thread].process];
+
+		if (to < SEVERAL && is_of_file(job, v))
+			v->thread = to;
+	}
+	return out;
+}
+
+void profile_feed_end(struct job *fed)
+{
+	if (!fed)
+		return;
+	free(fed->event);
+	free(fed);
+}
