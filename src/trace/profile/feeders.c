@@ -84,8 +84,8 @@ static uint32_t *find_fed(const struct job *job)
 		process = job->thread[l->reader].process;
 		if (process == l->writer || !is_ancestor(job, process, l->writer))
 			continue;
-		if (!executed[l->writer] && !runs_other(&job->process[l->writer],
-							&job->process[process]))
+		if (!executed[l->writer] &&
+		    !runs_other(&job->process[l->writer], &job->process[process]))
 			continue;
 		fed[l->writer] = fed[l->writer] == JOB_NONE ? l->reader : SEVERAL;
 		any = true;

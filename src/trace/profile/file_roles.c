@@ -300,8 +300,7 @@ static void choose_made(struct profile *a)
 
 		if (v->role == FILE_DATASET)
 			add(&others, v->bytes_read);
-		if (v->role == FILE_CACHE &&
-		    (v->format || v->files >= DATASET_FILES) &&
+		if (v->role == FILE_CACHE && (v->format || v->files >= DATASET_FILES) &&
 		    (!best || v->bytes_read > best->bytes_read))
 			best = v;
 	}
@@ -342,8 +341,7 @@ static void choose_datasets(struct profile *a)
 
 		if (v->role != FILE_DATASET)
 			continue;
-		if (v->format && !among(v->extension, log_extensions) &&
-		    !beside)
+		if (v->format && !among(v->extension, log_extensions) && !beside)
 			continue;
 		if (beside || (v->files < DATASET_FILES && share < MAIN_SHARE))
 			v->role = FILE_OTHER;

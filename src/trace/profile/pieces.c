@@ -1,6 +1,6 @@
-/* Batches of streams as visits. Whatever a worker reads between two messages of its index pipe is of
- * the batch that the first of them asks for. Of each file that it reads then, that is one visit; a
- * batch has as many visits as samples, most of which read nothing: what they deliver was read
+/* Batches of streams as visits. Whatever a worker reads between two messages of its index pipe is
+ * of the batch that the first of them asks for. Of each file that it reads then, that is one visit;
+ * a batch has as many visits as samples, most of which read nothing: what they deliver was read
  * before. */
 #include <stdlib.h>
 
@@ -227,9 +227,8 @@ bool profile_make_pieces(struct profile *a, const struct profile *of)
 {
 	AUTO_FREE size_t *first = tasks_of_readers(of);
 	AUTO_FREE struct read *read = xcalloc(of->job->events + 1, sizeof(*read));
-	uint32_t workers = profile_has(of, PROFILE_WORKERS)
-				   ? (uint32_t)of->value[PROFILE_WORKERS].number
-				   : 0;
+	uint32_t workers =
+		profile_has(of, PROFILE_WORKERS) ? (uint32_t)of->value[PROFILE_WORKERS].number : 0;
 	uint32_t batch = profile_has(of, PROFILE_BATCH) && of->value[PROFILE_BATCH].number < 65536
 				 ? (uint32_t)of->value[PROFILE_BATCH].number
 				 : 1;

@@ -228,7 +228,8 @@ struct profile {
 	uint32_t *group_of;       /* of each file; JOB_NONE */
 	struct file_group *group; /* dataset first, then by bytes moved */
 	size_t groups;
-	int64_t *held; /* samples that each file holds, by its content; -1: not known; NULL: of none */
+	int64_t *held; /* samples that each file holds, by its content; -1: not known; NULL: of none
+			*/
 	struct job_sample *sample;
 	size_t samples;
 	struct visit *visit;
@@ -242,13 +243,14 @@ struct profile {
 	int64_t looks_end_ns;     /* before, all looked at the files; INT64_MIN: nobody did */
 	uint32_t files_of_sample; /* of a profile in which each of them is a sample; 0 */
 	struct job_servers servers;
-	struct task *task; /* of streams, by reader, in their order; NULL: the log does not show it */
+	struct task
+		*task; /* of streams, by reader, in their order; NULL: the log does not show it */
 	size_t tasks;
 	/* Of a profile by profile_make_pieces: of each visit, and the events that they point to. */
 	struct piece *piece;
 	uint32_t *piece_event;
 	uint64_t held_most; /* samples of a file, at least; 0: not known */
-	struct step *step;        /* by rank, then time; none where the log does not show them */
+	struct step *step;  /* by rank, then time; none where the log does not show them */
 	size_t steps;
 	/* Means of the times from a batch taken to asking for the next; 0: not seen. */
 	double between_s, eval_between_s; /* of training, of evaluation */
@@ -276,9 +278,9 @@ void profile_make(struct profile *a, const struct job *job);
 /* That of the same job in which each file of `of->companions` is a sample of its own. */
 void profile_make_files(struct profile *a, const struct profile *of);
 void profile_release(struct profile *a);
-/* That of the same job in which each batch of a worker is as many visits as a batch has samples, with
- * the requests that the worker made for it: a stream shows no samples, but batches. `of` must outlive
- * it. False, and nothing is made: the log shows no batches, or not all of them. */
+/* That of the same job in which each batch of a worker is as many visits as a batch has samples,
+ * with the requests that the worker made for it: a stream shows no samples, but batches. `of` must
+ * outlive it. False, and nothing is made: the log shows no batches, or not all of them. */
 bool profile_make_pieces(struct profile *a, const struct profile *of);
 void profile_release_pieces(struct profile *a);
 

@@ -16,8 +16,8 @@
 #include "trace/profile/profile_parts.h"
 #include "workload/backend.h"
 
-#define HEADERS_MAX 400000        /* of all archives: more would take long */
-#define FOOTER_MAX (64u << 20)    /* of a Parquet file */
+#define HEADERS_MAX 400000     /* of all archives: more would take long */
+#define FOOTER_MAX (64u << 20) /* of a Parquet file */
 #define PARQUET_TAIL 8
 
 struct looked {
@@ -204,14 +204,15 @@ bool profile_held_samples(struct profile *a)
 	else
 		profile_inferred(a, PROFILE_SAMPLES_PER_FILE, sum / (double)files,
 				 FACT(JOB_COUNTED_IN_FILES), 0, 0)
-			->text = profile_text(a, "in the mean; most %llu",
-					      (unsigned long long)most);
+			->text =
+			profile_text(a, "in the mean; most %llu", (unsigned long long)most);
 	profile_inferred(a, PROFILE_SAMPLE_BYTES, bytes / sum, FACT(JOB_COUNTED_IN_FILES), 0, 0)
 		->text = "in the mean, with what the format adds";
 	return true;
 }
 
-/* What a worker delivered in a pass: the samples of the files that it visited, in so many batches. */
+/* What a worker delivered in a pass: the samples of the files that it visited, in so many batches.
+ */
 struct delivered {
 	double samples;
 	uint64_t batches;

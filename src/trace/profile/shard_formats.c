@@ -16,8 +16,8 @@
 static const struct {
 	const char *extension, *archive, *compressor;
 } compressed[] = {
-	{"tar.gz", "tar", "gzip"},  {"tgz", "tar", "gzip"},    {"tar.zst", "tar", "zstd"},
-	{"tar.bz2", "tar", "bzip2"}, {"tar.xz", "tar", "xz"},  {"tar.lz4", "tar", "lz4"},
+	{"tar.gz", "tar", "gzip"},   {"tgz", "tar", "gzip"},    {"tar.zst", "tar", "zstd"},
+	{"tar.bz2", "tar", "bzip2"}, {"tar.xz", "tar", "xz"},   {"tar.lz4", "tar", "lz4"},
 	{"mds.zstd", "mds", "zstd"}, {"mds.gz", "mds", "gzip"},
 };
 
@@ -203,7 +203,8 @@ void profile_shard_formats(struct profile *a)
 		for (size_t i = 0; i < a->job->files; i++) {
 			uint32_t g = a->group_of[i];
 
-			if (job_has_data(&a->job->file[i]) && is_numbered(f, a->job->file[i].name)) {
+			if (job_has_data(&a->job->file[i]) &&
+			    is_numbered(f, a->job->file[i].name)) {
 				named[g]++;
 				one[g] = (uint32_t)i;
 			}

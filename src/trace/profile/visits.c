@@ -16,10 +16,10 @@
 #include "trace/profile/profile_parts.h"
 #include "workload/backend.h"
 
-#define FEW_SMALL 4 /* times fewer requests than larger ones */
+#define FEW_SMALL 4   /* times fewer requests than larger ones */
 #define PLACE_BYTES 8 /* of a file with an index beside it: where an item begins and ends */
-#define LOOK 0.25   /* of what other visits of a file read */
-#define LOOKS_MIN 4 /* fewer are visits that were cut */
+#define LOOK 0.25     /* of what other visits of a file read */
+#define LOOKS_MIN 4   /* fewer are visits that were cut */
 /* Of a file: less of it was read, and it is opened again: still one visit. */
 #define SAME_VISIT 0.5
 
@@ -667,9 +667,8 @@ void profile_visits(struct profile *a)
 		if (a->group[g].role != FILE_DATASET)
 			continue;
 		shape[g].stream = is_stream(a->group[g].extension, f);
-		shape[g].candidate =
-			shape[g].stream || !f || f->kept_open || f->folder_file ||
-			f->flags & FORMAT_MAPS;
+		shape[g].candidate = shape[g].stream || !f || f->kept_open || f->folder_file ||
+				     f->flags & FORMAT_MAPS;
 	}
 	find_data_sizes(a, shape);
 	/* what is not an item is its place */

@@ -123,7 +123,7 @@ static void put_ways(const struct profile *a, const struct recorded_has *has, st
 	const struct profile_value *v = &a->value[PROFILE_SAMPLES_PER_FILE];
 
 	put(out, "num_samples_per_file",
-	    !held      ? "assumed: the ways in which the job read a file"
+	    !held       ? "assumed: the ways in which the job read a file"
 	    : v->of > 0 ? known(v)
 			: "inferred: of the file with most, others have fewer",
 	    "%.0f", has->per_file);
@@ -239,8 +239,8 @@ static double short_batch(const struct profile *a, const struct recorded_has *ha
 	       epochs = workload_number(a, PROFILE_EPOCHS, 0);
 	double of_rank, steps = workload_number(a, PROFILE_STEPS, 0);
 
-	if (a->piece || has->filled[RECORDED_TRAIN] || !(batch > 1 && ranks >= 1 && epochs >= 1) || a->stream ||
-	    a->replacement)
+	if (a->piece || has->filled[RECORDED_TRAIN] || !(batch > 1 && ranks >= 1 && epochs >= 1) ||
+	    a->stream || a->replacement)
 		return 0;
 	of_rank = ceil(samples / ranks);
 	return steps == epochs * ceil(of_rank / batch) ? fmod(of_rank, batch) : 0;
@@ -328,19 +328,59 @@ static void put_reader(const struct profile *a, const char *recorded,
 
 /* ---- the training ---- */
 
-/* The framework's part of what the log shows as computation, which a run with its costs adds. */
-static double framework_s(const struct profile *a, const struct framework_costs *costs)
+/* What the framework takes of a step, which a run with its costs adds. */
+static double of_framework_s(const struct profile *a, const struct framework_costs *costs)
 {
 	double batch = workload_number(a, PROFILE_BATCH, 1);
 	double bytes = batch * workload_number(a, PROFILE_SAMPLE_BYTES, 0);
 	bool alone = workload_number(a, PROFILE_WORKERS, 0) == 0;
 	const struct cost_law *law;
 
-	if (!costs || a->steps > 0) /* pipes show where taking a batch ends */
+	if (!costs)
 		return 0;
 	law = costs_of(costs, alone ? COST_INLINE : COST_HAND_OVER);
 	return cost_law_s(law, batch, bytes) +
 	       cost_after_wait_s(law, bytes, workload_number(a, PROFILE_STEP, 0));
+}
+
+/* The same of what the log shows as computation: pipes show where taking a batch ends. */
+static double framework_s(const struct profile *a, const struct framework_costs *costs)
+{
+	return a->steps > 0 ? 0 : of_framework_s(a, costs);
+}
+
+#define READY_LEAST 8    /* steps, and half of all */
+#define READY_ALIKE 0.05 /* of the median, for most of them */
+
+/* The time of a step whose batch lay ready; 0: most had to wait, or they differ. What libraries
+ * that read shards hand over differs from what the framework's costs were measured with: then the
+ * step is known better than its parts. */
+static double ready_step_s(const struct profile *a)
+{
+	const struct format_facts *f = profile_format(a);
+	struct values v = {0};
+	size_t near = 0, all = 0;
+	double step;
+
+	if (!a->piece && !(f && f->folder_file))
+		return 0;
+	for (size_t i = 1; i < a->steps; i++) {
+		const struct step *s = &a->step[i], *last = s - 1;
+
+		if (s->evaluation || last->evaluation || s->rank != last->rank ||
+		    s->epoch != last->epoch)
+			continue;
+		all++;
+		if (s->asked_ns != JOB_UNKNOWN && s->ready_ns != JOB_UNKNOWN &&
+		    s->ready_ns <= s->asked_ns && s->taken_ns > last->taken_ns)
+			values_add(&v, (double)(s->taken_ns - last->taken_ns) / 1e9);
+	}
+	step = values_median(&v);
+	for (size_t i = 0; i < v.n; i++)
+		near += fabs(v.v[i] - step) <= READY_ALIKE * step;
+	step = v.n >= READY_LEAST && 2 * v.n >= all && 2 * near >= v.n ? step : 0;
+	free(v.v);
+	return step;
 }
 
 /* Steps of the job for each file of a stream, which is a step of the workload; 1 of others. */
@@ -359,7 +399,7 @@ static double steps_of_file(const struct profile *a, const struct recorded_has *
 static void put_training(const struct profile *a, const struct recorded_has *has,
 			 const struct framework_costs *costs, struct buf *out)
 {
-	double each = steps_of_file(a, has);
+	double each = steps_of_file(a, has), ready = ready_step_s(a);
 	char why[256];
 	const struct profile_value *compute = &a->value[PROFILE_COMPUTE];
 	bool same = profile_has(a, PROFILE_ORDER) &&
@@ -377,7 +417,11 @@ static void put_training(const struct profile *a, const struct recorded_has *has
 		    a->value[PROFILE_STEPS].number);
 	if (same)
 		put(out, "seed_change_epoch", "inferred: epochs have one order", "False");
-	if (profile_has(a, PROFILE_COMPUTE))
+	if (ready > 0 && profile_has(a, PROFILE_COMPUTE))
+		put(out, "computation_time",
+		    "inferred: a step whose batch lay ready, less what the framework takes", "%.6g",
+		    fmax(0, ready - of_framework_s(a, costs)));
+	else if (profile_has(a, PROFILE_COMPUTE))
 		put(out, "computation_time",
 		    each != 1          ? "inferred: of the steps for a file"
 		    : compute->at_most ? "inferred: the step, less what the framework takes"
