@@ -16,9 +16,8 @@
 static const struct {
 	const char *extension, *archive, *compressor;
 } compressed[] = {
-	{"tar.gz", "tar", "gzip"},   {"tgz", "tar", "gzip"},    {"tar.zst", "tar", "zstd"},
-	{"tar.bz2", "tar", "bzip2"}, {"tar.xz", "tar", "xz"},   {"tar.lz4", "tar", "lz4"},
-	{"mds.zstd", "mds", "zstd"}, {"mds.gz", "mds", "gzip"},
+	{"tar.gz", "tar", "gzip"},   {"tgz", "tar", "gzip"},  {"tar.zst", "tar", "zstd"},
+	{"tar.bz2", "tar", "bzip2"}, {"tar.xz", "tar", "xz"}, {"tar.lz4", "tar", "lz4"},
 };
 
 #define COMPRESSED (sizeof(compressed) / sizeof(compressed[0]))
