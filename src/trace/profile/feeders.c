@@ -12,6 +12,7 @@ struct line {
 	uint32_t writer;        /* a process; JOB_NONE, SEVERAL */
 	uint32_t reader;        /* a thread; JOB_NONE, SEVERAL */
 	int64_t written, taken; /* bytes */
+	bool messages; /* with their lengths in front: of a loader's worker, which is no feeder */
 };
 
 #define SEVERAL (JOB_NONE - 1)
@@ -47,6 +48,8 @@ static struct line *find_lines(const struct job *job)
 		if (v->kind == JOB_READ) {
 			take_part(&line[v->file].reader, v->thread);
 			line[v->file].taken += v->result;
+			line[v->file].messages |=
+				v->result == 4 && (v->asked == 4 || v->asked == JOB_UNKNOWN);
 		} else if (v->kind == JOB_WRITE) {
 			take_part(&line[v->file].writer, job->thread[v->thread].process);
 			line[v->file].written += v->result;
@@ -78,7 +81,7 @@ static uint32_t *find_fed(const struct job *job)
 		const struct line *l = &line[i];
 		uint32_t process;
 
-		if (l->writer >= SEVERAL || l->reader >= SEVERAL ||
+		if (l->writer >= SEVERAL || l->reader >= SEVERAL || l->messages ||
 		    (double)l->taken < ALL_TAKEN * (double)l->written)
 			continue;
 		process = job->thread[l->reader].process;
