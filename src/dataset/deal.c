@@ -37,7 +37,7 @@ void deal_rules(struct deal *d, const struct workload *w, uint64_t samples, uint
 	if (ranks % d->nodes)
 		d->nodes = 1;
 	if (d->canonical == 0)
-		d->canonical = d->nodes * (d->algorithm == SHUFFLE_PY1S ? 64 : 1);
+		d->canonical = d->nodes * workload_canonical_of(d->algorithm);
 	if (d->block == 0) {
 		d->block = 4000000 / d->canonical;
 		if (d->block < 1u << 18)
@@ -121,7 +121,8 @@ struct shard_part {
 
 struct mds_memory {
 	struct shard_part *span, *old;
-	uint64_t *first; /* of each canonical node, and the end */
+	uint64_t *first;    /* of each canonical node, and the end */
+	uint64_t *staggers; /* of each */
 	struct place *place;
 	uint64_t *id;    /* the shuffled sample of each number */
 	uint64_t *start; /* to sort places: of each bucket */
@@ -146,8 +147,8 @@ static uint64_t mds_memory_bytes(const struct deal *d)
 	if (!d->shuffle)
 		return 0;
 	return u64_sum(u64_product(2 * sizeof(struct shard_part), spans),
-		       u64_sum(u64_product(sizeof(uint64_t),
-					   u64_sum(d->canonical + 1, buckets_of(d->samples))),
+		       u64_sum(u64_product(sizeof(uint64_t), u64_sum(2 * (d->canonical + 1),
+								     buckets_of(d->samples))),
 			       u64_product(d->samples, sizeof(struct place) + sizeof(uint64_t))));
 }
 
@@ -158,7 +159,8 @@ static void lay_out(const struct deal *d, struct mds_memory *m, void *memory)
 	m->span = memory;
 	m->old = m->span + spans;
 	m->first = (uint64_t *)(m->old + spans);
-	m->place = (struct place *)(m->first + d->canonical + 1);
+	m->staggers = m->first + d->canonical + 1;
+	m->place = (struct place *)(m->staggers + d->canonical + 1);
 	m->id = (uint64_t *)(m->place + d->samples);
 	m->start = m->id + d->samples;
 }
@@ -277,6 +279,80 @@ static void put_span(struct rng_pcg64 *r, const struct shard_part *s, uint64_t *
 	rng_pcg64_shuffle_u64(r, out, s->end - s->begin);
 }
 
+/* py1br of one canonical node, whose samples lie at m->id[from...to): shuffled block by block, of
+ * sizes drawn before. The first block is shorter by `stagger`; later ones overlap by as much. */
+static void shuffle_blocks(const struct deal *d, struct mds_memory *m, struct rng_pcg64 *r,
+			   uint64_t from, uint64_t to, uint64_t stagger)
+{
+	uint64_t low = (uint64_t)(0.75 * (double)d->block), n = 0, end = from;
+	uint64_t high = (uint64_t)(1.25 * (double)d->block);
+
+	while (end < to) {
+		uint64_t size = low + rng_pcg64_interval(r, high > low ? high - low - 1 : 0);
+		uint64_t begin = end >= from + stagger ? end - stagger : from, stop;
+
+		size = size > stagger ? size : stagger + 1;
+		stop = to - end + stagger > size ? end + size - stagger : to;
+		/* as many as there are samples at most: each makes way */
+		m->place[n++] = (struct place){.at = (double)begin, .sample = stop};
+		end += stop - begin;
+	}
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t begin = (uint64_t)m->place[i].at;
+
+		rng_pcg64_shuffle_u64(r, m->id + begin, m->place[i].sample - begin);
+	}
+}
+
+static void shuffle_py1br(const struct deal *d, struct mds_memory *m, struct rng_pcg64 *r)
+{
+	uint64_t least = (uint64_t)(0.75 * (double)d->block), at = 0;
+	uint64_t *stagger = m->staggers;
+
+	for (uint64_t c = 0; c < d->canonical; c++)
+		stagger[c] = rng_pcg64_interval(r, least ? least - 1 : 0);
+	for (uint64_t c = 0; c < d->canonical; c++) {
+		uint64_t from = at;
+
+		for (uint64_t i = m->first[c]; i < m->first[c + 1]; i++)
+			for (uint64_t s = m->span[i].begin; s < m->span[i].end; s++)
+				m->id[at++] = s;
+		shuffle_blocks(d, m, r, from, at, stagger[c]);
+	}
+}
+
+/* py2s: samples of shards are shuffled once for the run, before shards are cut, and each epoch
+ * again in the parts. Spans are places in that first list, which lies in m->place. */
+static void shuffle_py2s(const struct deal *d, struct mds_memory *m, struct rng_pcg64 *run,
+			 struct rng_pcg64 *epoch)
+{
+	uint64_t at = 0;
+
+	for (uint64_t i = 0; i < shards_of(d); i++) {
+		struct shard_part *s = &m->span[i];
+		uint64_t n = s->end - s->begin;
+
+		put_span(run, s, m->id);
+		for (uint64_t k = 0; k < n; k++)
+			m->place[at + k].sample = m->id[k];
+		*s = (struct shard_part){at, at + n};
+		at += n;
+	}
+	divide_spans(d, m);
+	at = 0;
+	for (uint64_t c = 0; c < d->canonical; c++) {
+		shuffle_spans(epoch, m->span + m->first[c], m->first[c + 1] - m->first[c]);
+		for (uint64_t i = m->first[c]; i < m->first[c + 1]; i++) {
+			uint64_t n = m->span[i].end - m->span[i].begin;
+
+			for (uint64_t k = 0; k < n; k++)
+				m->id[at + k] = m->place[m->span[i].begin + k].sample;
+			rng_pcg64_shuffle_u64(epoch, m->id + at, n);
+			at += n;
+		}
+	}
+}
+
 static void mds_shuffle(const struct deal *d, struct mds_memory *m)
 {
 	struct rng_pcg64 run, epoch;
@@ -294,9 +370,17 @@ static void mds_shuffle(const struct deal *d, struct mds_memory *m)
 			(struct shard_part){i * d->samples_per_file, (i + 1) * d->samples_per_file};
 	rng_pcg64_seed(&run, d->seed);
 	shuffle_spans(&run, m->span, shards_of(d));
+	if (d->algorithm == SHUFFLE_PY2S) {
+		shuffle_py2s(d, m, &run, &epoch);
+		return;
+	}
 	divide_spans(d, m);
 	for (uint64_t c = 0; c < d->canonical; c++)
 		shuffle_spans(&epoch, m->span + m->first[c], m->first[c + 1] - m->first[c]);
+	if (d->algorithm == SHUFFLE_PY1BR) {
+		shuffle_py1br(d, m, &epoch);
+		return;
+	}
 	for (uint64_t c = 0; c < d->canonical; c++) {
 		uint64_t from = at;
 

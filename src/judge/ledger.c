@@ -27,9 +27,10 @@ struct facts {
 	bool thin;   /* files take less on the device than they return */
 	bool linked; /* names are links to files that have other names */
 	struct host_io host;
-	double loaded;    /* checkpoints read back during training */
-	double evaluated; /* fetched by evaluations, which are over when an epoch's last look is
-			     taken */
+	double downloaded; /* of a remote dataset, into a cache on this host; 0: there is none */
+	double loaded;     /* checkpoints read back during training */
+	double evaluated;  /* fetched by evaluations, which are over when an epoch's last look is
+			      taken */
 	double samples;
 };
 
@@ -93,6 +94,7 @@ static void sum_requests(struct ledger *l, struct facts *f)
 {
 	const struct result *r = f->r;
 	double wanted = 0, asked = 0, returned = 0;
+	bool cached = result_caches(r);
 
 	for (uint32_t k = 0; k < r->ranks; k++) {
 		const struct io_stat *io = &r->rank[k].train_io;
@@ -101,6 +103,7 @@ static void sum_requests(struct ledger *l, struct facts *f)
 			const struct rank_epoch *ep = &r->rank[k].epoch[i];
 
 			wanted += (double)ep->payload_bytes;
+			f->downloaded += (double)ep->train_fetched.bytes;
 			for (uint32_t c = 0; c < ep->loads; c++)
 				f->loaded += (double)ep->load[c].stat.file_bytes;
 		}
@@ -112,6 +115,8 @@ static void sum_requests(struct ledger *l, struct facts *f)
 			(double)io->kind[IO_META].requests + (double)io->kind[IO_DATA].requests;
 	}
 	line_set(l, LEDGER_WANTED, wanted);
+	if (cached)
+		line_set(l, LEDGER_REMOTE, f->downloaded);
 	if (r->workload->run.measure == MEASURE_NONE)
 		return;
 	line_set(l, LEDGER_ASKED, asked);
@@ -209,6 +214,15 @@ static void why_returned(struct ledger_line *l, double asked)
 		explain(l, FACT(LEDGER_PAST_END));
 	else
 		flag(l, FACT(LEDGER_RETURNED_MORE));
+}
+
+/* Shards come whole, and what is there is not downloaded again. */
+static void why_downloaded(struct ledger_line *l, double wanted)
+{
+	if (l->bytes < wanted)
+		explain(l, FACT(LEDGER_IN_CACHE, wanted - l->bytes));
+	else
+		explain(l, FACT(LEDGER_DOWNLOADED, l->bytes - wanted));
 }
 
 static void why_calls(struct ledger_line *l, const struct facts *f, double returned)
@@ -382,6 +396,11 @@ static int line_before(const struct ledger *l, const struct facts *f, enum ledge
 {
 	enum ledger_key last = key == LEDGER_DEVICE ? LEDGER_CHARGED : key;
 
+	/* what is read from the cache comes from this host */
+	if (key == LEDGER_REMOTE)
+		return LEDGER_WANTED;
+	if (l->line[LEDGER_REMOTE].known && (key == LEDGER_CHARGED || key == LEDGER_CLIENT))
+		return LEDGER_REMOTE;
 	/* mapped files and io_uring are not in the kernel's count of calls */
 	if ((key == LEDGER_CHARGED || key == LEDGER_CLIENT) && (f->mapped || f->uncounted) &&
 	    l->line[LEDGER_RETURNED].known)
@@ -397,7 +416,7 @@ static int line_before(const struct ledger *l, const struct facts *f, enum ledge
 		       : l->line[LEDGER_CALLS].known ? LEDGER_CALLS
 						     : -1;
 	for (int k = (int)key - 1; k >= 0; k--)
-		if (l->line[k].known)
+		if (l->line[k].known && !(key == LEDGER_CALLS && k == LEDGER_REMOTE))
 			return k;
 	return -1;
 }
@@ -411,6 +430,9 @@ static void compare_line(struct ledger *l, const struct facts *f, enum ledger_ke
 	if (line->against < 0)
 		return;
 	before = l->line[line->against].bytes;
+	/* read calls are those of samples and of downloads */
+	if (key == LEDGER_CALLS)
+		before += f->downloaded;
 	if (!bytes_differ(before, now))
 		return;
 	if (key > LEDGER_CHARGED && fabs(now - before) <= SHARE * l->line[LEDGER_WANTED].bytes) {
@@ -423,6 +445,9 @@ static void compare_line(struct ledger *l, const struct facts *f, enum ledger_ke
 		break;
 	case LEDGER_RETURNED:
 		why_returned(line, before);
+		break;
+	case LEDGER_REMOTE:
+		why_downloaded(line, before);
 		break;
 	case LEDGER_CALLS:
 		if (line->against == LEDGER_WANTED)
@@ -473,7 +498,7 @@ void ledger_of(const struct result *r, struct ledger *out)
 
 static void epoch_requests(const struct result *r, uint32_t epoch, bool eval, double *bytes)
 {
-	double wanted = 0, asked = 0, returned = 0;
+	double wanted = 0, asked = 0, returned = 0, downloaded = 0;
 	bool known = true;
 
 	for (uint32_t k = 0; k < r->ranks; k++) {
@@ -486,8 +511,11 @@ static void epoch_requests(const struct result *r, uint32_t epoch, bool eval, do
 		wanted += (double)(eval ? ep->eval_payload_bytes : ep->payload_bytes);
 		asked += (double)q->asked_bytes;
 		returned += (double)q->returned_bytes;
+		downloaded += (double)(eval ? ep->eval_fetched : ep->train_fetched).bytes;
 	}
 	bytes[LEDGER_WANTED] = wanted;
+	if (result_caches(r))
+		bytes[LEDGER_REMOTE] = downloaded;
 	if (!known)
 		return;
 	bytes[LEDGER_ASKED] = asked;

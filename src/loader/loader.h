@@ -14,6 +14,7 @@
 #include "dataset/dataset.h"
 #include "dataset/order_proof.h"
 #include "loader/framework.h"
+#include "metric/fetched.h"
 #include "metric/io_stat.h"
 #include "metric/slow_samples.h"
 #include "metric/split.h"
@@ -41,6 +42,8 @@ struct worker_stat {
 	 * rank, who write these. */
 	int64_t framework_ns;
 	struct framework_spent framework, framework_pin, framework_rank;
+	/* reader.cache_folder: by its thread that downloads, and by itself */
+	struct fetched fetched;
 };
 
 struct batch {
@@ -58,11 +61,14 @@ struct batch {
 	struct err err;            /* code != 0: reading failed; delivered in its turn */
 };
 
+struct shard_cache;
+
 struct loader_config {
 	const struct workload *workload;
 	const struct dataset *dataset;
 	enum dataset_kind kind;
 	struct store *store;
+	struct shard_cache *cache; /* of its files (loader/shard_cache.h); NULL: none is used */
 	const struct framework_costs *costs; /* of the framework's own code; NULL: none */
 	uint32_t rank, ranks;                /* ranks: of the run, for the stated bound alone */
 	uint64_t batch_size;

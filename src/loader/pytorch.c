@@ -25,6 +25,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "loader/ahead.h"
+#include "loader/fetch.h"
 #include "loader/workers.h"
 #include "workload/key.h"
 
@@ -584,8 +585,8 @@ static int pytorch_start(struct loader *base, const struct order *order, uint64_
 	l->cursor = 0;
 	for (uint64_t i = 0; i < l->tasks; i++)
 		l->task[i].pending = false;
-	for (uint32_t i = 0; l->ahead && i < c->size.readers; i++)
-		c->reader[i].steps = steps;
+	for (uint32_t i = 0; (l->ahead || c->config.cache) && i < c->size.readers; i++)
+		c->reader[i].steps = c->steps;
 	memset(l->assigned, 0, c->size.readers * sizeof(*l->assigned));
 	rc = pin_start(l, e);
 	if (rc == 0)
@@ -759,11 +760,25 @@ static bool pytorch_undelivered(struct loader *base, uint64_t steps_done, struct
 	return true;
 }
 
+/* The threads that download for the workers, none of which reads. How many hang. */
+static unsigned end_fetching(struct pytorch *l)
+{
+	struct crew *c = &l->workers.crew;
+	unsigned hung = 0;
+
+	for (uint32_t i = 0; c->reader && i < c->size.readers; i++)
+		fetch_halt(c->reader[i].fetch);
+	for (uint32_t i = 0; c->reader && i < c->size.readers; i++)
+		hung += !fetch_end(c->reader[i].fetch);
+	return hung;
+}
+
 static int pytorch_finish(struct loader *base, struct err *e)
 {
 	struct pytorch *l = pytorch_of(base);
 	struct crew *c = &l->workers.crew;
 	bool woken;
+	int rc;
 
 	if (!c->open)
 		return 0;
@@ -771,7 +786,13 @@ static int pytorch_finish(struct loader *base, struct err *e)
 	woken = crew_stopped(c) || (l->workers.count && take_all_back(l) < 0);
 	for (uint32_t i = 0; l->ahead && i < c->size.readers; i++)
 		ahead_end(c->reader[i].ahead);
-	return workers_end(&l->workers, woken, e);
+	rc = workers_end(&l->workers, woken, e);
+	if (end_fetching(l) && rc != -ETIMEDOUT)
+		rc = err_set(e, -ETIMEDOUT,
+			     "rank %u: a thread that downloads shards into the cache hangs in the "
+			     "storage",
+			     c->config.rank);
+	return rc;
 }
 
 /* With in-order delivery, the loader waits for the worker whose batch is due. */
@@ -794,6 +815,7 @@ static unsigned pytorch_destroy(struct loader *base)
 	if (!l)
 		return 0;
 	stuck = crew_dismiss(&l->workers.crew);
+	stuck += end_fetching(l);
 	pin_stop(l);
 	if (stuck == 0)
 		release_loader(l);
@@ -836,11 +858,40 @@ const struct loader_ops loader_webdataset = {
 	DATA_LOADER,
 };
 
+/* What downloads into reader.cache_folder demand: whole shards that an index lists, and a worker
+ * whose samples are known before. */
+static int check_cache(const struct workload *w, int64_t ranks, struct err *e)
+{
+	(void)ranks;
+	if (!w->reader.cache_folder || !w->reader.cache_folder[0])
+		return 0;
+	if (!workload_format(w)->folder_file)
+		return workload_key_error(w, ERR_USAGE, e, "reader.cache_folder",
+					  "reader.cache_folder is for files that an index lists, "
+					  "and those of dataset.format %s have none: use mds or "
+					  "litdata, or leave it out",
+					  w->dataset.format);
+	if (w->reader.queue_depth > 1)
+		return workload_key_error(w, ERR_USAGE, e, "reader.cache_folder",
+					  "reader.cache_folder: samples are read from it one by "
+					  "one, so leave reader.queue_depth %" PRId64 " out",
+					  w->reader.queue_depth);
+	if (!w->reader.in_order)
+		return workload_key_error(w, ERR_USAGE, e, "reader.cache_folder",
+					  "reader.cache_folder needs reader.in_order: which shards "
+					  "a worker downloads ahead follows from its batches");
+	return 0;
+}
+
 /* MosaicML Streaming's rules across nodes. */
 static int check_nodes(const struct workload *w, int64_t ranks, struct err *e)
 {
 	int64_t nodes = w->reader.nodes, canonical = w->reader.canonical_nodes;
 	int64_t samples;
+	int rc = check_cache(w, ranks, e);
+
+	if (rc < 0)
+		return rc;
 
 	if (ranks % nodes)
 		return workload_key_error(
@@ -855,7 +906,7 @@ static int check_nodes(const struct workload *w, int64_t ranks, struct err *e)
 					  ": one of them must be a multiple of the other",
 					  canonical, nodes);
 	if (canonical == 0)
-		canonical = nodes * (w->reader.shuffle_algorithm == SHUFFLE_PY1S ? 64 : 1);
+		canonical = nodes * workload_canonical_of(w->reader.shuffle_algorithm);
 	if (__builtin_mul_overflow(w->dataset.num_files_train, w->dataset.num_samples_per_file,
 				   &samples) ||
 	    !w->workflow.train || samples > canonical)
@@ -874,7 +925,10 @@ const struct loader_ops loader_mds = {
 	.is.rule = RULE_PYTORCH,
 	.is.deal = DEAL_MDS,
 	.is.check_keys = check_nodes,
-	.is.keys = (const struct loader_key[]){{"reader.shuffle_algorithm", USED_ALWAYS},
+	.is.keys = (const struct loader_key[]){{"reader.cache_folder", USED_ALWAYS},
+					       {"reader.cache_limit", USED_ALWAYS},
+					       {"reader.predownload", USED_ALWAYS},
+					       {"reader.shuffle_algorithm", USED_ALWAYS},
 					       {"reader.shuffle_block_size", USED_ALWAYS},
 					       {"reader.canonical_nodes", USED_ALWAYS},
 					       {"reader.nodes", USED_ALWAYS},
@@ -887,6 +941,10 @@ const struct loader_ops loader_litdata = {
 	.is.help = "LitData in PyTorch's DataLoader: chunks for each worker, FullShuffle.",
 	.is.rule = RULE_PYTORCH,
 	.is.deal = DEAL_LITDATA,
-	.is.keys = (const struct loader_key[]){DATA_LOADER_KEYS},
+	.is.check_keys = check_cache,
+	.is.keys = (const struct loader_key[]){{"reader.cache_folder", USED_ALWAYS},
+					       {"reader.cache_limit", USED_ALWAYS},
+					       {"reader.max_pre_download", USED_ALWAYS},
+					       DATA_LOADER_KEYS},
 	DATA_LOADER,
 };

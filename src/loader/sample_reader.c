@@ -14,7 +14,9 @@
 #include "base/saturate.h"
 #include "base/str.h"
 #include "loader/ahead.h"
+#include "loader/fetch.h"
 #include "loader/flight.h"
+#include "loader/shard_cache.h"
 #include "workload/time_draw.h"
 #include "workload/key.h"
 
@@ -103,12 +105,18 @@ void sample_reader_settings(struct reader_config *out, const struct loader_confi
 	};
 }
 
+/* Where samples are read from. */
+static struct store *store_of(const struct loader_config *c)
+{
+	return c->cache ? shard_cache_store(c->cache) : c->store;
+}
+
 /* Of the format's reader. */
 static size_t format_bytes(const struct loader_config *config, const struct reader_config *settings,
 			   struct err *e)
 {
 	size_t bytes = format_reader(config->dataset->format, settings)
-			       ->reader_bytes(settings, config->store);
+			       ->reader_bytes(settings, store_of(config));
 
 	if (bytes == 0)
 		err_set(e, -ENOMEM,
@@ -146,6 +154,8 @@ size_t sample_reader_bytes(const struct loader_config *config, const struct read
 	if (bytes == 0)
 		return 0;
 	bytes = u64_sum(bytes, map_bytes(config));
+	if (shard_cache_wanted(config->workload))
+		bytes = u64_sum(bytes, fetch_bytes(config));
 	if (ahead_wanted(config)) {
 		flight = ahead_bytes(config, e);
 		return flight ? bytes + flight : 0;
@@ -221,7 +231,7 @@ void sample_reader_init(struct sample_reader *r, const struct loader_config *con
 	r->path_file = UINT64_MAX;
 	r->preprocess = time_dist_waits(delay) && !skipped;
 	r->ring = trace_ring(config->trace, config->rank, config->kind, worker, of_rank);
-	r->io = (struct io){.store = config->store,
+	r->io = (struct io){.store = store_of(config),
 			    .stat = w->run.measure == MEASURE_ALL ? stat->io : NULL,
 			    .trace = r->ring,
 			    .stop = config->stop};
@@ -275,6 +285,11 @@ int sample_reader_open(struct sample_reader *r, struct err *e)
 		if (code < 0)
 			return code;
 	}
+	if (c->cache && !r->fetch) {
+		code = fetch_create(&r->fetch, c, r->worker, r->halt, &r->stat->fetched, e);
+		if (code < 0)
+			return code;
+	}
 	r->prepared = false;
 	r->failed.code = 0;
 	r->ops = format_reader(c->dataset->format, r->settings);
@@ -308,6 +323,8 @@ void sample_reader_release(struct sample_reader *r)
 	r->flight = NULL;
 	ahead_destroy(r->ahead);
 	r->ahead = NULL;
+	fetch_destroy(r->fetch);
+	r->fetch = NULL;
 }
 
 static void publish_activity(struct sample_reader *r, enum activity what, uint64_t sample,
@@ -428,12 +445,21 @@ static int read_file_sample(struct sample_reader *r, uint64_t sample, struct sam
 	int rc = 0;
 
 	if (file != r->path_file)
-		rc = dataset_path(d, r->config->kind, file, r->path, sizeof(r->path), e);
+		rc = r->fetch
+			     ? shard_cache_path(r->config->cache, file, r->path, sizeof(r->path), e)
+			     : dataset_path(d, r->config->kind, file, r->path, sizeof(r->path), e);
 	r->path_file = rc < 0 ? UINT64_MAX : file;
+	if (rc == 0 && r->fetch)
+		rc = fetch_await(r->fetch, file, e);
 	if (rc < 0)
 		return rc;
 	dataset_file_spec(d, r->config->kind, file, &spec);
-	return r->ops->read(r->reader, r->path, &spec, index, out, e);
+	do {
+		rc = r->ops->read(r->reader, r->path, &spec, index, out, e);
+	} while (rc < 0 && r->fetch && fetch_again(r->fetch, file, rc, e) == 0);
+	if (rc == 0 && r->fetch)
+		fetch_was_read(r->fetch, file);
+	return rc;
 }
 
 /* What a flight is asked to read: positions of an epoch, or one sample. */
@@ -823,6 +849,8 @@ void sample_reader_batch(struct sample_reader *r, const struct order *o, struct 
 	int64_t now, rested;
 
 	store_serve_rank(r->config->rank);
+	if (r->fetch && b->index == r->worker && r->failed.code == 0)
+		fetch_begin(r->fetch, o, r->steps, &r->failed);
 	sample_reader_prepare(r, o);
 	now = clock_now_ns();
 	rested = now - r->rested_ns;

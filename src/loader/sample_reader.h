@@ -36,8 +36,9 @@ struct sample_reader {
 	struct reader *reader;        /* NULL while closed */
 	struct flight *flight;        /* NULL: one request at a time */
 	struct ahead *ahead;          /* whole objects; NULL: files are read by their format */
-	/* Batches of the epoch, of which this worker has every so-manieth, for `ahead`; 0: objects
-	 * are read one by one. */
+	struct fetch *fetch;          /* files come into a cache first; NULL: they do not */
+	/* Batches of the epoch, of which this worker has every so-manieth, for `ahead` and `fetch`;
+	 * 0: objects are read one by one. */
 	uint64_t steps;
 	struct shard_stream *stream; /* whose next samples batches get; NULL: by positions */
 	struct framework_code code;  /* of the framework, that this reader's thread spends */

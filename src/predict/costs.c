@@ -788,6 +788,9 @@ static enum loader_rule rule_of(const struct workload *w)
 		return RULE_NONE;
 	if (rule == RULE_EXTERNAL && w->reader.read_threads == 0)
 		return RULE_NONE;
+	/* what a batch costs is whether its shards are there, which no rule tells */
+	if (w->reader.cache_folder && w->reader.cache_folder[0])
+		return RULE_NONE;
 	return rule;
 }
 

@@ -218,6 +218,23 @@ FIGURE(EPOCH, ASKED, "asked_bytes", COUNT, "bytes", !isnan(x->j->train_bytes[LED
        x->j->train_bytes[LEDGER_ASKED], "Bytes that requests asked for")
 FIGURE(EPOCH, RETURNED, "returned_bytes", COUNT, "bytes", !isnan(x->j->train_bytes[LEDGER_ASKED]),
        x->j->train_bytes[LEDGER_RETURNED], "Bytes that they returned")
+FIGURE(EPOCH, DOWNLOADED, "downloaded_bytes", COUNT, "bytes", result_caches(r),
+       result_fetched(r, x->i, false).bytes,
+       "Bytes of the remote dataset that were downloaded into `reader.cache_folder`; those asked "
+       "for and returned are of that folder then")
+FIGURE(EPOCH, DOWNLOADED_SHARDS, "downloaded_shards", COUNT, NULL, result_caches(r),
+       result_fetched(r, x->i, false).shards, "Whole shards that they are")
+FIGURE(EPOCH, DOWNLOAD_REQUESTS, "download_requests", COUNT, NULL, result_caches(r),
+       result_fetched(r, x->i, false).requests, "Reads of the remote dataset that brought them")
+FIGURE(EPOCH, DOWNLOAD, "download_s", NUMBER, "s", result_caches(r),
+       seconds(result_fetched(r, x->i, false).busy_ns), "Time of the downloads, sum over threads")
+FIGURE(EPOCH, REMOVED_SHARDS, "removed_shards", COUNT, NULL, result_caches(r),
+       result_fetched(r, x->i, false).removed, "Shards removed from the cache")
+FIGURE(EPOCH, REMOVED, "removed_bytes", COUNT, "bytes", result_caches(r),
+       result_fetched(r, x->i, false).removed_bytes, "Their bytes")
+FIGURE(EPOCH, SHARD_WAIT, "shard_wait_s", NUMBER, "s", result_caches(r),
+       seconds(result_fetched(r, x->i, false).waited_ns),
+       "Time that samples waited for their shard, sum over workers")
 FIGURE(EPOCH, WALL, "wall_s", NUMBER, "s", true, x->e->wall_s, "Wall time, mean over ranks")
 FIGURE(EPOCH, COMPUTE, "compute_s", NUMBER, "s", true, x->e->compute_s,
        "Computation, mean over ranks")

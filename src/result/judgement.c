@@ -43,17 +43,24 @@ const char *const measured_names[MEASURED_KINDS] = {
 };
 
 const char *const ledger_keys[LEDGER_LINES] = {
-	[LEDGER_WANTED] = "wanted",           [LEDGER_ASKED] = "asked",
-	[LEDGER_RETURNED] = "returned",       [LEDGER_CALLS] = "process_calls",
-	[LEDGER_CHARGED] = "process_fetched", [LEDGER_CLIENT] = "client_returned",
-	[LEDGER_FETCHED] = "client_fetched",  [LEDGER_DEVICE] = "device",
-	[LEDGER_DISKS] = "disks_below",       [LEDGER_NETWORK] = "network_received",
+	[LEDGER_WANTED] = "wanted",
+	[LEDGER_ASKED] = "asked",
+	[LEDGER_RETURNED] = "returned",
+	[LEDGER_REMOTE] = "downloaded",
+	[LEDGER_CALLS] = "process_calls",
+	[LEDGER_CHARGED] = "process_fetched",
+	[LEDGER_CLIENT] = "client_returned",
+	[LEDGER_FETCHED] = "client_fetched",
+	[LEDGER_DEVICE] = "device",
+	[LEDGER_DISKS] = "disks_below",
+	[LEDGER_NETWORK] = "network_received",
 };
 
 const char *const ledger_titles[LEDGER_LINES] = {
 	[LEDGER_WANTED] = "sample data delivered (decoded)",
 	[LEDGER_ASKED] = "bytes in files, requested",
 	[LEDGER_RETURNED] = "bytes in files, returned",
+	[LEDGER_REMOTE] = "downloaded into the cache",
 	[LEDGER_CALLS] = "returned by read calls of the process",
 	[LEDGER_CHARGED] = "fetched for the process by the kernel",
 	[LEDGER_CLIENT] = "returned by the file system client",

@@ -66,6 +66,8 @@ enum ledger_key {
 	LEDGER_WANTED,   /* sample data delivered from the store, decoded */
 	LEDGER_ASKED,    /* bytes in files, of the store, by metadata and data requests */
 	LEDGER_RETURNED, /* by these */
+	LEDGER_REMOTE,   /* of the remote dataset, downloaded into reader.cache_folder; the two
+			  * above are of that folder then */
 	LEDGER_CALLS,    /* by read calls of this program, as the kernel counts them (rchar) */
 	LEDGER_CHARGED,  /* fetched for this program from below the page cache (read_bytes) */
 	LEDGER_CLIENT,   /* returned by the client of a network file system */

@@ -62,6 +62,11 @@ DEFINE_SHAPE(epoch_split, V(wait_ns), V(work_ns), V(batches), V(ready), V(servic
 DEFINE_SHAPE(requested, V(known), V(asked_bytes), V(returned_bytes));
 #undef SHAPE
 
+#define SHAPE struct fetched
+DEFINE_SHAPE(fetched, V(shards), V(requests), V(bytes), V(removed), V(removed_bytes), V(busy_ns),
+	     V(waited_ns));
+#undef SHAPE
+
 #define SHAPE struct rank_epoch
 DEFINE_SHAPE(rank_epoch, V(begin_wall_ns), V(train_end_wall_ns), V(end_wall_ns), V(begin_ns),
 	     V(train_end_ns), V(end_ns), V(blocks), V(saves), V(loads), V(steps_planned),
@@ -69,7 +74,7 @@ DEFINE_SHAPE(rank_epoch, V(begin_wall_ns), V(train_end_wall_ns), V(end_wall_ns),
 	     S(rest, order_proof), S(eval_rest, order_proof), V(accounted), V(eval_accounted),
 	     S(split, epoch_split), S(eval_split, epoch_split), V(payload_bytes),
 	     V(eval_payload_bytes), S(train_requested, requested), S(eval_requested, requested),
-	     V(framework_ns), V(eval_framework_ns));
+	     S(train_fetched, fetched), S(eval_fetched, fetched), V(framework_ns), V(eval_framework_ns));
 #undef SHAPE
 
 #define SHAPE struct hist

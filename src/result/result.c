@@ -70,6 +70,27 @@ void result_release(struct result *r)
 	*r = (struct result){0};
 }
 
+bool result_caches(const struct result *r)
+{
+	const struct workload *w = r->workload;
+
+	return w->reader.cache_folder && w->reader.cache_folder[0] &&
+	       workload_loader(w)->deal != DEAL_NONE;
+}
+
+struct fetched result_fetched(const struct result *r, uint32_t epoch, bool eval)
+{
+	struct fetched all = {0};
+
+	for (uint32_t k = 0; r->rank && k < r->ranks; k++) {
+		const struct rank_epoch *ep = &r->rank[k].epoch[epoch];
+
+		if (!r->rank[k].lost)
+			fetched_merge(&all, eval ? &ep->eval_fetched : &ep->train_fetched);
+	}
+	return all;
+}
+
 uint32_t result_present_rank(const struct result *r)
 {
 	for (uint32_t k = 0; r->rank && k < r->ranks_here; k++)

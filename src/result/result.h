@@ -12,6 +12,7 @@
 #include "dataset/order_proof.h"
 #include "dataset/presence.h"
 #include "dataset/residency.h"
+#include "metric/fetched.h"
 #include "metric/host_io.h"
 #include "metric/io_stat.h"
 #include "metric/memory_pressure.h"
@@ -76,6 +77,8 @@ struct rank_epoch {
 		eval_payload_bytes; /* of samples read from the store for this rank, counted by
 				     * its workers; a reader's own copy of a file adds none */
 	struct requested train_requested, eval_requested;
+	/* Of shards downloaded into reader.cache_folder: the requests above are of that folder. */
+	struct fetched train_fetched, eval_fetched;
 	/* Processor time spent as the framework's own code would (framework.costs). */
 	int64_t framework_ns, eval_framework_ns;
 };
@@ -220,6 +223,10 @@ struct result {
 
 void result_release(struct result *r);
 
+/* Whether shards were downloaded into a cache on each host before they were read. */
+bool result_caches(const struct result *r);
+/* What was downloaded in an epoch (from 0), of all ranks that are not lost. */
+struct fetched result_fetched(const struct result *r, uint32_t epoch, bool eval);
 /* The lowest rank that is not lost; 0 when all are. */
 uint32_t result_present_rank(const struct result *r);
 /* Of that rank, as all have as many: workers, and batches that may be read ahead. */

@@ -516,6 +516,53 @@ static int create_ranks(struct run *run, struct err *e)
 	return run_agree(&run->at, rc, e);
 }
 
+/* The folders into which shards are downloaded. */
+static int set_up_caches(void *arg, struct err *e)
+{
+	struct run *run = arg;
+	struct run_plan *p = &run->plan;
+	const bool read[DATASET_KINDS] = {
+		[DATASET_TRAIN] = p->w->workflow.train,
+		[DATASET_EVAL] = p->w->workflow.evaluation && p->steps[DATASET_EVAL],
+	};
+	int rc = 0;
+
+	for (int kind = 0; kind < DATASET_KINDS && rc == 0; kind++) {
+		if (!read[kind])
+			continue;
+		rc = shard_cache_create(&p->cache[kind], p->d, (enum dataset_kind)kind, p->store,
+					e);
+		if (rc == 0)
+			rc = shard_cache_set_up(p->cache[kind], &run->shared.stop.flag, e);
+	}
+	return rc;
+}
+
+/* Hosts have a folder each. The account of one is this process's. */
+static int open_caches(struct run *run, struct err *e)
+{
+	const struct workload *w = run->plan.w;
+	int rc = 0;
+
+	if (!workload_reads(w) || !shard_cache_wanted(w))
+		return 0;
+	if (run_processes_here(&run->at) > 1)
+		rc = err_set(e, ERR_USAGE,
+			     "reader.cache_folder: %u processes of the run are on this host, and "
+			     "each would keep its own account of what the folder holds: start one "
+			     "process on each host, with all its ranks",
+			     run_processes_here(&run->at));
+	else if (w->reader.nodes > 1 && w->reader.nodes != run_nodes(&run->at))
+		rc = err_set(e, ERR_USAGE,
+			     "reader.nodes is %lld and the run is on %u %s: with "
+			     "reader.cache_folder, each node needs the folder of a host of its own",
+			     (long long)w->reader.nodes, run_nodes(&run->at),
+			     run_nodes(&run->at) == 1 ? "host" : "hosts");
+	if (rc == 0)
+		rc = apart_at_data(run, set_up_caches, e);
+	return run_agree(&run->at, rc, e);
+}
+
 static void probe_storage(struct run *run)
 {
 	double time_s = probe_time_s(&run->plan, run->r);
@@ -558,6 +605,8 @@ static int carry_out(struct run *run, struct err *e)
 		return rc;
 	if (workload_reads(w))
 		rc = check_everywhere(run, e);
+	if (rc == 0)
+		rc = open_caches(run, e);
 	if (rc < 0)
 		return rc;
 	run->r->evaluated = workload_reads(w) && w->workflow.evaluation;
@@ -639,6 +688,8 @@ static struct run *create_run(const struct workload *w, const struct run_options
 static void release_run(struct run *run)
 {
 	checkpoint_close(run->plan.checkpoint);
+	for (int kind = 0; kind < DATASET_KINDS; kind++)
+		shard_cache_destroy(run->plan.cache[kind]);
 	store_destroy(run->plan.store);
 	watch_release(&run->watch);
 	free(run->rank);

@@ -323,6 +323,8 @@ static uint64_t own_bytes(const struct run_plan *p, uint64_t rank_bytes)
 								    dataset_samples(p->d, kind))),
 				order_deal_bytes(p->w, dataset_samples(p->d, kind), p->at->ranks,
 						 batch_size(p->w, kind))));
+	if (p->d && shard_cache_wanted(p->w))
+		total = u64_sum(total, shard_cache_bytes(p->d));
 	if (p->eval_steps)
 		total = u64_sum(total, sizeof(struct io_stat));
 	return u64_sum(total, proc_peak_rss_bytes() + UNTOUCHED_BYTES);

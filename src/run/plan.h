@@ -11,6 +11,7 @@
 #include "dataset/dataset.h"
 #include "dataset/order.h"
 #include "loader/loader.h"
+#include "loader/shard_cache.h"
 #include "run/together.h"
 #include "store/store.h"
 #include "workload/workload.h"
@@ -22,6 +23,8 @@ struct run_plan {
 	const struct run_place *at;
 	struct dataset *d;
 	struct store *store;
+	/* That its ranks share, of each kind of files that is read; NULL: there is none. */
+	struct shard_cache *cache[DATASET_KINDS];
 	const struct loader_ops *loader; /* NULL when nothing is trained */
 	struct checkpoint *checkpoint;   /* NULL when none is asked for */
 	uint64_t seed;                   /* of the shuffles: train.seed, or drawn for "random" */

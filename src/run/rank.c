@@ -260,6 +260,22 @@ static void note_requested(struct rank *k, struct loader *l, struct requested *b
 	*before = now;
 }
 
+/* What was downloaded for a loader's workers since its last look, when no thread of theirs does. */
+static void note_fetched(struct rank *k, struct loader *l, struct fetched *before,
+			 struct fetched *out)
+{
+	const struct worker_stat *ws;
+	struct fetched now = {0};
+	uint32_t n;
+
+	if (k->hung)
+		return;
+	ws = k->plan->loader->stats(l, &n);
+	for (uint32_t i = 0; i < n; i++)
+		fetched_merge(&now, &ws[i].fetched);
+	fetched_add_since(out, &now, before);
+}
+
 /* Processor time of the framework's code since the last look, when no worker is reading. */
 static void note_spent(struct rank *k, struct loader *l, enum dataset_kind kind, int64_t loop_ns,
 		       int64_t *out)
@@ -462,6 +478,7 @@ static int train_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch, st
 			k->plan->loader->undelivered(l, steps_made(ep), &ep->rest);
 	end = finish_reading(k, l, rc ? NULL : e);
 	note_requested(k, l, &k->train_requested, &ep->train_requested);
+	note_fetched(k, l, &k->train_fetched, &ep->train_fetched);
 	note_spent(k, l, DATASET_TRAIN, k->spent.cpu_ns - looped, &ep->framework_ns);
 	if (rc == 0)
 		rc = end;
@@ -513,6 +530,7 @@ static int evaluate_epoch(struct rank *k, struct rank_epoch *ep, uint32_t epoch,
 	end = l ? finish_reading(k, l, rc ? NULL : e) : 0;
 	if (l) {
 		note_requested(k, l, &k->eval_requested, &ep->eval_requested);
+		note_fetched(k, l, &k->eval_fetched, &ep->eval_fetched);
 		note_spent(k, l, DATASET_EVAL, k->spent.cpu_ns - looped, &ep->eval_framework_ns);
 	}
 	atomic_store_explicit(&k->live.evaluating, 0, memory_order_relaxed);
@@ -618,6 +636,7 @@ static int create_loader(struct rank *k, enum dataset_kind kind, struct err *e)
 		.dataset = k->plan->d,
 		.kind = kind,
 		.store = k->plan->store,
+		.cache = k->plan->cache[kind],
 		.costs = w->costs,
 		.rank = k->comm.rank,
 		.ranks = k->plan->at->ranks,

@@ -32,6 +32,7 @@ struct rank {
 	struct rank_live live;
 	struct rank_checkpoints checkpoints;
 	struct requested train_requested, eval_requested; /* until the last look */
+	struct fetched train_fetched, eval_fetched;       /* the same */
 };
 
 /* NULL: not made. Any thread. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -455,6 +456,39 @@ int posix_space(struct store *s, const char *path, uint64_t *bytes, uint64_t *fi
 	return told ? 0 : err_sys(e, errno, "cannot query the free space of '%s'", path);
 }
 
+/* Where the system cannot. */
+static ssize_t send_by_hand(int from, int to, uint64_t offset)
+{
+	char piece[16384];
+	ssize_t got = pread(from, piece, sizeof(piece), (off_t)offset), done = 0;
+
+	while (got > 0 && done < got) {
+		ssize_t w = write(to, piece + done, (size_t)(got - done));
+
+		if (w < 0 && errno != EINTR)
+			return -1;
+		done += w > 0 ? w : 0;
+	}
+	return got;
+}
+
+static ssize_t posix_send(struct blob *b, int to, size_t n, uint64_t offset, struct err *e)
+{
+	const struct posix_blob *pb = (const struct posix_blob *)b;
+	off_t at = (off_t)offset;
+	ssize_t r;
+
+	do {
+		r = sendfile(to, pb->fd, &at, n < CALL_MAX ? n : CALL_MAX);
+		if (r < 0 && (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP))
+			r = send_by_hand(pb->fd, to, offset);
+	} while (r < 0 && errno == EINTR);
+	if (r < 0)
+		return err_sys(e, errno, "copying from offset %llu failed",
+			       (unsigned long long)offset);
+	return r;
+}
+
 int posix_descriptor(struct blob *b)
 {
 	return ((const struct posix_blob *)b)->fd;
@@ -501,4 +535,5 @@ const struct store_ops store_posix = {
 	.drop = posix_drop,
 	.preadv = posix_preadv,
 	.pwritev = posix_pwritev,
+	.send = posix_send,
 };

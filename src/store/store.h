@@ -154,6 +154,10 @@ struct store_ops {
 			  struct err *e);
 	ssize_t (*pwritev)(struct blob *b, const struct iovec *v, int count, uint64_t offset,
 			   struct err *e);
+	/* Up to n bytes from `offset` on to the descriptor `to`, within the system, as CPython's
+	 * copies of files move them: what was moved, 0 at the end. NULL: by pread and a write, also
+	 * in a shim, which would not see it. */
+	ssize_t (*send)(struct blob *b, int to, size_t n, uint64_t offset, struct err *e);
 	/* What was done with server number i (store/servers.h), into a zeroed struct; false: there
 	 * is no such one. NULL: no servers. */
 	bool (*server)(const struct store *s, unsigned i, struct store_server *out);

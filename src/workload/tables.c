@@ -27,7 +27,8 @@ static const char *const orders[] = {"stoker",  "dlio",     "distributed", "rand
 				     "sharded", "recorded", NULL};
 static const char *const sizes[] = {"computed", "recorded", NULL};
 static const char *const interleaves[] = {"reads", "calls", "one", NULL};
-static const char *const shuffle_algorithms[] = {"py1e", "py1s", "naive", NULL};
+static const char *const shuffle_algorithms[] = {"py1e", "py1s", "naive", "py1br", "py2s",
+						      NULL};
 static const char *const transports[] = {"none", "shared_memory", NULL};
 static const char *const parquet_writers[] = {"s3dlio", "pyarrow", NULL};
 static const char *const pythons[] = {"py311", "py314", NULL};
@@ -341,19 +342,37 @@ const struct opt workload_rows[] = {
 	    "worker begins to deliver (initial); until the buffer is full it takes two for each.",
 	    RANGE(1, WORKLOAD_COUNT_MAX), .unit = "samples", OURS)
 	ENUM(reader.shuffle_algorithm, "py1e", shuffle_algorithms,
-	      "How loader mds shuffles (shuffle_algo), with reader.sample_shuffle. Its py1br and "
-	      "py2s are not supported.", OURS)
+	      "How loader mds shuffles (shuffle_algo), with reader.sample_shuffle.", OURS)
 	I64(reader.shuffle_block_size, "0",
-	    "Over how many samples py1e spreads a shard (shuffle_block_size). 0: 4,000,000 divided "
+	    "Over how many samples py1e spreads a shard, and how many py1br shuffles together, each a "
+	    "quarter more or less (shuffle_block_size). 0: 4,000,000 divided "
 	    "by the canonical nodes, but at least 262,144.",
 	    RANGE(0, WORKLOAD_COUNT_MAX), .unit = "samples", OURS)
 	I64(reader.canonical_nodes, "0",
 	    "Parts of the dataset between which loader mds takes turns (num_canonical_nodes). 0: "
-	    "reader.nodes, and 64 times as many with py1s.",
+	    "reader.nodes, and 64 times as many with py1s and py2s.",
 	    RANGE(0, 1e6), OURS)
 	I64(reader.nodes, "1",
 	    "Nodes over which loader mds divides the ranks: the first ranks are those of the first "
 	    "node.", RANGE(1, 1e6), OURS)
+	STR(reader.cache_folder, NULL,
+	      "Folder on this host into which the loaders mds and litdata download whole shards "
+	      "before they read samples of them, as their libraries do with a remote dataset; "
+	      "what lies there from an earlier run is not downloaded again. Unset, shards are "
+	      "read where they lie.", OURS)
+	I64(reader.cache_limit, "0",
+	      "How many bytes reader.cache_folder may hold. mds removes the shards used longest "
+	      "ago to make room (cache_limit; 0: no limit). litdata removes chunks that were "
+	      "read: of a larger dataset each, else once it is reached (max_cache_size; 0: 100 GB).",
+	      BYTES(0), OURS)
+	I64(reader.predownload, "0",
+	      "How many samples ahead of the one that it reads an mds worker has their shards "
+	      "downloaded into reader.cache_folder (predownload). 0: 8 batches.",
+	      RANGE(0, WORKLOAD_COUNT_MAX), .unit = "samples", OURS)
+	I64(reader.max_pre_download, "2",
+	      "How many chunks a litdata worker downloads into reader.cache_folder ahead of those "
+	      "that it has read (max_pre_download).",
+	      RANGE(1, 1e6), .unit = "chunks", OURS)
 	ENUM(reader.transport, "none", transports,
 	      "How PyTorch's workers hand batches over: shared_memory makes and fills a POSIX "
 	      "shared memory object of the batch's size in the worker and maps it in the rank; "

@@ -606,7 +606,7 @@ static int64_t mds_steps(const struct workload *w, int64_t samples, int64_t batc
 	int64_t canonical = w->reader.canonical_nodes;
 
 	if (canonical == 0)
-		canonical = nodes * (w->reader.shuffle_algorithm == SHUFFLE_PY1S ? 64 : 1);
+		canonical = nodes * workload_canonical_of(w->reader.shuffle_algorithm);
 	if (samples < canonical || (samples == canonical && canonical < nodes))
 		return 0;
 	each = ceil_div(samples, canonical);

@@ -48,7 +48,12 @@ struct framework_costs;
 struct recorded;
 
 /* MosaicML Streaming's shuffle_algo. */
-enum shuffle_algorithm { SHUFFLE_PY1E, SHUFFLE_PY1S, SHUFFLE_NAIVE };
+enum shuffle_algorithm { SHUFFLE_PY1E, SHUFFLE_PY1S, SHUFFLE_NAIVE, SHUFFLE_PY1BR, SHUFFLE_PY2S };
+/* Canonical nodes of each node where reader.canonical_nodes is 0. */
+static inline int64_t workload_canonical_of(int algorithm)
+{
+	return algorithm == SHUFFLE_PY1S || algorithm == SHUFFLE_PY2S ? 64 : 1;
+}
 
 struct workload {
 	/* framework: enum framework */
@@ -133,7 +138,9 @@ struct workload {
 		int64_t file_shuffle_size, shuffle_initial; /* of streams */
 		int shuffle_algorithm;                      /* enum shuffle_algorithm; mds */
 		int64_t shuffle_block_size, canonical_nodes, nodes;
-		int transport;                              /* enum transport */
+		char *cache_folder; /* NULL or "": shards are read where they lie */
+		int64_t cache_limit, predownload, max_pre_download; /* 0: the library's default */
+		int transport;                                      /* enum transport */
 		bool pin_thread;
 		double worker_start_time, worker_init_time, worker_resume_time;
 		bool in_order;

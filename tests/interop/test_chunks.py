@@ -1,5 +1,6 @@
 """MDS shards and LitData's chunks beside MosaicML Streaming and LitData (STOKER_PYTHON, or a Python that has them): they read
-ours and we read theirs; under strace, the workers of both ask the same files for the same bytes in the same order."""
+ours and we read theirs; under strace, the workers of both ask the same files for the same bytes in the same order, and, of a
+remote dataset, download the same shards and remove the same ones, in the same order."""
 # tier: long
 # mostly waits
 import json
@@ -70,6 +71,23 @@ LOADER = {"mds": """
     dl = DataLoader(ds, batch_size=batch, num_workers=workers)
 """, "litdata": """
     ds = StreamingDataset(folder, shuffle=bool(shuffle), seed=seed)
+    dl = StreamingDataLoader(ds, batch_size=batch, num_workers=workers)
+"""}
+# the same of a remote dataset, each with a cache of its own
+REMOTE = """
+import json, os
+from torch.utils.data import DataLoader
+folder, seed, batch, epochs = sys.argv[1], *map(int, sys.argv[2:5])
+for number, (shuffle, workers, limit, ahead) in enumerate(json.loads(sys.argv[5])):
+    cache = os.path.join(sys.argv[6], str(number))
+"""
+REMOTE_LOADER = {"mds": """
+    ds = StreamingDataset(remote=folder, local=cache, shuffle=bool(shuffle), shuffle_seed=seed, batch_size=batch,
+                          cache_limit=limit or None, predownload=ahead or None)
+    dl = DataLoader(ds, batch_size=batch, num_workers=workers)
+""", "litdata": """
+    ds = StreamingDataset("local:" + folder, cache_dir=cache, shuffle=bool(shuffle), seed=seed, max_cache_size=limit or "100GB",
+                          max_pre_download=ahead or 2)
     dl = StreamingDataLoader(ds, batch_size=batch, num_workers=workers)
 """}
 EPOCHS = """
@@ -222,17 +240,71 @@ def asked(log, suffix):
     return [v for v in found.values() if any(x[0] == "read" and x[3] == 8 for x in v)]
 
 
-def traced(folder, suffix, *command):
+def traced(folder, suffix, *command, also=""):
     log = os.path.join(folder, "log")
-    run("strace", "-f", "--seccomp-bpf", "-y", "-s", "0", "-e", "trace=openat,lseek,read,pread64", "-o", log, "--", *command)
+    run("strace", "-f", "--seccomp-bpf", "-y", "-s", "0", "-e", "trace=openat,lseek,read,pread64" + also, "-o", log, "--", *command)
     return asked(log, suffix)
+
+
+def moved(log, suffix):
+    """What a copy asks the system for, by shard, in any order; the shards as they were named; those that were removed."""
+    copies, named, removed, began = [], [], [], {}
+    for line in open(log):
+        thread, text = line.rstrip("\n").split(None, 1)
+        if text.endswith("<unfinished ...>"):
+            began[thread] = text[:-len("<unfinished ...>")]
+            continue
+        m = re.match(r"<\.\.\. \w+ resumed>(.*)", text)
+        if m:
+            text = began.pop(thread, "") + m.group(1)
+        m = re.match(r"sendfile\(\d+<([^>]*)>, \d+<([^>]*)>, \[(\d+)\](?: *=> \[\d+\])? *, (\d+)\) *= (\d+)", text)
+        if m and m.group(2).endswith(suffix):
+            copies.append((*map(os.path.basename, m.groups()[:2]), *map(int, m.groups()[2:])))
+        m = re.match(r'rename\("([^"]*)", "([^"]*)" *\) *= 0', text)
+        if m and m.group(2).endswith(suffix):
+            named.append(tuple(map(os.path.basename, m.groups())))
+        m = re.match(r'unlink\("([^"]*)" *\) *= 0', text)
+        if m and m.group(1).endswith(suffix):
+            removed.append(os.path.basename(m.group(1)))
+    return copies, named, removed
+
+
+def same_downloads(fmt, python, folder, spec, data, train):
+    """From a remote folder. With several workers and room for all, the order between workers is chance; with one and room for less,
+    what is downloaded and what is removed come in one order each, in one epoch: in later ones Streaming differs from itself."""
+    if not shutil.which("strace"):
+        left_out(f"downloads of {fmt}: strace is not installed")
+        return
+    suffix, also = SUFFIX[fmt], ",sendfile,rename,unlink"
+    one = max(p.stat().st_size for p in pathlib.Path(train).glob("*" + suffix))
+    for number, (case, ordered) in enumerate((((1, 2, 0, 0), False), ((0, 1, 4 * one + 3000, 4 if fmt == "mds" else 2), True))):
+        shuffle, workers, limit, ahead = case
+        keys = {"reader.read_threads": workers, "train.epochs": 1 if ordered else 2, "train.seed": 77,
+                "reader.sample_shuffle": "seed" if shuffle else "off", "reader.cache_limit": limit,
+                "reader.cache_folder": os.path.join(folder, f"ours{number}-{fmt}")}
+        if ahead:
+            keys["reader.predownload" if fmt == "mds" else "reader.max_pre_download"] = ahead
+        log = os.path.join(folder, "log")
+        found = []
+        for command in ((STOKER, "run", spec, "--output", os.path.join(folder, "out"), *job(fmt, data, **keys)),
+                        (python, "-c", USE[fmt] + REMOTE + REMOTE_LOADER[fmt] + EPOCHS, train, 77, 4, keys["train.epochs"], json.dumps([case]),
+                         os.path.join(folder, f"theirs{number}-{fmt}"))):
+            reads = sorted([x for x in thread if not x[1].endswith(".tmp")] for thread in traced(folder, suffix, *command, also=also))
+            copies, named, removed = moved(log, suffix)
+            found.append({"reads": reads, "copies": sorted(copies), "named": named if ordered else sorted(named), "removed": removed})
+        for what, mine in found[0].items():
+            if mine != found[1][what]:
+                print(*(f"{who}: {len(x)} {str(x)[:2000]}" for who, x in (("ours", mine), ("real", found[1][what]))), sep="\n")
+                raise SystemExit(f"{fmt}, case {case}: {what} differ")
+        assert found[0]["copies"] and bool(found[0]["removed"]) == ordered, found[0]
+        print(f"{fmt}: {len(named)} downloads and {len(removed)} removals are the library's, and {sum(map(len, reads))} requests")
 
 
 def same_requests(fmt, python, folder, spec, data, train):
     if not shutil.which("strace"):
         left_out(f"requests of {fmt}: strace is not installed")
         return
-    algorithms = ("py1e", "py1s", "naive") if fmt == "mds" else ("",)
+    algorithms = ("py1e", "py1s", "naive", "py1br", "py2s") if fmt == "mds" else ("",)
     cases = [(0, 3, algorithms[0])] + [(1, 2, a) for a in algorithms]
     mine = []
     for shuffle, workers, algorithm in cases:
@@ -272,6 +344,7 @@ def main():
             they_read_ours(fmt, python, train)
             their_dataset(fmt, folder, we_read_theirs(fmt, python, folder))
             same_requests(fmt, python, folder, spec, data, train)
+            same_downloads(fmt, python, folder, spec, data, train)
 
 
 main()

@@ -34,10 +34,12 @@ static struct deal rules_of(const json_t *c)
 		.nodes = mds ? number(c, "nodes") : 1,
 		.canonical = mds ? number(c, "canonical") : 1,
 		.block = number(c, "block"),
-		.algorithm = !name                       ? 0
-			     : strcmp(name, "py1e") == 0 ? SHUFFLE_PY1E
-			     : strcmp(name, "py1s") == 0 ? SHUFFLE_PY1S
-							 : SHUFFLE_NAIVE,
+		.algorithm = !name                        ? 0
+			     : strcmp(name, "py1e") == 0  ? SHUFFLE_PY1E
+			     : strcmp(name, "py1s") == 0  ? SHUFFLE_PY1S
+			     : strcmp(name, "py1br") == 0 ? SHUFFLE_PY1BR
+			     : strcmp(name, "py2s") == 0  ? SHUFFLE_PY2S
+							  : SHUFFLE_NAIVE,
 		.shuffle = mds ? name != NULL : json_is_true(json_object_get(c, "shuffle")),
 		.seed = number(c, "seed"),
 		.epoch = number(c, "epoch") - mds,
@@ -95,7 +97,7 @@ static void orders_of_the_libraries(void **state)
 	size_t i;
 
 	(void)state;
-	assert_true(json_array_size(root) >= 17);
+	assert_true(json_array_size(root) >= 23);
 	json_array_foreach(root, i, c) follows(c, i);
 	json_decref(root);
 }
@@ -112,7 +114,7 @@ static void every_sample(void **state)
 				 .nodes = 1,
 				 .canonical = 1 + k % 5,
 				 .block = 1 + k,
-				 .algorithm = (int)(k % 3),
+				 .algorithm = (int)(k % 5),
 				 .shuffle = k % 5 != 0,
 				 .seed = k,
 				 .epoch = k % 4};

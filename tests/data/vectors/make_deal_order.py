@@ -30,10 +30,13 @@ sys.modules.update({"litdata.streaming.item_loader": loader, "litdata.utilities.
 orig = module("streaming.base.partition.orig", streaming / "base/partition/orig.py")
 py1s = module("streaming.base.shuffle.py1s", streaming / "base/shuffle/py1s.py")
 py1e = module("streaming.base.shuffle.py1e", streaming / "base/shuffle/py1e.py")
+py1br = module("streaming.base.shuffle.py1br", streaming / "base/shuffle/py1br.py")
+py2s = module("streaming.base.shuffle.py2s", streaming / "base/shuffle/py2s.py")
 naive = module("streaming.base.shuffle.naive", streaming / "base/shuffle/naive.py")
 module("litdata.utilities.shuffle", litdata / "utilities/shuffle.py")
 shuffle = module("litdata.streaming.shuffle", litdata / "streaming/shuffle.py")
-ALGORITHMS = {"py1e": py1e.get_shuffle_py1e, "py1s": py1s.get_shuffle_py1s, "naive": naive.get_shuffle_naive}
+ALGORITHMS = {"py1e": py1e.get_shuffle_py1e, "py1s": py1s.get_shuffle_py1s, "naive": naive.get_shuffle_naive,
+              "py1br": py1br.get_shuffle_py1br, "py2s": py2s.get_shuffle_py2s}
 
 
 def mds(files, per, ranks, workers, batch, nodes, canonical, algorithm, block, seed, epoch):
@@ -63,7 +66,10 @@ for case in ((5, 7, 1, 2, 3, 1, 1, None, 1 << 18, 9176, 1), (5, 7, 2, 2, 2, 1, 1
              (13, 9, 4, 3, 2, 2, 2, "py1e", 30, 77, 3), (13, 9, 4, 1, 5, 2, 6, "py1s", 30, 1 << 40, 2),
              (7, 30, 3, 2, 4, 1, 64, "py1s", 99, 1, 1), (4, 25, 2, 2, 3, 1, 1, "naive", 1, 5, 4),
              (6, 11, 8, 2, 3, 4, 2, None, 1, 3, 1), (6, 11, 8, 2, 3, 4, 2, "py1e", 1 << 18, 3, 2),
-             (3, 200, 6, 4, 8, 3, 3, "py1e", 1 << 18, 0, 1), (11, 6, 4, 1, 2, 4, 1, "py1e", 8, 12, 2)):
+             (3, 200, 6, 4, 8, 3, 3, "py1e", 1 << 18, 0, 1), (11, 6, 4, 1, 2, 4, 1, "py1e", 8, 12, 2),
+             (13, 9, 4, 3, 2, 2, 2, "py1br", 30, 77, 3), (13, 9, 1, 2, 5, 1, 3, "py1br", 8, 1 << 40, 2),
+             (3, 200, 6, 4, 8, 3, 3, "py1br", 1 << 18, 0, 1), (13, 9, 4, 1, 5, 2, 6, "py2s", 30, 1 << 40, 2),
+             (7, 30, 3, 2, 4, 1, 64, "py2s", 99, 1, 1), (5, 7, 2, 2, 2, 1, 1, "py2s", 20, 9176, 1)):
     keys = "files per ranks workers batch nodes canonical algorithm block seed epoch".split()
     out.append({"of": "mds", **dict(zip(keys, case)), "order": mds(*case)})
 for case in ((5, 7, 1, 2, 3, False, 42, 1), (5, 7, 1, 2, 3, True, 42, 1), (13, 9, 2, 3, 4, True, 42, 2), (3, 20, 1, 1, 7, True, 1, 5),
