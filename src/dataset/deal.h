@@ -4,9 +4,10 @@
  * PyTorch's DataLoader does with the others; so one list of all ranks says everything: entry k *
  * ranks + r is sample k of rank r, and behind the whole steps comes what is left.
  *
- * MDS (streaming 0.13.0, base/partition/orig.py, base/shuffle/{py1e, py1s, py1br, py2s, naive}.py): the dataset
- * is divided into canonical nodes, whose samples take turns; those of a node's ranks take turns,
- * too; samples are repeated until all ranks have the same number. The shuffle comes before.
+ * MDS (streaming 0.13.0, base/partition/orig.py, base/shuffle/{py1e, py1s, py1br, py2s,
+ * naive}.py): the dataset is divided into canonical nodes, whose samples take turns; those of a
+ * node's ranks take turns, too; samples are repeated until all ranks have the same number. The
+ * shuffle comes before.
  *
  * LitData (0.2.64, utilities/shuffle.py, streaming/shuffle.py): each worker has a number of whole
  * batches; the chunks, with the shuffle in a permuted order (FullShuffle, else NoShuffle), are

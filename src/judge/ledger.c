@@ -399,7 +399,9 @@ static int line_before(const struct ledger *l, const struct facts *f, enum ledge
 	/* what is read from the cache comes from this host */
 	if (key == LEDGER_REMOTE)
 		return LEDGER_WANTED;
-	if (l->line[LEDGER_REMOTE].known && (key == LEDGER_CHARGED || key == LEDGER_CLIENT))
+	if (l->line[LEDGER_REMOTE].known &&
+	    (key == LEDGER_CHARGED || key == LEDGER_CLIENT ||
+	     (key == LEDGER_NETWORK && !l->line[LEDGER_FETCHED].known)))
 		return LEDGER_REMOTE;
 	/* mapped files and io_uring are not in the kernel's count of calls */
 	if ((key == LEDGER_CHARGED || key == LEDGER_CLIENT) && (f->mapped || f->uncounted) &&

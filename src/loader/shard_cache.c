@@ -15,6 +15,7 @@
 #include "base/folder_lock.h"
 #include "base/saturate.h"
 #include "base/str.h"
+#include "workload/key.h"
 
 #define TEMPORARY ".tmp"
 #define LOCK_NAME ".stoker_cache.lock"
@@ -28,8 +29,8 @@ struct shard_cache {
 	char *folder; /* of this kind */
 	struct file_lock held;
 	bool mds;
-	uint64_t limit;       /* bytes; 0: none */
-	uint64_t index_bytes; /* which Streaming counts, too */
+	uint64_t limit;        /* bytes; 0: none */
+	uint64_t index_bytes;  /* which Streaming counts, too */
 	uint64_t files, total; /* total: bytes of all */
 
 	pthread_mutex_t lock; /* of what follows */
@@ -83,7 +84,8 @@ int shard_cache_create(struct shard_cache **out, const struct dataset *d, enum d
 	c->size = c->state ? try_calloc(n, sizeof(*c->size), "a cache of shards", e) : NULL;
 	c->touched = c->size ? try_calloc(n, sizeof(*c->touched), "a cache of shards", e) : NULL;
 	c->claims = c->touched ? try_calloc(n, sizeof(*c->claims), "a cache of shards", e) : NULL;
-	rc = c->claims ? store_create(&c->local, "posix", NULL, e) : -ENOMEM;
+	rc = c->claims ? store_create(&c->local, workload_key_row("storage.store")->def, NULL, e)
+		       : -ENOMEM;
 	if (rc < 0) {
 		shard_cache_destroy(c);
 		*out = NULL;
@@ -506,13 +508,14 @@ static int fetch_index(struct shard_copier *k, const char *far, struct err *e)
 /* Sizes are those of the remote files: of a dataset that others made they follow from nothing. */
 static int find_shard(struct shard_cache *c, uint64_t file, struct err *e)
 {
-	char far[DATASET_PATH_MAX], near[DATASET_PATH_MAX + sizeof(TEMPORARY)];
+	char far[DATASET_PATH_MAX], near[DATASET_PATH_MAX];
+	char unfinished[DATASET_PATH_MAX + sizeof(TEMPORARY)];
 	struct store_stat st;
 	struct stat own;
 	int rc = dataset_path(c->d, c->kind, file, far, sizeof(far), e);
 
 	if (rc == 0)
-		rc = shard_cache_path(c, file, near, DATASET_PATH_MAX, e);
+		rc = shard_cache_path(c, file, near, sizeof(near), e);
 	if (rc == 0)
 		rc = store_stat_path(c->remote, far, &st, e);
 	if (rc < 0)
@@ -531,9 +534,9 @@ static int find_shard(struct shard_cache *c, uint64_t file, struct err *e)
 		c->touched[file] = clock_now_ns();
 		c->used += st.bytes;
 	}
-	strcat(near, TEMPORARY);
-	if (unlink(near) != 0 && errno != ENOENT)
-		return err_sys(e, errno, "cannot remove the unfinished download '%s'", near);
+	snprintf(unfinished, sizeof(unfinished), "%s" TEMPORARY, near);
+	if (unlink(unfinished) != 0 && errno != ENOENT)
+		return err_sys(e, errno, "cannot remove the unfinished download '%s'", unfinished);
 	return 0;
 }
 

@@ -74,7 +74,8 @@ DEFINE_SHAPE(rank_epoch, V(begin_wall_ns), V(train_end_wall_ns), V(end_wall_ns),
 	     S(rest, order_proof), S(eval_rest, order_proof), V(accounted), V(eval_accounted),
 	     S(split, epoch_split), S(eval_split, epoch_split), V(payload_bytes),
 	     V(eval_payload_bytes), S(train_requested, requested), S(eval_requested, requested),
-	     S(train_fetched, fetched), S(eval_fetched, fetched), V(framework_ns), V(eval_framework_ns));
+	     S(train_fetched, fetched), S(eval_fetched, fetched), V(framework_ns),
+	     V(eval_framework_ns));
 #undef SHAPE
 
 #define SHAPE struct hist

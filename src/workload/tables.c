@@ -344,9 +344,9 @@ const struct opt workload_rows[] = {
 	ENUM(reader.shuffle_algorithm, "py1e", shuffle_algorithms,
 	      "How loader mds shuffles (shuffle_algo), with reader.sample_shuffle.", OURS)
 	I64(reader.shuffle_block_size, "0",
-	    "Over how many samples py1e spreads a shard, and how many py1br shuffles together, each a "
-	    "quarter more or less (shuffle_block_size). 0: 4,000,000 divided "
-	    "by the canonical nodes, but at least 262,144.",
+	    "Over how many samples py1e spreads a shard, and how many py1br shuffles together, "
+	    "each a quarter more or less (shuffle_block_size). 0: 4,000,000 divided by the "
+	    "canonical nodes, but at least 262,144.",
 	    RANGE(0, WORKLOAD_COUNT_MAX), .unit = "samples", OURS)
 	I64(reader.canonical_nodes, "0",
 	    "Parts of the dataset between which loader mds takes turns (num_canonical_nodes). 0: "
@@ -363,7 +363,8 @@ const struct opt workload_rows[] = {
 	I64(reader.cache_limit, "0",
 	      "How many bytes reader.cache_folder may hold. mds removes the shards used longest "
 	      "ago to make room (cache_limit; 0: no limit). litdata removes chunks that were "
-	      "read: of a larger dataset each, else once it is reached (max_cache_size; 0: 100 GB).",
+	      "read: of a larger dataset each, else once it is reached (max_cache_size; 0: 100 "
+	      "GB).",
 	      BYTES(0), OURS)
 	I64(reader.predownload, "0",
 	      "How many samples ahead of the one that it reads an mds worker has their shards "

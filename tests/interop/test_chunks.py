@@ -289,7 +289,7 @@ def same_downloads(fmt, python, folder, spec, data, train):
         for command in ((STOKER, "run", spec, "--output", os.path.join(folder, "out"), *job(fmt, data, **keys)),
                         (python, "-c", USE[fmt] + REMOTE + REMOTE_LOADER[fmt] + EPOCHS, train, 77, 4, keys["train.epochs"], json.dumps([case]),
                          os.path.join(folder, f"theirs{number}-{fmt}"))):
-            reads = sorted([x for x in thread if not x[1].endswith(".tmp")] for thread in traced(folder, suffix, *command, also=also))
+            reads = sorted([x for x in thread if x[1].endswith(suffix)] for thread in traced(folder, suffix, *command, also=also))
             copies, named, removed = moved(log, suffix)
             found.append({"reads": reads, "copies": sorted(copies), "named": named if ordered else sorted(named), "removed": removed})
         for what, mine in found[0].items():

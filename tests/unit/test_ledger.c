@@ -19,6 +19,7 @@ struct shape {
 	double client, client_fetched, network;
 	bool memory, loop;
 	uint64_t opens, under_way, samples_per_file;
+	double downloaded; /* into a cache on this host; 0: there is none */
 };
 
 /* As a cold run of whole files has it. */
@@ -61,6 +62,12 @@ static void fill(struct synth *s, const struct shape *h)
 	snprintf(store, sizeof(store), "storage.store=%s", h->store);
 	synth_begin(s, 1, 1, overrides);
 	synth_even(s, 0, 0, 60, 0.01, 0.001, 0.02);
+	if (h->downloaded > 0) {
+		free(s->w.reader.data_loader);
+		s->w.reader.data_loader = xstrdup("mds");
+		s->w.reader.cache_folder = xstrdup("/cache");
+		s->r.rank[0].epoch[0].train_fetched.bytes = mib(h->downloaded);
+	}
 	io = &s->r.rank[0].train_io;
 	io->kind[IO_META].requests = 1;
 	io->kind[IO_META].asked_bytes = io->kind[IO_META].returned_bytes = mib(h->meta);
@@ -130,7 +137,7 @@ static void all_agree(void **state)
 	fill(&s, &h);
 	ledger_of(&s.r, &l);
 	for (int k = 0; k < LEDGER_LINES; k++) {
-		bool here = k <= LEDGER_CHARGED || k == LEDGER_DEVICE;
+		bool here = (k <= LEDGER_CHARGED && k != LEDGER_REMOTE) || k == LEDGER_DEVICE;
 
 		assert_int_equal(l.line[k].known, here);
 		assert_int_equal(l.line[k].state, LEDGER_AGREES);
@@ -146,6 +153,28 @@ static void all_agree(void **state)
 	expect(&h, LEDGER_DEVICE, LEDGER_CHARGED, LEDGER_AGREES, "");
 	h.device = 7.6;
 	expect(&h, LEDGER_DEVICE, LEDGER_CHARGED, LEDGER_FLAGGED, "other programs");
+}
+
+/* Shards in a cache: samples are read there, and only downloads come from the storage. */
+static void downloaded(void **state)
+{
+	struct shape h = cold();
+
+	(void)state;
+	h.downloaded = 7.5;
+	h.calls = 15;
+	expect(&h, LEDGER_REMOTE, LEDGER_WANTED, LEDGER_AGREES, "");
+	expect(&h, LEDGER_CALLS, LEDGER_RETURNED, LEDGER_AGREES, "");
+	expect(&h, LEDGER_CHARGED, LEDGER_REMOTE, LEDGER_AGREES, "");
+	h.calls = 7.5;
+	expect(&h, LEDGER_CALLS, LEDGER_RETURNED, LEDGER_FLAGGED, "");
+	h.downloaded = h.fetched = 3;
+	h.calls = 10.5;
+	expect(&h, LEDGER_REMOTE, LEDGER_WANTED, LEDGER_EXPLAINED, "in the cache already");
+	expect(&h, LEDGER_CALLS, LEDGER_RETURNED, LEDGER_AGREES, "");
+	expect(&h, LEDGER_CHARGED, LEDGER_REMOTE, LEDGER_AGREES, "");
+	h.downloaded = 9;
+	expect(&h, LEDGER_REMOTE, LEDGER_WANTED, LEDGER_EXPLAINED, "whole");
 }
 
 static void requests(void **state)
@@ -461,7 +490,7 @@ int main(void)
 		cmocka_unit_test(devices),         cmocka_unit_test(networks),
 		cmocka_unit_test(read_twice),      cmocka_unit_test(epoch_by_epoch),
 		cmocka_unit_test(without_files),   cmocka_unit_test(words),
-		cmocka_unit_test(memory_of_hosts),
+		cmocka_unit_test(memory_of_hosts), cmocka_unit_test(downloaded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
