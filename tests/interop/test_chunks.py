@@ -14,6 +14,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
+from s3_server import S3Server  # noqa: E402
 from util import LIBRARIES_OF_CHUNKS, left_out, libraries  # noqa: E402
 
 STOKER = os.environ["STOKER"]
@@ -112,8 +113,8 @@ def library(kind):
     return None
 
 
-def run(*args, ok=True):
-    done = subprocess.run([str(a) for a in args], capture_output=True, text=True, env=environment())
+def run(*args, ok=True, env=None):
+    done = subprocess.run([str(a) for a in args], capture_output=True, text=True, env=env or environment())
     assert (done.returncode == 0) == ok, (args, done.stdout[-2000:], done.stderr[-2000:])
     return done.stdout if ok else done.stderr
 
@@ -300,6 +301,34 @@ def same_downloads(fmt, python, folder, spec, data, train):
         print(f"{fmt}: {len(named)} downloads and {len(removed)} removals are the library's, and {sum(map(len, reads))} requests")
 
 
+def same_objects(fmt, python, folder, spec):
+    """From a server of objects: for each shard, in one order, a HEAD and a GET of all of it."""
+    if subprocess.run([python, "-c", "import boto3"], capture_output=True).returncode:
+        left_out(f"{fmt} over S3: boto3 is not installed")
+        return
+    with S3Server() as s3:
+        env = {k: v for k, v in environment().items() if not k.startswith(("AWS_", "S3_")) and not k.lower().endswith("_proxy")}
+        env.update(s3.env(), S3_ENDPOINT_URL=s3.env()["AWS_ENDPOINT_URL"])
+        keys = {"storage.storage_type": "s3", "storage.storage_root": "bucket", "reader.read_threads": 1, "dataset.verify_samples": 0,
+                "reader.cache_folder": os.path.join(folder, "ours-s3")}
+        run(STOKER, "generate", spec, *job(fmt, "data/" + fmt, **keys), env=env)
+        remote = (f"remote='s3://bucket/data/{fmt}/train'", f"'s3://bucket/data/{fmt}/train'")
+        secret = "storage_options=dict(endpoint_url=os.environ['AWS_ENDPOINT_URL'], aws_access_key_id=os.environ['AWS_ACCESS_KEY_ID'], " \
+                 "aws_secret_access_key=os.environ['AWS_SECRET_ACCESS_KEY']), max_pre_download"
+        loader = REMOTE_LOADER[fmt].replace("remote=folder", remote[0]).replace('"local:" + folder', remote[1])
+        found = []
+        for command in ((STOKER, "run", spec, "--output", os.path.join(folder, "out"), *job(fmt, "data/" + fmt, **keys)),
+                        (python, "-c", USE[fmt] + REMOTE + loader.replace("max_pre_download", secret) + EPOCHS, "", 77, 4, 2,
+                         json.dumps([(0, 1, 0, 0)]), os.path.join(folder, "theirs-s3"))):
+            s3.clear()
+            run(*command, env=env)
+            asked = [r for r in s3.requests() if r["key"].endswith(SUFFIX[fmt])]
+            gets = [i for i, r in enumerate(asked) if r["op"] == "GetObject"]
+            found.append([(asked[i - 1]["op"], asked[i - 1]["key"], asked[i]["key"]) for i in gets])
+        assert found[0] and found[0] == found[1], found
+        print(f"{fmt}: {len(found[0])} objects are asked for as by the library")
+
+
 def same_requests(fmt, python, folder, spec, data, train):
     if not shutil.which("strace"):
         left_out(f"requests of {fmt}: strace is not installed")
@@ -345,6 +374,7 @@ def main():
             their_dataset(fmt, folder, we_read_theirs(fmt, python, folder))
             same_requests(fmt, python, folder, spec, data, train)
             same_downloads(fmt, python, folder, spec, data, train)
+            same_objects(fmt, python, folder, spec)
 
 
 main()
