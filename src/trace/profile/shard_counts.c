@@ -19,6 +19,7 @@
 #define HEADERS_MAX 400000     /* of all archives: more would take long */
 #define FOOTER_MAX (64u << 20) /* of a Parquet file */
 #define PARQUET_TAIL 8
+#define HELD_MAX (UINT64_C(1) << 24) /* of a file */
 
 struct looked {
 	int fd;
@@ -181,7 +182,7 @@ bool profile_held_samples(struct profile *a)
 	for (size_t i = 0; i < a->samples; i++)
 		if (!a->sample[i].evaluation)
 			RAISE(most, (uint64_t)a->held[a->sample[i].file]);
-	if (most > COUNTS_MAX * 16u)
+	if (most > HELD_MAX)
 		return false;
 	count = xcalloc(most + 1, sizeof(*count));
 	for (size_t i = 0; i < a->samples; i++) {
