@@ -31,6 +31,9 @@ static const char *const shuffle_algorithms[] = {"py1e", "py1s", "naive", "py1br
 						      NULL};
 static const char *const transports[] = {"none", "shared_memory", NULL};
 static const char *const parquet_writers[] = {"s3dlio", "pyarrow", NULL};
+static const char *const parquet_requests[] = {"derive",  "dlio",		"s3dlio",
+					       "pyarrow", "pyarrow_pre_buffer", NULL};
+static const char *const parquet_columns[] = {"all", "marked", NULL};
 static const char *const pythons[] = {"py311", "py314", NULL};
 static const char *const numpys[] = {"np124", "np23", NULL};
 static const char *const checkpoint_types[] = {"rank_zero", "all_ranks", NULL};
@@ -307,6 +310,15 @@ const struct opt workload_rows[] = {
 	      "Requests that one worker keeps in flight, for several samples of a batch and for "
 	      "1 MiB pieces of large ones; more than 1 needs reader.access native.",
 	      RANGE(1, 1024), .unit = "requests", OURS)
+	ENUM(reader.parquet_requests, "derive", parquet_requests,
+	      "Whose requests reader.access framework makes for Parquet files: dlio reads row "
+	      "groups with Python's file objects; s3dlio 8 of them at once; pyarrow column by "
+	      "column; pyarrow_pre_buffer joins columns with gaps of up to 8 KiB into requests of "
+	      "up to 32 MiB. derive: s3dlio with storage_library s3dlio, else dlio.", OURS)
+	ENUM(reader.parquet_columns, "all", parquet_columns,
+	      "Which columns of Parquet files are read: all, as DLIO does unless "
+	      "storage.storage_options.columns names some; marked, those of "
+	      "dataset.parquet.columns with read: true, which DLIO does not look at.", OURS)
 	ENUM(reader.order, "stoker", orders,
 	      "Order of samples: stoker shuffles over all ranks, each sample once an epoch; "
 	      "dlio gives each rank the same ascending samples each epoch; distributed is "

@@ -129,8 +129,9 @@ struct workload {
 		int access;          /* the values of enum read_access (format/format.h) */
 		int decode;          /* full, verify, none: the values of enum read_decode */
 		int64_t queue_depth; /* requests of a worker in flight */
-		int order;           /* enum sample_order */
-		bool drop_last;      /* of the distributed order */
+		int parquet_requests, parquet_columns;      /* derive, ...; all, marked */
+		int order;                                  /* enum sample_order */
+		bool drop_last;                             /* of the distributed order */
 		bool stick_to_shard, pad_last_batch;        /* of the sharded one */
 		bool read_ahead;                            /* native_dali */
 		int interleave;                             /* enum interleave; tf.data */

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "format/parquet/parquet_ranges.h"
+#include "workload/key.h"
 #include "workload/workload.h"
 
 #define SIZE_MAX_OF_COLUMN (1 << 30)
@@ -85,6 +87,102 @@ static int check_names(const struct parquet_shape *s, const struct node *columns
 	return 0;
 }
 
+/* ---- reading ---- */
+
+static int count_option(const struct node *options, const char *key, int64_t least, int64_t most,
+			uint64_t *out, struct err *e)
+{
+	AUTO_FREE char *name = xasprintf("storage.storage_options.%s", key);
+	const struct node *n = options ? node_get(options, key) : NULL;
+
+	if (!n || n->kind == NODE_NULL)
+		return 0;
+	if (n->kind != NODE_INT || n->i < least || n->i > most)
+		return node_refuse(n, name, e, "a number from %" PRId64 " to %" PRId64 " is needed",
+				   least, most);
+	*out = (uint64_t)n->i;
+	return 0;
+}
+
+/* storage_options.columns, as DLIO's readers look at it. */
+static int choose_columns(struct parquet_shape *s, const struct node *names, struct err *e)
+{
+	static const char key[] = "storage.storage_options.columns";
+	uint32_t chosen = 0;
+
+	if (!names || names->kind == NODE_NULL || (names->kind == NODE_LIST && names->n == 0))
+		return 0;
+	if (names->kind != NODE_LIST)
+		return node_refuse(names, key, e, "it is a list of names of columns");
+	for (uint32_t i = 0; i < s->columns; i++)
+		s->column[i].skipped = true;
+	for (size_t k = 0; k < names->n; k++) {
+		const struct node *n = names->child[k];
+		uint32_t i = 0;
+
+		if (n->kind != NODE_STR)
+			return node_refuse(n, key, e, "it is a list of names of columns");
+		while (i < s->columns && strcmp(s->column[i].name, n->s) != 0)
+			i++;
+		if (i == s->columns)
+			return node_refuse(n, key, e,
+					   "dataset.parquet.columns has no column '%.60s'", n->s);
+		s->column[i].skipped = false;
+		chosen++;
+	}
+	return chosen ? 0 : node_refuse(names, key, e, "no column is chosen");
+}
+
+static int choose_marked(const struct workload *w, struct parquet_shape *s, struct err *e)
+{
+	uint32_t marked = 0;
+
+	for (uint32_t i = 0; i < s->columns; i++) {
+		marked += s->column[i].marked;
+		s->column[i].skipped = !s->column[i].marked;
+	}
+	return marked ? 0
+		      : workload_key_error(w, ERR_USAGE, e, "reader.parquet_columns",
+					   "reader.parquet_columns is marked, but no column of "
+					   "dataset.parquet.columns has read: true");
+}
+
+static bool is_s3dlio(const struct workload *w, const struct node *options)
+{
+	const struct node *n = options ? node_get(options, "storage_library") : NULL;
+	const char *name = n && n->kind == NODE_STR ? n->s : w->storage.storage_library;
+
+	return name && strcmp(name, "s3dlio") == 0;
+}
+
+/* The library whose requests readers make, and its options. */
+static int read_pattern(const struct workload *w, struct parquet_shape *s, struct err *e)
+{
+	const struct node *options = w->storage.storage_options;
+	uint64_t coalesce;
+	int which = w->reader.parquet_requests, rc = 0;
+
+	if (options && options->kind != NODE_MAP)
+		options = NULL;
+	/* 0: what DLIO would take */
+	s->pattern = parquet_pattern_at(which ? (unsigned)which - 1 : is_s3dlio(w, options));
+	coalesce = s->pattern->coalesce;
+	if (s->pattern->capped_tail) {
+		rc = count_option(options, "coalesce_rgs", 1, 1 << 20, &coalesce, e);
+		s->footer_cap = 4u << 20;
+		if (rc == 0)
+			rc = count_option(options, "footer_cap", 12, 1 << 30, &s->footer_cap, e);
+	}
+	s->coalesce = (uint32_t)coalesce;
+	if (rc == 0 && s->columns > 0 && w->reader.parquet_columns)
+		rc = choose_marked(w, s, e);
+	else if (rc == 0 && s->columns > 0 && options)
+		rc = choose_columns(s, node_get(options, "columns"), e);
+	for (uint32_t i = 0; i < s->columns; i++)
+		s->row_bytes += s->column[i].skipped ? 0 : s->column[i].row_bytes;
+	return rc;
+}
+
 struct parquet_shape *parquet_shape_of(const struct workload *w, struct err *e)
 {
 	const struct node *columns = w->dataset.parquet.columns;
@@ -111,6 +209,8 @@ struct parquet_shape *parquet_shape_of(const struct workload *w, struct err *e)
 		rc = read_column(columns->child[i], &s->column[i], e);
 	if (rc == 0)
 		rc = check_names(s, columns, e);
+	if (rc == 0)
+		rc = read_pattern(w, s, e);
 	if (rc == 0)
 		return s;
 	free(s);

@@ -60,6 +60,7 @@ struct parquet_column {
 	enum parquet_text text; /* a value is `size` bytes of a string */
 	bool list;              /* `size` values a row */
 	bool marked;            /* dataset.parquet.columns[].read */
+	bool skipped;           /* no reader wants it */
 	enum parquet_type type;
 	uint64_t size;
 	uint32_t width;     /* bytes of a value in PLAIN; 0: a bit */
@@ -68,8 +69,14 @@ struct parquet_column {
 
 enum parquet_writer { WRITER_S3DLIO, WRITER_PYARROW };
 
-/* What the keys of dataset.parquet say. One block. */
+struct parquet_pattern;
+
+/* What the keys of dataset.parquet say, and those of reading. One block. */
 struct parquet_shape {
+	const struct parquet_pattern *pattern; /* parquet_ranges.h */
+	uint64_t footer_cap;
+	uint32_t coalesce;  /* row groups that are asked for together */
+	uint64_t row_bytes; /* payload of a row that readers want; 0: all of it */
 	enum parquet_writer writer;
 	uint64_t group_rows, batch_rows;  /* batch_rows 0: group_rows */
 	uint64_t samples, metadata_bytes; /* of a file of so many samples, once known */

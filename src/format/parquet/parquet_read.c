@@ -1,11 +1,12 @@
 /* Reading Parquet files by row groups.
  *
- * FRAMEWORK is DLIO's ParquetReaderFileIterable: the metadata as pyarrow reads them (the last 64
- * KiB, then all of them where they are longer), and each row group by open, seek and read of a
- * Python file object. NATIVE asks for the row group alone, whose place follows from the spec.
+ * FRAMEWORK makes the requests of the library that reader.parquet_requests names
+ * (parquet_ranges.h): the metadata as pyarrow reads them (the last 64 KiB, then all of them where
+ * they are longer) or s3dlio (up to 4 MiB at once), then those for row groups. NATIVE asks for the
+ * row group alone, whose place follows from the spec.
  *
- * A row group goes through a small buffer, whatever its size; the rows of the one read last cost
- * nothing while they are asked for in order. */
+ * A row group goes through a small buffer, whatever its size; the rows of those that were read last
+ * cost nothing while they are asked for in order. */
 #include "format/parquet/parquet_read.h"
 
 #include <inttypes.h>
@@ -14,33 +15,49 @@
 #include "format/parquet/parquet_decode.h"
 #include "format/parquet/parquet_footer.h"
 #include "format/parquet/parquet_metadata.h"
+#include "format/parquet/parquet_ranges.h"
 #include "format/pyfile.h"
 #include "format/reader.h"
 
 #define PYARROW_TAIL 65536u
+#define FOOTER_CAP (4u << 20) /* of s3dlio */
 #define GROUP_PIECE_MAX (32u << 20)
 #define PAGE_ROOM (1u << 21) /* for any page but one of a single larger row */
 
 struct reader {
 	struct reader_base base;
 	unsigned char *piece, *metadata, *python_buffer;
+	const struct parquet_pattern *pattern;
+	uint64_t footer_cap, row_bytes;
+	uint32_t coalesce;
+	bool python_file;
 	size_t step; /* the largest request for a row group */
 	size_t piece_bytes, metadata_bytes, python_buffer_bytes;
 	struct parquet_decoder decode;
 	unsigned char *inflater_memory;
 	/* the row group that was read last */
-	bool here, known;              /* known: the metadata of its file were read */
+	bool here;
 	uint64_t file_index, row, end; /* the row asked for last; behind the last of the group */
+	struct file_marks indexed;     /* files whose metadata the library has */
+	uint64_t open_file;            /* that remains open; UINT64_MAX: none */
 };
 
-/* A row group is one request of DLIO's; larger ones than this are read in pieces. */
-static size_t step_of(const struct parquet_layout *l)
+#define NO_FILE UINT64_MAX
+
+/* Row groups that are asked for together are one request; larger ones than this are read in pieces.
+ */
+static size_t step_of(const struct parquet_layout *l, uint32_t coalesce)
 {
 	uint64_t most = NATIVE_PIECE_MAX;
 
-	for (int i = 0; i < 3; i++)
-		if (l->kind[i].bytes > most)
-			most = l->kind[i].bytes;
+	for (int i = 0; i < 3; i++) {
+		uint64_t bytes = l->kind[i].bytes;
+
+		if (bytes > GROUP_PIECE_MAX || bytes * coalesce > GROUP_PIECE_MAX)
+			return GROUP_PIECE_MAX;
+		if (bytes * coalesce > most)
+			most = bytes * coalesce;
+	}
 	return most < GROUP_PIECE_MAX ? (size_t)((most + 4095) & ~(uint64_t)4095) : GROUP_PIECE_MAX;
 }
 
@@ -63,6 +80,42 @@ static int largest_layout(const struct reader_config *config, struct parquet_lay
 	return rc;
 }
 
+static const struct parquet_shape *shape_of(const struct reader_config *config)
+{
+	return config->example ? config->example->own : NULL;
+}
+
+static void set_pattern(struct reader *r, const struct reader_config *config, const struct store *s)
+{
+	const struct parquet_shape *shape = shape_of(config);
+
+	r->pattern = &parquet_native;
+	r->coalesce = 1;
+	r->footer_cap = 0;
+	r->row_bytes = shape ? shape->row_bytes : 0;
+	if (config->access == ACCESS_FRAMEWORK) {
+		r->pattern = shape && shape->pattern ? shape->pattern : parquet_pattern_at(0);
+		r->coalesce = shape && shape->coalesce ? shape->coalesce : r->pattern->coalesce;
+		if (r->pattern->capped_tail)
+			r->footer_cap = shape && shape->footer_cap ? shape->footer_cap : FOOTER_CAP;
+	}
+	r->python_file = r->pattern->python_file && !(store_base_flags(s) & STORE_HAS_OBJECTS);
+}
+
+/* Room for the metadata, as they are asked for. */
+static size_t metadata_room(const struct reader *r, const struct reader_config *config,
+			    const struct parquet_layout *l)
+{
+	uint64_t n;
+
+	if (r->footer_cap)
+		return (size_t)(r->footer_cap < config->max_file_bytes || !config->max_file_bytes
+					? r->footer_cap
+					: config->max_file_bytes);
+	n = config->example ? parquet_metadata_bytes(l) + PARQUET_TAIL_BYTES : 0;
+	return n > PYARROW_TAIL ? (size_t)n : PYARROW_TAIL;
+}
+
 static void lay_out(struct carver *c, const struct reader_config *config, const struct store *s,
 		    struct reader *r)
 {
@@ -71,26 +124,26 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 	size_t raw, page;
 
 	reader_base_lay_out(c, config, s, &r->base);
+	set_pattern(r, config, s);
 	if (config->example && largest_layout(config, &l) < 0)
 		c->overflow = true;
 	page = (size_t)l.page_stored_max + PARQUET_PAGE_HEAD_MAX;
 	raw = config->decode == DECODE_NONE ? 0 : (size_t)l.page_raw_max + 64;
 	r->step = NATIVE_PIECE_MAX;
 	if (framework && config->example && !c->overflow)
-		r->step = step_of(&l);
+		r->step = step_of(&l, r->coalesce);
 	r->piece_bytes = r->step + (raw ? page : 0);
 	r->piece = carve(c, r->piece_bytes);
 	r->metadata_bytes = 0;
 	if (framework) {
 		r->metadata_bytes = PYARROW_TAIL;
-		if (config->example && !c->overflow) {
-			uint64_t n = parquet_metadata_bytes(&l) + PARQUET_TAIL_BYTES;
-
-			r->metadata_bytes = n > PYARROW_TAIL ? (size_t)n : PYARROW_TAIL;
-		}
-		r->python_buffer_bytes = reader_buffer_bytes(config);
+		if (!c->overflow)
+			r->metadata_bytes = metadata_room(r, config, &l);
+		r->python_buffer_bytes = r->python_file ? reader_buffer_bytes(config) : 0;
 		r->python_buffer = carve(c, r->python_buffer_bytes);
 		r->metadata = carve(c, r->metadata_bytes);
+		r->indexed.bits = carve(c, config->files / 8 + 1);
+		r->indexed.files = config->files;
 	}
 	if (!raw)
 		return;
@@ -105,6 +158,8 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 static int start(struct reader *r, struct err *e)
 {
 	(void)e;
+	r->open_file = NO_FILE;
+	file_marks_clear(&r->indexed);
 	if (r->inflater_memory)
 		inflater_init(&r->decode.inflater, r->inflater_memory);
 	return 0;
@@ -124,18 +179,29 @@ int parquet_reader_init(void *memory, const struct reader_config *c, const struc
 	return row_groups_reader_init(memory, c, io, out, e);
 }
 
-int parquet_reader_close(struct reader *r, struct err *e)
+static int close_kept(struct reader *r, struct err *e)
 {
-	return reader_close_nothing(r, e);
+	bool open = r->open_file != NO_FILE;
+
+	r->open_file = NO_FILE;
+	return open ? io_close(r->base.io, r->base.blob, e) : 0;
 }
 
-/* ---- the bytes of a row group as a stream ---- */
+int parquet_reader_close(struct reader *r, struct err *e)
+{
+	int kept = close_kept(r, e), rc = reader_close_nothing(r, kept < 0 ? NULL : e);
+
+	return kept < 0 ? kept : rc;
+}
+
+/* ---- the bytes that are wanted of row groups as a stream ---- */
 
 struct stream {
 	struct reader *r;
-	struct pybuffer *py; /* NULL: native */
-	uint64_t at, left;   /* next byte of the file to read; of the row group */
-	size_t pos, end;     /* in the reader's piece */
+	struct pybuffer *py; /* NULL: plain requests */
+	struct parquet_ranges ranges;
+	uint64_t at, left; /* next byte of the file to read; of the range */
+	size_t pos, end;   /* in the reader's piece */
 	size_t step;
 };
 
@@ -144,7 +210,23 @@ static int cut_short(uint64_t at, struct err *e)
 	return err_set(e, ERR_DATA, "the file ends at offset %" PRIu64 ", inside a row group", at);
 }
 
-/* The next piece behind what is in the buffer. */
+/* Whether there is more to read; turns to the next range. */
+static bool more(struct stream *s)
+{
+	struct extent x;
+
+	if (s->left > 0)
+		return true;
+	if (!parquet_next_range(&s->ranges, &x))
+		return false;
+	if (s->py && x.offset != s->at)
+		pybuffer_seek(s->py, x.offset);
+	s->at = x.offset;
+	s->left = x.bytes;
+	return true;
+}
+
+/* The next piece of the range behind what is in the buffer. */
 static int fill(struct stream *s, struct err *e)
 {
 	unsigned char *to = s->r->piece + s->end;
@@ -162,7 +244,7 @@ static int fill(struct stream *s, struct err *e)
 	return 0;
 }
 
-/* At least n bytes in one piece, or all that is left of the row group. */
+/* At least n bytes in one piece, or all that is left of the range. */
 static int have(struct stream *s, size_t n, struct err *e)
 {
 	int rc = 0;
@@ -175,6 +257,29 @@ static int have(struct stream *s, size_t n, struct err *e)
 			return err_set(e, ERR_DATA,
 				       "a page is larger than the reader's room: the file belongs "
 				       "to another dataset");
+		rc = fill(s, e);
+	}
+	return rc;
+}
+
+/* Passes over what was asked for and is not wanted. */
+static int pass_to(struct stream *s, uint64_t at, struct err *e)
+{
+	int rc = 0;
+
+	while (rc == 0) {
+		uint64_t begin = s->at - (s->end - s->pos);
+
+		if (at >= begin && (at < s->at || (at == s->at && s->left > 0))) {
+			s->pos += (size_t)(at - begin);
+			return 0;
+		}
+		s->pos = s->end = 0;
+		if (s->left == 0) {
+			if (!more(s))
+				return cut_short(s->at, e);
+			continue;
+		}
 		rc = fill(s, e);
 	}
 	return rc;
@@ -269,49 +374,53 @@ static int check_page(struct stream *s, struct check *k, const struct parquet_pa
 }
 
 static int check_chunk(struct stream *s, const struct parquet_layout *l,
-		       const struct parquet_group *g, uint32_t column, const struct file_spec *f,
-		       struct err *e)
+		       const struct parquet_place *at, const struct file_spec *f, struct err *e)
 {
-	const struct parquet_column *c = &l->column[column];
+	const struct parquet_column *c = &l->column[at->column];
 	struct check k = {.r = s->r, .l = l, .c = c, .f = f};
 	struct parquet_pages p;
 	struct parquet_page page;
-	int rc = 0;
+	int rc = pass_to(s, at->at, e);
 
-	k.first = g->first * (c->list ? c->size : 1);
+	k.first = at->group.first * (c->list ? c->size : 1);
 	parquet_decoder_begin(&s->r->decode, c->type, (int)c->width, l->codec,
 			      parquet_definition_max(l, c), parquet_repetition_max(c));
-	parquet_pages_of(&p, l, column, g->rows);
+	parquet_pages_of(&p, l, at->column, at->group.rows);
 	while (rc == 0 && parquet_next_page(&p, &page))
 		rc = check_page(s, &k, &page, e);
+	if (rc < 0 && e)
+		err_wrap(e, "row group %" PRIu64, at->group.index);
 	return rc;
 }
 
-static int read_bytes(struct stream *s, const struct parquet_layout *l,
-		      const struct parquet_group *g, const struct file_spec *f, struct err *e)
+static int read_bytes(struct stream *s, const struct parquet_layout *l, uint64_t first,
+		      uint64_t end, const struct file_spec *f, struct err *e)
 {
+	struct parquet_places places;
+	struct parquet_place at;
 	int rc = 0;
 
 	if (s->r->base.config.decode != DECODE_NONE) {
-		for (uint32_t i = 0; rc == 0 && i < l->columns; i++)
-			rc = check_chunk(s, l, g, i, f, e);
+		parquet_places_of(&places, l, first, end);
+		while (rc == 0 && parquet_next_place(&places, &at))
+			rc = check_chunk(s, l, &at, f, e);
 		return rc;
 	}
-	while (rc == 0 && s->left > 0) {
+	while (rc == 0 && more(s)) {
 		s->end = 0;
 		rc = fill(s, e);
 	}
+	if (rc < 0 && e)
+		err_wrap(e, "row group %" PRIu64, first);
 	return rc;
 }
 
 /* ---- requests ---- */
 
 /* open, seek, read, close of a Python file object. */
-static int python_group(struct reader *r, struct stream *s, const struct parquet_layout *l,
-			const struct parquet_group *g, const struct file_spec *f, struct err *e)
+static int begin_python(struct reader *r, struct stream *s, struct pybuffer *py, struct err *e)
 {
 	struct store_stat st;
-	struct pybuffer py;
 	size_t buffer = 0;
 	int rc = io_stat_blob(r->base.io, r->base.blob, &st, e);
 
@@ -320,35 +429,51 @@ static int python_group(struct reader *r, struct stream *s, const struct parquet
 				      &buffer, e);
 	if (rc < 0)
 		return rc;
-	pybuffer_start(&py, r->base.io, r->base.blob, r->base.config.python, st.bytes,
+	pybuffer_start(py, r->base.io, r->base.blob, r->base.config.python, st.bytes,
 		       r->python_buffer, buffer);
-	py.kind = IO_DATA;
-	pybuffer_seek(&py, g->at);
-	s->py = &py;
+	py->kind = IO_DATA;
+	s->py = py;
 	/* whole buffers, so that the last piece ends as one request of all would */
 	if (s->step > buffer)
 		s->step -= s->step % buffer;
-	return read_bytes(s, l, g, f, e);
+	return 0;
 }
 
-static int read_group(struct reader *r, const char *path, const struct parquet_layout *l,
-		      uint64_t index, const struct file_spec *f, struct err *e)
+static int open_kept(struct reader *r, const char *path, const struct file_spec *f, struct err *e)
 {
-	struct stream s = {.r = r, .step = r->step};
-	struct parquet_group g;
 	int rc;
 
-	parquet_group_at(l, index, &g);
-	rc = io_open(r->base.io, path, STORE_READ, r->base.blob, e);
+	if (r->open_file == f->file_index)
+		return 0;
+	rc = close_kept(r, e);
+	if (rc == 0)
+		rc = io_open(r->base.io, path, STORE_READ, r->base.blob, e);
+	if (rc == 0)
+		r->open_file = f->file_index;
+	return rc;
+}
+
+/* Row groups [first, end). */
+static int read_groups(struct reader *r, const char *path, const struct parquet_layout *l,
+		       uint64_t first, uint64_t end, const struct file_spec *f, struct err *e)
+{
+	struct stream s = {.r = r, .step = r->step};
+	struct pybuffer py;
+	int rc = r->pattern->keeps_open ? open_kept(r, path, f, e)
+					: io_open(r->base.io, path, STORE_READ, r->base.blob, e);
+
 	if (rc < 0)
 		return rc;
-	s.at = g.at;
-	s.left = g.bytes;
-	rc = r->base.config.access == ACCESS_FRAMEWORK ? python_group(r, &s, l, &g, f, e)
-						       : read_bytes(&s, l, &g, f, e);
-	if (rc < 0 && e)
-		err_wrap(e, "row group %" PRIu64, index);
-	return reader_blob_close(r->base.io, r->base.blob, path, rc, e);
+	parquet_ranges_of(&s.ranges, r->pattern, l, first, end);
+	if (r->python_file)
+		rc = begin_python(r, &s, &py, e);
+	if (rc == 0)
+		rc = read_bytes(&s, l, first, end, f, e);
+	if (!r->pattern->keeps_open)
+		return reader_blob_close(r->base.io, r->base.blob, path, rc, e);
+	if (rc < 0)
+		close_kept(r, NULL);
+	return err_in_path(rc, path, e);
 }
 
 /* ---- the metadata ---- */
@@ -414,7 +539,9 @@ static int read_metadata(struct reader *r, const struct parquet_layout *l, struc
 
 	if (rc < 0)
 		return rc;
-	tail = st.bytes < PYARROW_TAIL ? (size_t)st.bytes : PYARROW_TAIL;
+	tail = r->footer_cap ? r->metadata_bytes : PYARROW_TAIL;
+	if (st.bytes < tail)
+		tail = (size_t)st.bytes;
 	if (tail < 12)
 		return err_set(e, ERR_DATA, "it has %zu bytes and is not a Parquet file", tail);
 	got = io_pread(r->base.io, IO_META, r->base.blob, r->metadata, tail, st.bytes - tail, e);
@@ -427,6 +554,12 @@ static int read_metadata(struct reader *r, const struct parquet_layout *l, struc
 		return rc;
 	metadata = r->metadata + tail - PARQUET_TAIL_BYTES - n;
 	if (n + (uint64_t)PARQUET_TAIL_BYTES > tail) {
+		if (r->footer_cap)
+			return err_set(e, ERR_DATA,
+				       "it has %" PRIu32 " bytes of metadata, more than the "
+				       "%" PRIu64 " that s3dlio asks for: raise "
+				       "storage.storage_options.footer_cap",
+				       n, r->footer_cap);
 		if (n > r->metadata_bytes)
 			return err_set(e, ERR_DATA,
 				       "it has %" PRIu32 " bytes of metadata, more than the "
@@ -454,14 +587,25 @@ static int read_metadata(struct reader *r, const struct parquet_layout *l, struc
 	return rc;
 }
 
-static int load_metadata(struct reader *r, const char *path, const struct parquet_layout *l,
-			 struct err *e)
+static int load_metadata(struct reader *r, const char *path, const struct file_spec *f,
+			 const struct parquet_layout *l, struct err *e)
 {
-	int rc = io_open(r->base.io, path, STORE_READ, r->base.blob, e);
+	int rc = 0;
 
+	if (r->pattern->keeps_metadata && file_marks_get(&r->indexed, f->file_index))
+		return 0;
+	rc = r->pattern->keeps_open ? open_kept(r, path, f, e)
+				    : io_open(r->base.io, path, STORE_READ, r->base.blob, e);
 	if (rc < 0)
 		return rc;
-	return reader_blob_close(r->base.io, r->base.blob, path, read_metadata(r, l, e), e);
+	rc = read_metadata(r, l, e);
+	if (!r->pattern->keeps_open)
+		rc = reader_blob_close(r->base.io, r->base.blob, path, rc, e);
+	else if (rc < 0)
+		close_kept(r, NULL);
+	if (rc == 0)
+		file_marks_set(&r->indexed, f->file_index);
+	return err_in_path(rc, path, e);
 }
 
 int parquet_load_index(struct reader *r, const char *path, const struct file_spec *f, struct err *e)
@@ -469,7 +613,17 @@ int parquet_load_index(struct reader *r, const char *path, const struct file_spe
 	struct parquet_layout l;
 	int rc = parquet_layout_of(f, &l, e);
 
-	return rc < 0 ? rc : load_metadata(r, path, &l, e);
+	return rc < 0 ? rc : load_metadata(r, path, f, &l, e);
+}
+
+/* Those that are asked for together with the one that has a row. */
+static void unit_of(const struct reader *r, const struct parquet_layout *l, uint64_t row,
+		    uint64_t *first, uint64_t *end)
+{
+	uint64_t group = parquet_group_of_row(l, row);
+
+	*first = group - group % r->coalesce;
+	*end = l->groups - *first < r->coalesce ? l->groups : *first + r->coalesce;
 }
 
 static int read_rows(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
@@ -478,26 +632,24 @@ static int read_rows(struct reader *r, const char *path, const struct file_spec 
 	bool all = r->base.config.keep_open, framework = r->base.config.access == ACCESS_FRAMEWORK;
 	struct parquet_layout l;
 	struct parquet_group g;
-	uint64_t group, end;
+	uint64_t first, end, at, until;
 	int rc = parquet_layout_of(f, &l, e);
 
 	if (rc < 0)
 		return rc;
-	group = parquet_group_of_row(&l, index);
-	end = all ? l.groups : group + 1;
-	if (framework && !(r->known && r->file_index == f->file_index && r->row < index))
-		rc = load_metadata(r, path, &l, e);
-	r->known = rc == 0;
-	for (uint64_t i = all ? 0 : group; rc == 0 && i < end; i++)
-		rc = read_group(r, path, &l, i, f, e);
+	unit_of(r, &l, index, &first, &end);
+	if (framework && !file_marks_get(&r->indexed, f->file_index))
+		rc = load_metadata(r, path, f, &l, e);
+	for (at = all ? 0 : first; rc == 0 && at < (all ? l.groups : end); at = until) {
+		until = l.groups - at < r->coalesce ? l.groups : at + r->coalesce;
+		rc = read_groups(r, path, &l, at, until, f, e);
+	}
 	if (rc == 0) {
-		parquet_group_at(&l, group, &g);
+		parquet_group_at(&l, end - 1, &g);
 		r->end = g.first + g.rows;
 	}
 	r->here = rc == 0;
 	r->file_index = f->file_index;
-	if (rc < 0)
-		r->known = false;
 	return rc;
 }
 
@@ -525,6 +677,8 @@ int parquet_read(struct reader *r, const char *path, const struct file_spec *f, 
 	}
 	r->row = index;
 	reader_sample_done(f, out);
+	if (r->row_bytes)
+		out->payload_bytes = r->row_bytes;
 	file_marks_set(&r->base.loaded, f->file_index);
 	return 0;
 }
