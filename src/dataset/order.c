@@ -250,7 +250,7 @@ static void init_tf_records(struct order *o, const struct workload *w, uint64_t 
 	o->how = ORDER_TF_RECORDS;
 	s->files = o->samples / o->samples_per_file;
 	s->samples_per_file = o->samples_per_file;
-	s->ranks = o->ranks;
+	s->ranks = w->compat.dlio && workload_loader(w)->flags & LOADER_GROUPS ? 1 : o->ranks;
 	s->cycle = (uint32_t)w->reader.read_threads;
 	s->ahead = w->reader.interleave == INTERLEAVE_ONE ? 0 : 2 * s->cycle;
 	s->block = w->reader.interleave == INTERLEAVE_READS ? 1 : (uint64_t)w->reader.block_length;
@@ -391,7 +391,7 @@ static void init_streams(struct order *o, const struct workload *w, uint64_t see
 	s->files = o->samples / o->samples_per_file;
 	s->samples_per_file = o->samples_per_file;
 	s->batch = o->batch;
-	s->ranks = o->ranks;
+	s->ranks = w->compat.dlio && workload_loader(w)->flags & LOADER_GROUPS ? 1 : o->ranks;
 	s->workers = (uint32_t)w->reader.read_threads;
 	s->seed = seed + (w->train.seed_change_epoch ? epoch - 1 : 0);
 	if (w->reader.file_shuffle != SHUFFLE_OFF)
@@ -406,7 +406,11 @@ static void init_streams(struct order *o, const struct workload *w, uint64_t see
 		s->file_buffer = ORDER_FILL_MAX;
 	if (o->ranks == 0 || o->batch == 0)
 		return;
-	o->used = shard_steps_least(s) * o->batch * o->ranks;
+	o->used = shard_steps_least(s);
+	/* every rank of DLIO reads from the first file on */
+	if (s->ranks != o->ranks && o->used > o->samples / o->batch / o->ranks)
+		o->used = o->samples / o->batch / o->ranks;
+	o->used *= o->batch * o->ranks;
 }
 
 static void init(struct order *o, const struct workload *w, int part, uint64_t samples,

@@ -16,7 +16,7 @@ static uint64_t share(uint64_t n, uint32_t parts, uint32_t which)
 
 static uint64_t files_of(const struct shard_rules *r, uint32_t rank, uint32_t worker)
 {
-	return share(share(r->files, r->ranks, rank), workers_of(r), worker);
+	return share(share(r->files, r->ranks, rank % r->ranks), workers_of(r), worker);
 }
 
 /* The i-th shard of a worker: every `workers`-th of every `ranks`-th. */
@@ -125,7 +125,7 @@ void shard_stream_begin(struct shard_stream *s, const struct shard_rules *r, uin
 	uint64_t *item = memory;
 
 	s->rules = r;
-	s->rank = rank;
+	s->rank = rank % r->ranks;
 	s->worker = worker;
 	s->files = files_of(r, rank, worker);
 	s->dealt = 0;
@@ -169,4 +169,12 @@ void shard_stream_add(struct shard_stream *s, uint64_t sample)
 bool shard_stream_take(struct shard_stream *s, uint64_t *sample)
 {
 	return buffer_take(&s->samples, sample);
+}
+
+bool shard_stream_next_file(struct shard_stream *s, uint64_t *file)
+{
+	bool found = next_file(s);
+
+	*file = s->file;
+	return found;
 }

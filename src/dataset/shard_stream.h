@@ -21,7 +21,8 @@
 /* Of one epoch, the same for all ranks. */
 struct shard_rules {
 	uint64_t files, samples_per_file, batch;
-	uint32_t ranks, workers;  /* of a rank; 0 is 1: the rank itself */
+	uint32_t ranks;           /* that files are dealt to; further ones have those of others */
+	uint32_t workers;         /* of a rank; 0 is 1: the rank itself */
 	uint64_t file_buffer;     /* shards of the buffer; 0: none */
 	uint64_t buffer, initial; /* samples, and with how many it begins to deliver; 0: none */
 	uint64_t seed;            /* of both buffers, in every worker */
@@ -61,3 +62,7 @@ bool shard_stream_wants(struct shard_stream *s, uint64_t *sample);
 void shard_stream_add(struct shard_stream *s, uint64_t sample);
 /* The sample that is delivered now; false: there is none left. Nothing is wanted. */
 bool shard_stream_take(struct shard_stream *s, uint64_t *sample);
+
+/* For one who looks ahead, with a stream that is asked nothing else: the file that the worker reads
+ * next; false: there is none left. */
+bool shard_stream_next_file(struct shard_stream *s, uint64_t *file);

@@ -112,6 +112,21 @@ struct extent {
 };
 #define EXTENT_TO_END UINT64_MAX
 
+/* Samples of a file that are asked for together, such as those of a row group. */
+struct sample_unit {
+	uint64_t first, end; /* samples of the file */
+	uint64_t payload;    /* of each, that is wanted */
+};
+
+/* How a library has units under way for one worker. */
+struct unit_pace {
+	uint32_t requests, window; /* at once; units that were asked for and not taken */
+	bool early;                /* another one is asked for before the next is waited for */
+	bool python;               /* through a Python file object for each unit */
+	uint64_t largest;          /* bytes of one range, at most */
+	uint64_t unit_bytes;       /* of the largest unit */
+};
+
 struct reader; /* one per worker; not shared */
 struct blob_stream;
 struct blob_part;
@@ -201,6 +216,19 @@ struct format_ops {
 	 * computed. NULL: in no file of this format. */
 	int (*extent)(const struct reader_config *c, const struct file_spec *f, uint64_t index,
 		      struct extent *out, struct err *e);
+
+	/* What of a sample's bytes readers want; NULL: all. */
+	uint64_t (*wanted_bytes)(const struct file_spec *f);
+
+	/* Formats with FORMAT_GROUPS, else NULL: the unit that has a sample, and the ranges that
+	 * are asked for to read it, in their order. `unit` is memory of unit_bytes, begun by
+	 * unit_begin; `c` and `f` stay until the last range. They are those that `read` asks for,
+	 * which reads a unit when its first sample is asked for, in the order of the file. */
+	size_t unit_bytes;
+	int (*unit_begin)(void *unit, const struct reader_config *c, const struct file_spec *f,
+			  uint64_t index, struct sample_unit *out, struct err *e);
+	bool (*unit_next)(void *unit, struct extent *out);
+	void (*unit_pace)(const struct reader_config *c, struct unit_pace *out);
 };
 
 /* Whose reader_bytes, reader_init, read and reader_close a reader of this format and configuration

@@ -38,7 +38,8 @@ static void judge_payload(struct verdict *v, const struct result *r, const struc
 			verdict_found(v, VERDICT_PASS, FACT(BYTES_COPIES_LEFT_OUT));
 		return;
 	}
-	expected = dataset_sample_bytes(d, DATASET_TRAIN, 0);
+	expected = d->format->wanted_bytes ? d->format->wanted_bytes(&d->form)
+					   : dataset_sample_bytes(d, DATASET_TRAIN, 0);
 	if (m->payload_bytes == samples * expected)
 		return;
 	if (own_copies(r, m->payload_bytes, samples, expected, &copies)) {

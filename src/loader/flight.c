@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "format/reader.h"
+#include "loader/row_groups.h"
 #include "loader/loader.h"
 #include "store/async.h"
 
@@ -224,7 +225,7 @@ static int files_close(struct flight_files *f, struct err *e)
 bool flight_wanted(const struct loader_config *c)
 {
 	return c->workload->reader.queue_depth > 1 && !c->one_request &&
-	       !(c->dataset->format->is.flags & FORMAT_NO_IO);
+	       !(c->dataset->format->is.flags & FORMAT_NO_IO) && !groups_wanted(c);
 }
 
 /* ---- memory ---- */

@@ -8,6 +8,9 @@
  * The rows mds and litdata are it with the orders of their libraries (dataset/deal.h), in which
  * batch k of a rank is that of its worker k mod W, too.
  *
+ * The row row_groups is the same DataLoader over DLIO's iterator over row groups
+ * (loader/row_groups.h).
+ *
  * The row webdataset is the same DataLoader over an iterable dataset: batch after batch a worker
  * goes on in the stream of its shards (dataset/shard_stream.h), and one whose stream has no whole
  * batch left gets no further task. Which worker then gets the next one depends in PyTorch on when
@@ -46,7 +49,7 @@ struct pytorch {
 	struct stream_of {
 		struct shard_stream stream;
 		uint64_t sent, handed, batches; /* of this epoch */
-		void *memory;
+		void *memory, *plan;            /* plan: for who asks ahead of it; else NULL */
 	} * streams;
 	size_t stream_bytes; /* of each one's memory, and of the plan's */
 	void *plan_memory;   /* to walk through a stream that its worker is still in */
@@ -80,7 +83,8 @@ static const struct pytorch *pytorch_of_const(const struct loader *l)
 	return (const struct pytorch *)l;
 }
 
-extern const struct loader_ops loader_pytorch, loader_webdataset, loader_mds, loader_litdata;
+extern const struct loader_ops loader_pytorch, loader_webdataset, loader_mds, loader_litdata,
+	loader_row_groups;
 
 static bool streams_of(const struct workload *w)
 {
@@ -91,10 +95,11 @@ static const struct loader_ops *row_of(const struct workload *w)
 {
 	const struct loader_facts *f = workload_loader(w);
 
-	return f->flags & LOADER_STREAMS ? &loader_webdataset
-	       : f->deal == DEAL_MDS     ? &loader_mds
-	       : f->deal == DEAL_LITDATA ? &loader_litdata
-					 : &loader_pytorch;
+	return f->flags & LOADER_GROUPS    ? &loader_row_groups
+	       : f->flags & LOADER_STREAMS ? &loader_webdataset
+	       : f->deal == DEAL_MDS       ? &loader_mds
+	       : f->deal == DEAL_LITDATA   ? &loader_litdata
+					   : &loader_pytorch;
 }
 
 /* ---- the pin thread: takes batches as they arrive, maps them, and copies each into memory that
@@ -337,8 +342,8 @@ static int pytorch_memory_bytes(const struct loader_config *c, uint64_t *out, st
 	if (rc < 0)
 		return rc;
 	if (stream_count(c) &&
-	    (__builtin_mul_overflow(stream_count(c), sizeof(struct stream_of) + stream_memory(c),
-				    &streams) ||
+	    (__builtin_mul_overflow(stream_count(c),
+				    sizeof(struct stream_of) + 2 * stream_memory(c), &streams) ||
 	     __builtin_add_overflow(crew, streams + stream_memory(c), &crew)))
 		return err_set(e, -ENOMEM,
 			       "the shuffle buffers of a loader do not fit in memory: lower "
@@ -426,14 +431,22 @@ static int allocate_streams(struct pytorch *l, const struct loader_config *c, st
 		if (!l->streams[i].memory)
 			return -ENOMEM;
 		l->workers.crew.reader[i].stream = &l->streams[i].stream;
+		if (!groups_wanted(c))
+			continue;
+		l->streams[i].plan = buffer_alloc(l->stream_bytes, "shuffle buffers", e);
+		if (!l->streams[i].plan)
+			return -ENOMEM;
+		l->workers.crew.reader[i].plan.memory = l->streams[i].plan;
 	}
 	return l->plan_memory ? 0 : -ENOMEM;
 }
 
 static void release_streams(struct pytorch *l)
 {
-	for (uint64_t i = 0; l->streams && i < l->workers.crew.size.readers; i++)
+	for (uint64_t i = 0; l->streams && i < l->workers.crew.size.readers; i++) {
 		buffer_free(l->streams[i].memory, l->stream_bytes);
+		buffer_free(l->streams[i].plan, l->stream_bytes);
+	}
 	buffer_free(l->plan_memory, l->stream_bytes);
 	free(l->streams);
 }
@@ -563,6 +576,7 @@ static int begin_streams(struct pytorch *l, const struct order *order, struct er
 		struct stream_of *s = &l->streams[i];
 
 		shard_stream_begin(&s->stream, &c->order.shards, c->config.rank, i, s->memory);
+		l->workers.crew.reader[i].fresh = true;
 		s->sent = s->handed = 0;
 		s->batches = shard_batches(&c->order.shards, c->config.rank, i);
 	}
@@ -786,6 +800,8 @@ static int pytorch_finish(struct loader *base, struct err *e)
 	woken = crew_stopped(c) || (l->workers.count && take_all_back(l) < 0);
 	for (uint32_t i = 0; l->ahead && i < c->size.readers; i++)
 		ahead_end(c->reader[i].ahead);
+	for (uint32_t i = 0; !woken && i < c->size.readers; i++)
+		groups_end(c->reader[i].groups);
 	rc = workers_end(&l->workers, woken, e);
 	if (end_fetching(l) && rc != -ETIMEDOUT)
 		rc = err_set(e, -ETIMEDOUT,
@@ -852,6 +868,17 @@ const struct loader_ops loader_webdataset = {
 	.is.name = "webdataset",
 	.is.help = "WebDataset in PyTorch's DataLoader: shards for each worker, shuffle buffers.",
 	.is.flags = LOADER_STREAMS | LOADER_TAKES_OBJECTS,
+	.is.keys = (const struct loader_key[]){{"reader.file_shuffle_size", USED_ALWAYS},
+					       {"reader.shuffle_initial", USED_ALWAYS},
+					       DATA_LOADER_KEYS},
+	DATA_LOADER,
+};
+
+const struct loader_ops loader_row_groups = {
+	.is.name = "row_groups",
+	.is.help =
+		"DLIO's iterator over row groups in PyTorch's DataLoader: files for each worker.",
+	.is.flags = LOADER_STREAMS | LOADER_GROUPS,
 	.is.keys = (const struct loader_key[]){{"reader.file_shuffle_size", USED_ALWAYS},
 					       {"reader.shuffle_initial", USED_ALWAYS},
 					       DATA_LOADER_KEYS},

@@ -88,7 +88,7 @@ void sample_reader_settings(struct reader_config *out, const struct loader_confi
 		.decode = w->reader.access == ACCESS_OBJECT ? DECODE_NONE
 							    : (enum read_decode)w->reader.decode,
 		.transfer_bytes = transfer_bytes(w),
-		.keep_open = w->reader.read_type == READ_MEMORY,
+		.keep_open = w->reader.read_type == READ_MEMORY && !groups_wanted(config),
 		.dlio = w->compat.dlio,
 		.buffer_bytes =
 			buffer > UINT32_MAX ? UINT32_MAX : (uint32_t)(buffer > 0 ? buffer : 0),
@@ -158,6 +158,10 @@ size_t sample_reader_bytes(const struct loader_config *config, const struct read
 		bytes = u64_sum(bytes, fetch_bytes(config));
 	if (ahead_wanted(config)) {
 		flight = ahead_bytes(config, e);
+		return flight ? bytes + flight : 0;
+	}
+	if (groups_wanted(config)) {
+		flight = groups_bytes(config, settings, e);
 		return flight ? bytes + flight : 0;
 	}
 	if (!flight_wanted(config))
@@ -280,6 +284,11 @@ int sample_reader_open(struct sample_reader *r, struct err *e)
 		if (code < 0)
 			return code;
 	}
+	if (groups_wanted(c) && !r->groups) {
+		code = groups_create(&r->groups, c, r->settings, &r->io, e);
+		if (code < 0)
+			return code;
+	}
 	if (ahead_wanted(c) && !r->ahead) {
 		code = ahead_create(&r->ahead, c, &r->io, e);
 		if (code < 0)
@@ -294,7 +303,10 @@ int sample_reader_open(struct sample_reader *r, struct err *e)
 	r->failed.code = 0;
 	r->ops = format_reader(c->dataset->format, r->settings);
 	code = r->ops->reader_init(r->memory, r->settings,
-				   r->flight ? flight_io(r->flight) : &r->io, &r->reader, e);
+				   r->flight   ? flight_io(r->flight)
+				   : r->groups ? groups_io(r->groups)
+					       : &r->io,
+				   &r->reader, e);
 	if (code < 0)
 		r->reader = NULL;
 	return code;
@@ -307,6 +319,7 @@ int sample_reader_close(struct sample_reader *r, struct err *e)
 
 	r->reader = NULL;
 	ahead_end(r->ahead);
+	groups_end(r->groups);
 	if (!reader)
 		return 0;
 	rc = r->ops->reader_close(reader, e);
@@ -321,6 +334,8 @@ void sample_reader_release(struct sample_reader *r)
 	r->memory = NULL;
 	flight_destroy(r->flight);
 	r->flight = NULL;
+	groups_destroy(r->groups);
+	r->groups = NULL;
 	ahead_destroy(r->ahead);
 	r->ahead = NULL;
 	fetch_destroy(r->fetch);
@@ -647,6 +662,144 @@ static int batch_of_objects(struct sample_reader *r, const struct order *o, stru
 	return rc < 0 ? rc : 0;
 }
 
+/* ---- row groups ---- */
+
+/* Waits for the row group of a sample. What its library does with it is the framework's. */
+static int take_group(struct sample_reader *r, uint64_t sample, int64_t *now, struct err *e)
+{
+	int64_t begin = *now, begun = begin;
+	int rc;
+
+	span_at(r, sample);
+	rc = groups_take(r->groups, r->reader, sample, &begun, e);
+	*now = clock_now_ns();
+	r->stat->read_ns += *now - begin;
+	r->stat->in_flight_ns += *now - begun;
+	note_if_slow(r, sample, begun, *now - begun);
+	tell_progress(r, *now);
+	span_add(r->ring, SPAN_SAMPLE, SPAN_IN_FLIGHT | (rc < 0 ? SPAN_FAILED : 0), begun, *now,
+		 rc < 0 ? 0 : groups_payload(r->groups));
+	if (rc < 0)
+		err_wrap(e, "rank %u, worker %u, sample %llu", r->config->rank, r->worker,
+			 (unsigned long long)sample);
+	return rc;
+}
+
+/* A sample whose row group has come. DLIO's iterator runs no code for it. */
+static uint64_t credit(struct sample_reader *r, uint64_t sample, int64_t *now)
+{
+	uint64_t payload = groups_payload(r->groups);
+
+	worker_has_read(r->stat, 1, payload);
+	if (framework_on(&r->code) && !r->stream)
+		sample_in_framework(r, sample, false, payload, NULL, 0, now);
+	return payload;
+}
+
+static bool next_planned(struct groups_source *source, uint64_t *sample)
+{
+	struct group_plan *p = (struct group_plan *)source;
+
+	if (!p->open || p->next >= p->per_file) {
+		p->open = shard_stream_next_file(&p->walk, &p->file);
+		p->next = 0;
+	}
+	*sample = p->file * p->per_file + p->next;
+	return p->open;
+}
+
+static void cover_planned(struct groups_source *source, uint64_t first, uint64_t end)
+{
+	struct group_plan *p = (struct group_plan *)source;
+
+	(void)first;
+	p->next = end - p->file * p->per_file;
+}
+
+static int load_index(struct sample_reader *r, uint64_t file);
+
+static void begin_plan(struct sample_reader *r)
+{
+	r->plan.open = false;
+	shard_stream_begin(&r->plan.walk, r->stream->rules, r->stream->rank, r->stream->worker,
+			   r->plan.memory);
+}
+
+/* A worker's epoch over its stream: first the metadata of all of its files, one after another. */
+static int begin_groups(struct sample_reader *r, int64_t *now)
+{
+	int64_t begin = *now;
+	uint64_t file;
+	int rc = 0;
+
+	r->fresh = false;
+	r->plan.source = (struct groups_source){next_planned, cover_planned};
+	r->plan.per_file = r->config->dataset->samples_per_file;
+	groups_end(r->groups);
+	begin_plan(r);
+	publish_activity(r, READING, 0, begin);
+	while (rc == 0 && r->settings->access == ACCESS_FRAMEWORK &&
+	       shard_stream_next_file(&r->plan.walk, &file))
+		rc = load_index(r, file);
+	*now = clock_now_ns();
+	r->stat->read_ns += *now - begin;
+	if (rc < 0)
+		return err_wrap(&r->failed, "rank %u, worker %u, its metadata", r->config->rank,
+				r->worker);
+	begin_plan(r);
+	groups_begin(r->groups, &r->plan.source);
+	return 0;
+}
+
+/* Positions of an epoch, or one sample. */
+struct group_positions {
+	struct groups_source source; /* first */
+	const struct sample_reader *reader;
+	const struct order *order; /* NULL: the sample itself */
+	uint64_t position, end;
+};
+
+static uint64_t sample_of(const struct group_positions *p)
+{
+	return p->order ? order_at(p->order, p->reader->config->rank, p->position) : p->position;
+}
+
+static bool next_position(struct groups_source *source, uint64_t *sample)
+{
+	struct group_positions *p = (struct group_positions *)source;
+
+	if (p->position == p->end || called_off(p->reader))
+		return false;
+	*sample = sample_of(p);
+	return true;
+}
+
+static void cover_positions(struct groups_source *source, uint64_t first, uint64_t end)
+{
+	struct group_positions *p = (struct group_positions *)source;
+	uint64_t sample;
+
+	do {
+		p->position++;
+		sample = p->position < p->end ? sample_of(p) : end;
+	} while (sample >= first && sample < end);
+}
+
+static int read_of_group(struct sample_reader *r, uint64_t sample, int64_t *now, uint64_t *payload,
+			 struct err *e)
+{
+	struct group_positions p = {{next_position, cover_positions}, r, NULL, sample, sample + 1};
+	int rc = 0;
+
+	if (!groups_has(r->groups, sample)) {
+		groups_begin(r->groups, &p.source);
+		rc = take_group(r, sample, now, e);
+	}
+	if (rc == 0)
+		*payload += credit(r, sample, now);
+	return rc;
+}
+
 int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, uint64_t *payload,
 		       struct err *e)
 {
@@ -655,6 +808,8 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 	int rc;
 
 	publish_activity(r, READING, sample, begin);
+	if (r->groups)
+		return read_of_group(r, sample, now, payload, e);
 	if (r->flight) {
 		struct reading g = {
 			.reader = r, .position = sample, .end = sample + 1, .payload = payload};
@@ -715,6 +870,54 @@ static int batch_in_flight(struct sample_reader *r, const struct order *o, struc
 	return rc == 0 && g.off ? not_to_its_end(b, &b->err) : rc;
 }
 
+/* What is delivered of a sample that was read. */
+static void deliver(struct sample_reader *r, struct batch *b, uint64_t sample, int64_t begin,
+		    uint64_t payload, int64_t *now)
+{
+	sample_reader_preprocess(r, sample, now);
+	order_proof_add(&b->proof, sample);
+	span_add(r->ring, SPAN_ITEM, 0, begin, *now, payload);
+}
+
+/* Row groups of one batch; the last one of a batch is not read again for the next. */
+static int batch_of_groups(struct sample_reader *r, const struct order *o, struct batch *b,
+			   int64_t *now)
+{
+	struct group_positions p = {
+		{next_position, cover_positions}, r, o, b->first, b->first + b->samples};
+	uint64_t sample = 0;
+	bool begun = false;
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < b->samples; i++) {
+		uint64_t payload;
+		int64_t begin = *now;
+
+		if (called_off(r)) {
+			rc = not_to_its_end(b, &b->err);
+			break;
+		}
+		sample = order_at(o, r->config->rank, b->first + i);
+		publish_activity(r, READING, sample, begin);
+		if (!groups_has(r->groups, sample)) {
+			if (!begun) {
+				p.position = b->first + i;
+				groups_begin(r->groups, &p.source);
+			}
+			begun = true;
+			rc = take_group(r, sample, now, &b->err);
+			if (rc < 0)
+				break;
+		}
+		payload = credit(r, sample, now);
+		b->payload_bytes += payload;
+		deliver(r, b, sample, begin, payload, now);
+	}
+	if (rc < 0)
+		groups_end(r->groups);
+	return rc;
+}
+
 static int batch_one_by_one(struct sample_reader *r, const struct order *o, struct batch *b,
 			    int64_t *now)
 {
@@ -729,9 +932,7 @@ static int batch_one_by_one(struct sample_reader *r, const struct order *o, stru
 		rc = sample_reader_read(r, sample, now, &b->payload_bytes, &b->err);
 		if (rc < 0)
 			return rc;
-		sample_reader_preprocess(r, sample, now);
-		order_proof_add(&b->proof, sample);
-		span_add(r->ring, SPAN_ITEM, 0, begin, *now, b->payload_bytes - payload);
+		deliver(r, b, sample, begin, b->payload_bytes - payload, now);
 	}
 	return 0;
 }
@@ -752,7 +953,14 @@ static int batch_of_stream(struct sample_reader *r, struct batch *b, int64_t *no
 		while (shard_stream_wants(r->stream, &sample)) {
 			if (called_off(r))
 				return not_to_its_end(b, &b->err);
-			rc = sample_reader_read(r, sample, now, &payload, &b->err);
+			if (!r->groups)
+				rc = sample_reader_read(r, sample, now, &payload, &b->err);
+			else if (!groups_has(r->groups, sample))
+				rc = take_group(r, sample, now, &b->err);
+			else
+				rc = 0;
+			if (rc == 0 && r->groups)
+				credit(r, sample, now);
 			/* one that cannot be read costs its batch, and the stream goes on */
 			shard_stream_add(r->stream, sample);
 			if (rc < 0)
@@ -760,13 +968,13 @@ static int batch_of_stream(struct sample_reader *r, struct batch *b, int64_t *no
 		}
 		if (called_off(r) || !shard_stream_take(r->stream, &sample))
 			return not_to_its_end(b, &b->err);
-		if (!by_read)
+		if (r->groups)
+			payload = groups_payload(r->groups);
+		else if (!by_read)
 			payload = dataset_sample_bytes(d, r->config->kind,
 						       sample / d->samples_per_file);
 		b->payload_bytes += payload;
-		sample_reader_preprocess(r, sample, now);
-		order_proof_add(&b->proof, sample);
-		span_add(r->ring, SPAN_ITEM, 0, begin, *now, payload);
+		deliver(r, b, sample, begin, payload, now);
 	}
 	return 0;
 }
@@ -866,11 +1074,14 @@ void sample_reader_batch(struct sample_reader *r, const struct order *o, struct 
 	b->work = (struct batch_work){0};
 	b->costs = (struct batch_costs){0};
 	worker_work_begin(r->stat, &b->work);
+	if (r->fresh && r->stream && r->groups && r->failed.code == 0)
+		r->failed.code = begin_groups(r, &now);
 	if (r->failed.code < 0)
 		b->err = r->failed;
 	else
 		b->err.code = r->stream              ? batch_of_stream(r, b, &now)
 			      : r->steps && r->ahead ? batch_of_objects(r, o, b, &now)
+			      : r->groups            ? batch_of_groups(r, o, b, &now)
 			      : r->flight            ? batch_in_flight(r, o, b, &now)
 						     : batch_one_by_one(r, o, b, &now);
 	b->done_ns = now;

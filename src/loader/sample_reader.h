@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/rng.h"
+#include "loader/row_groups.h"
 #include "loader/loader.h"
 
 /* Bits of the word by which a loader calls its readers off. */
@@ -41,8 +42,19 @@ struct sample_reader {
 	 * 0: objects are read one by one. */
 	uint64_t steps;
 	struct shard_stream *stream; /* whose next samples batches get; NULL: by positions */
-	struct framework_code code;  /* of the framework, that this reader's thread spends */
-	double share;                /* samples of the rank */
+	/* Row groups; NULL: samples are read one by one. With a stream, a second walk of it says
+	 * what is asked for; `fresh`: it is at its beginning, as is the stream. */
+	struct groups *groups;
+	struct group_plan {
+		struct groups_source source; /* first */
+		uint64_t per_file, file, next;
+		struct shard_stream walk;
+		void *memory; /* of the walk; the loader's */
+		bool open;
+	} plan;
+	bool fresh;
+	struct framework_code code; /* of the framework, that this reader's thread spends */
+	double share;               /* samples of the rank */
 	int64_t code_from_ns; /* in flight: its processor time when the last sample was whole */
 	struct rng_np rng;    /* of preprocess delays: a stream of (seed, kind, rank, worker) */
 	uint32_t worker;

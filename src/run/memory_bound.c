@@ -8,10 +8,13 @@
 #include "base/str.h"
 #include "dataset/survey.h"
 #include "loader/ahead.h"
+#include "loader/row_groups.h"
 #include "run/checkpoints.h"
 #include "run/rank.h"
 #include "run/run.h"
 #include "run/sweep.h"
+
+#define GROUPS_WORTH_TELLING (64u << 20)
 
 /* What is there only while the loaders are not: before training, or after it. */
 static uint64_t bytes_beside_training(const struct run_plan *p)
@@ -51,6 +54,32 @@ static void tell_client(const struct run_plan *p)
 		str_bytes((double)u64_product(each, workers), all, sizeof(all)), rate);
 }
 
+/* What a library that keeps row groups in memory would need for them. */
+static void tell_groups(const struct run_plan *p)
+{
+	const struct loader_config c = {.workload = p->w,
+					.dataset = p->d,
+					.store = p->store,
+					.batch_size = (uint64_t)p->w->reader.batch_size};
+	uint64_t workers = (uint64_t)p->w->reader.read_threads, unit = 0, held = 0;
+	char one[32], each[32], all[32];
+
+	if (!run_leads(p->at) || !workload_reads(p->w) || !p->d->format->unit_pace ||
+	    p->w->reader.access != ACCESS_FRAMEWORK)
+		return;
+	groups_of_library(&c, &unit, &held);
+	workers = workers ? workers : 1;
+	if (u64_product(held, workers) < GROUPS_WORTH_TELLING)
+		return;
+	log_msg(LOG_OUTPUT,
+		"row groups are asked for in ranges of up to %s: the library that is emulated "
+		"would hold up to %s of them for each worker, %s for a rank; Stoker reads them in "
+		"pieces and holds none",
+		str_bytes((double)unit, one, sizeof(one)),
+		str_bytes((double)held, each, sizeof(each)),
+		str_bytes((double)u64_product(held, workers), all, sizeof(all)));
+}
+
 int run_memory(struct run_plan *p, struct err *e)
 {
 	uint64_t rank = rank_bytes(p) + sizeof(struct rank_progress), saved = checkpoints_bytes(p);
@@ -63,5 +92,7 @@ int run_memory(struct run_plan *p, struct err *e)
 	}
 	if (rc == 0)
 		tell_client(p);
+	if (rc == 0)
+		tell_groups(p);
 	return rc;
 }

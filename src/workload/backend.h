@@ -75,6 +75,8 @@ enum {
 	/* A file may be longer than its samples need: file_spec.want_bytes says how long, and zeros
 	 * fill it up, so that dataset.sizes recorded is met. */
 	FORMAT_FILLED = 1u << 10,
+	/* Its samples lie in groups, which loaders can ask for (format_ops.unit_begin). */
+	FORMAT_GROUPS = 1u << 11,
 };
 
 /* Which of DALI's own readers reads the format (loader/dali_source.h). */
@@ -127,6 +129,8 @@ enum {
 	/* Takes whole objects (reader.access object); unless it streams, they are read ahead of its
 	 * workers. */
 	LOADER_TAKES_OBJECTS = 1u << 4,
+	/* Asks for groups of samples ahead of its batches: formats with FORMAT_GROUPS. */
+	LOADER_GROUPS = 1u << 5,
 };
 
 /* Whose order a loader has, whatever reader.order is (dataset/deal.h). */

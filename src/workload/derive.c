@@ -44,6 +44,23 @@ static void derive_loader(struct workload *w)
 	set_string(&w->reader.data_loader, (*own)->name);
 }
 
+/* DLIO's PyTorch loader iterates over row groups wherever files have them. */
+static void derive_groups(struct workload *w)
+{
+	size_t i = 0;
+
+	if (!w->compat.dlio)
+		return;
+	while (loader_facts_table[i] && !(loader_facts_table[i]->flags & LOADER_GROUPS))
+		i++;
+	if (loader_facts_table[i] && workload_format(w)->flags & FORMAT_GROUPS &&
+	    workload_loader(w)->default_of & 1u << FRAMEWORK_PYTORCH)
+		set_string(&w->reader.data_loader, loader_facts_table[i]->name);
+	/* it has an order of its own */
+	if (workload_loader(w)->flags & LOADER_GROUPS && !workload_is_set(w, "reader.order"))
+		w->reader.order = ORDER_SHUFFLED;
+}
+
 static int derive_element(struct workload *w, struct err *e)
 {
 	const char *name = w->dataset.record_element_type;
@@ -464,6 +481,7 @@ int workload_derive(struct workload *w, bool back, struct err *e)
 	    (rc = framework_default_costs(w, e)) < 0)
 		return rc;
 	derive_loader(w);
+	derive_groups(w);
 	/* DLIO compares the text with a member of an enum: they never match, so never on_demand */
 	if (w->compat.dlio && workload_is_set(w, "reader.read_type") &&
 	    !(workload_loader(w)->flags & LOADER_ITERATES))

@@ -365,6 +365,7 @@ static int check_loader(struct workload *w, struct err *e)
 			loader->flags & LOADER_ITERATES ? "iterative" : "index");
 	/* DLIO has no such reader; ours streams the file */
 	if (w->compat.dlio && workload_format(w)->flags & FORMAT_STREAM &&
+	    !(workload_format(w)->flags & FORMAT_GROUPS) &&
 	    loader->default_of & 1u << FRAMEWORK_PYTORCH)
 		return workload_key_error(
 			w, ERR_USAGE, e, "dataset.format",
@@ -450,7 +451,7 @@ static int check_stream_files(const struct workload *w, const char *key, int64_t
 /* What a loader with an order of its own does not go with. */
 static int check_own_order(const struct workload *w, struct err *e)
 {
-	if (w->compat.dlio)
+	if (w->compat.dlio && !(workload_loader(w)->flags & LOADER_GROUPS))
 		return workload_key_error(w, ERR_USAGE, e, "reader.data_loader",
 					  "reader.data_loader %s is no loader of DLIO, which "
 					  "compat.dlio=true emulates: use compat.dlio=false",
@@ -488,6 +489,11 @@ static int check_reader(const struct workload *w, int64_t ranks, struct err *e)
 		if (rc < 0)
 			return rc;
 	}
+	if (loader->flags & LOADER_GROUPS && !(workload_format(w)->flags & FORMAT_GROUPS))
+		return workload_key_error(w, ERR_USAGE, e, "reader.data_loader",
+					  "reader.data_loader %s reads groups of samples, which "
+					  "files of format %s do not have: use another loader",
+					  loader->name, w->dataset.format);
 	if (loader->flags & LOADER_STREAMS) {
 		int rc = check_streams(w, ranks, e);
 
@@ -584,7 +590,8 @@ static void warn_of_unused_keys(struct workload *w)
 	if (workload_is_set(w, "reader.drop_last") && w->reader.order != ORDER_DISTRIBUTED)
 		workload_warn(w, "reader.drop_last has no effect: it is for reader.order "
 				 "distributed");
-	if (w->reader.queue_depth > 1 && workload_loader(w)->flags & LOADER_STREAMS)
+	if (w->reader.queue_depth > 1 && workload_loader(w)->flags & LOADER_STREAMS &&
+	    !(workload_loader(w)->flags & LOADER_GROUPS))
 		workload_warn(w,
 			      "reader.queue_depth %" PRId64
 			      ": workers of reader.data_loader %s read "
@@ -626,10 +633,12 @@ static int64_t epoch_steps(const struct workload *w, int64_t samples, int64_t ba
 
 	/* of the last rank, which has fewest; short batches of each worker are dropped */
 	if (workload_loader(w)->flags & LOADER_STREAMS) {
-		files = samples / per_file / ranks;
+		bool alike = w->compat.dlio && workload_loader(w)->flags & LOADER_GROUPS;
+
+		files = samples / per_file / (alike ? 1 : ranks);
 		for (int64_t k = 0; k < workers; k++)
 			steps += (files / workers + (files % workers > k)) * per_file / batch;
-		return steps;
+		return alike && steps > samples / batch / ranks ? samples / batch / ranks : steps;
 	}
 	if (workload_loader(w)->deal == DEAL_LITDATA)
 		return samples / batch / ranks;

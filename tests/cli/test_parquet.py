@@ -29,6 +29,16 @@ def main():
         # native access asks for a row group in pieces, and compares what it gets
         stoker("run", "flux_b200", *sizes, "reader.access=native", "reader.decode=verify", "train.computation_time=0.001",
                f"hydra.run.dir={tmp}/verified")
+        # row groups ahead of the batches, in pieces and all that arrive at a rank; others' memory is told
+        one = ["reader.read_threads=1", "reader.batch_size=5", "train.computation_time=0.001", "reader.decode=verify"]
+        for extra in (["reader.data_loader=row_groups"], ["reader.data_loader=row_groups", "reader.parquet_requests=s3dlio"],
+                      ["reader.data_loader=row_groups", "reader.access=native", "storage.store=io_uring"],
+                      ["reader.data_loader=row_groups", "storage.storage_options.columns=[mean]", "storage.store=direct"],
+                      ["reader.access=native", "reader.queue_depth=8"], ["compat.dlio=true"]):
+            done = stoker("run", "flux_b200", *sizes, *one, *extra, f"hydra.run.dir={tmp}/ahead")
+            assert [v["level"] for v in load(Path(tmp) / "ahead")["verdicts"] if v["check"] == "order"] == ["pass"], extra
+            told = "would hold up to" in (Path(tmp) / "ahead" / "dlio.log").read_text()
+            assert told == ("reader.access=native" not in extra and "columns" not in extra[-1] or "columns=[" in str(extra)), extra
         # a damaged file is found
         path = next(folder.glob("train/*.parquet"))
         with open(path, "r+b") as f:

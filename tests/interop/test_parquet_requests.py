@@ -162,15 +162,18 @@ def main():
             files = [f"{folder}/train/img_{i}_of_3.parquet" for i in range(3)]
             done = subprocess.run([STOKER, "generate", "default", *options(layout, folder)], capture_output=True, text=True, cwd=tmp)
             assert done.returncode == 0, done.stderr
-            for pattern in patterns:
+            # the last two: row groups ahead of the batches, one request at a time so that there is one order
+            for pattern, ahead in [(p, False) for p in patterns] + [(p, True) for p in patterns if p in ("dlio", "s3dlio")]:
                 for some in (False, True):
-                    real = [PYTHON, "-c", REAL, pattern, ",".join(chosen) if some else "", "0",
+                    real = [PYTHON, "-c", REAL, pattern, ",".join(chosen) if some else "", str(int(ahead)),
                             ",".join(c[0] for c in LAYOUTS[layout][3]), *files]
                     ours = [STOKER, "run", "default", *options(layout, folder), "workflow.generate_data=false", "train.epochs=1",
                             "reader.read_threads=0", "reader.batch_size=50", "dataset.verify_samples=0", "train.computation_time=0",
                             f"reader.parquet_requests={pattern}", f"reader.parquet_columns={'marked' if some else 'all'}",
                             f"hydra.run.dir={tmp}/out"]
-                    n = compare(f"{layout}, {pattern}, {'some' if some else 'all'} columns", files, real, ours)
+                    if ahead:
+                        ours += ["reader.data_loader=row_groups", "storage.storage_options.prefetch_workers=1"]
+                    n = compare(f"{layout}, {pattern}{', ahead' if ahead else ''}, {'some' if some else 'all'} columns", files, real, ours)
                     total, bad = total + max(n, 0), bad + (n < 0)
     print(f"{total} reads compared, {bad} cases with a difference")
     return 1 if bad or not total else 0

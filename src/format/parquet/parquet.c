@@ -9,6 +9,7 @@
 #include "format/parquet/parquet_keys.h"
 #include "format/parquet/parquet_metadata.h"
 #include "format/parquet/parquet_read.h"
+#include "format/parquet/parquet_units.h"
 #include "workload/key.h"
 #include "workload/workload.h"
 
@@ -433,7 +434,7 @@ const struct format_ops format_parquet = {
 	.is.extension = "parquet",
 	.is.magic = "PAR1",
 	.is.compressions = (const char *const[]){"snappy", "gzip", "zstd", "lz4_raw", NULL},
-	.is.flags = FORMAT_STREAM | FORMAT_IN_OBJECTS,
+	.is.flags = FORMAT_STREAM | FORMAT_IN_OBJECTS | FORMAT_GROUPS,
 	.is.keys = keys,
 	.is.check_keys = check_keys,
 	.is.dlio_reader = "ParquetReaderFileIterable",
@@ -446,4 +447,9 @@ const struct format_ops format_parquet = {
 	.read = parquet_read,
 	.load_index = parquet_load_index,
 	.reader_close = parquet_reader_close,
+	.wanted_bytes = parquet_wanted_bytes,
+	.unit_bytes = sizeof(struct parquet_unit),
+	.unit_begin = parquet_unit_begin,
+	.unit_next = parquet_unit_next,
+	.unit_pace = parquet_unit_pace,
 };

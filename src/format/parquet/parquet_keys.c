@@ -12,6 +12,8 @@
 
 #define SIZE_MAX_OF_COLUMN (1 << 30)
 #define TEXT_BYTES_MAX 8192
+#define WORKERS_MAX 1024 /* requests of a queue */
+#define WINDOW_MAX 65536
 #define STRING_BYTES 12 /* DLIO's are "s_" and up to ten digits */
 
 static int64_t size_of(const struct node *column)
@@ -159,7 +161,7 @@ static bool is_s3dlio(const struct workload *w, const struct node *options)
 static int read_pattern(const struct workload *w, struct parquet_shape *s, struct err *e)
 {
 	const struct node *options = w->storage.storage_options;
-	uint64_t coalesce;
+	uint64_t coalesce, workers, window = 0, outstanding = 1024;
 	int which = w->reader.parquet_requests, rc = 0;
 
 	if (options && options->kind != NODE_MAP)
@@ -167,13 +169,24 @@ static int read_pattern(const struct workload *w, struct parquet_shape *s, struc
 	/* 0: what DLIO would take */
 	s->pattern = parquet_pattern_at(which ? (unsigned)which - 1 : is_s3dlio(w, options));
 	coalesce = s->pattern->coalesce;
-	if (s->pattern->capped_tail) {
+	workers = s->pattern->workers;
+	if (s->pattern->python_file || s->pattern->capped_tail)
+		rc = count_option(options, "prefetch_workers", 1, WORKERS_MAX, &workers, e);
+	if (rc == 0 && s->pattern->python_file)
+		rc = count_option(options, "prefetch_window", 1, WINDOW_MAX, &window, e);
+	if (rc == 0 && s->pattern->capped_tail) {
+		rc = count_option(options, "max_outstanding", 1, WINDOW_MAX, &outstanding, e);
+		window = workers = workers < outstanding ? workers : outstanding;
+		if (rc < 0)
+			return rc;
 		rc = count_option(options, "coalesce_rgs", 1, 1 << 20, &coalesce, e);
 		s->footer_cap = 4u << 20;
 		if (rc == 0)
 			rc = count_option(options, "footer_cap", 12, 1 << 30, &s->footer_cap, e);
 	}
 	s->coalesce = (uint32_t)coalesce;
+	s->workers = (uint32_t)workers;
+	s->window = (uint32_t)window;
 	if (rc == 0 && s->columns > 0 && w->reader.parquet_columns)
 		rc = choose_marked(w, s, e);
 	else if (rc == 0 && s->columns > 0 && options)

@@ -75,8 +75,9 @@ struct parquet_pattern;
 struct parquet_shape {
 	const struct parquet_pattern *pattern; /* parquet_ranges.h */
 	uint64_t footer_cap;
-	uint32_t coalesce;  /* row groups that are asked for together */
-	uint64_t row_bytes; /* payload of a row that readers want; 0: all of it */
+	uint32_t coalesce;        /* row groups that are asked for together */
+	uint32_t workers, window; /* as in the pattern; 0: the pattern's */
+	uint64_t row_bytes;       /* payload of a row that readers want; 0: all of it */
 	enum parquet_writer writer;
 	uint64_t group_rows, batch_rows;  /* batch_rows 0: group_rows */
 	uint64_t samples, metadata_bytes; /* of a file of so many samples, once known */

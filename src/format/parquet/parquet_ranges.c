@@ -48,8 +48,8 @@ const struct parquet_pattern parquet_native = {
 	.reads = PARQUET_READ_COALESCED,
 	.hole = NATIVE_WINDOW,
 	.most = UINT64_MAX,
-	.workers = 1,
-	.window = 1,
+	.workers = 64,
+	.window = 64,
 	.coalesce = 1,
 };
 

@@ -15,7 +15,7 @@
 #include "format/parquet/parquet_decode.h"
 #include "format/parquet/parquet_footer.h"
 #include "format/parquet/parquet_metadata.h"
-#include "format/parquet/parquet_ranges.h"
+#include "format/parquet/parquet_units.h"
 #include "format/pyfile.h"
 #include "format/reader.h"
 
@@ -89,16 +89,11 @@ static void set_pattern(struct reader *r, const struct reader_config *config, co
 {
 	const struct parquet_shape *shape = shape_of(config);
 
-	r->pattern = &parquet_native;
-	r->coalesce = 1;
+	r->pattern = parquet_pattern_of(config, &r->coalesce);
 	r->footer_cap = 0;
 	r->row_bytes = shape ? shape->row_bytes : 0;
-	if (config->access == ACCESS_FRAMEWORK) {
-		r->pattern = shape && shape->pattern ? shape->pattern : parquet_pattern_at(0);
-		r->coalesce = shape && shape->coalesce ? shape->coalesce : r->pattern->coalesce;
-		if (r->pattern->capped_tail)
-			r->footer_cap = shape && shape->footer_cap ? shape->footer_cap : FOOTER_CAP;
-	}
+	if (r->pattern->capped_tail)
+		r->footer_cap = shape && shape->footer_cap ? shape->footer_cap : FOOTER_CAP;
 	r->python_file = r->pattern->python_file && !(store_base_flags(s) & STORE_HAS_OBJECTS);
 }
 
@@ -616,16 +611,6 @@ int parquet_load_index(struct reader *r, const char *path, const struct file_spe
 	return rc < 0 ? rc : load_metadata(r, path, f, &l, e);
 }
 
-/* Those that are asked for together with the one that has a row. */
-static void unit_of(const struct reader *r, const struct parquet_layout *l, uint64_t row,
-		    uint64_t *first, uint64_t *end)
-{
-	uint64_t group = parquet_group_of_row(l, row);
-
-	*first = group - group % r->coalesce;
-	*end = l->groups - *first < r->coalesce ? l->groups : *first + r->coalesce;
-}
-
 static int read_rows(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
 		     struct err *e)
 {
@@ -637,7 +622,7 @@ static int read_rows(struct reader *r, const char *path, const struct file_spec 
 
 	if (rc < 0)
 		return rc;
-	unit_of(r, &l, index, &first, &end);
+	parquet_unit_of(&l, r->coalesce, index, &first, &end);
 	if (framework && !file_marks_get(&r->indexed, f->file_index))
 		rc = load_metadata(r, path, f, &l, e);
 	for (at = all ? 0 : first; rc == 0 && at < (all ? l.groups : end); at = until) {
