@@ -19,7 +19,7 @@
 /* Writers of a dataset: enough to keep a device busy, few enough for a small machine. */
 #define GENERATE_THREADS_MAX 32
 /* Code, libraries and small things that the program has not touched when it states its memory. */
-#define UNTOUCHED_BYTES (1u << 20)
+#define UNTOUCHED_BYTES (6u << 20)
 
 /* ---- an epoch ---- */
 

@@ -45,6 +45,13 @@ with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK
     # two 32-bit dimensions a file
     assert growth(tmp, "drawn sizes", dataset__record_length_bytes_stdev=100) < 8 * MANY + MIB
 
+    # each worker's buffer of samples, and one more to foresee them: 8 bytes a place
+    for places in (300_000, 1_000_000):
+        r = run(tmp, 100 * FEW, reader__data_loader="webdataset", reader__read_threads=4, reader__sample_shuffle="seed",
+                reader__shuffle_size=places)
+        print(f"   webdataset, {places:,} samples in each buffer: {r['memory']['peak_rss_bytes'] / MIB:.1f} MiB of "
+              f"{r['memory']['bound_bytes'] / MIB:.1f} MiB stated")
+
     # writing: each file once, in the memory of the writers
     r = run(tmp, 1_000_000, workflow__generate_data="true", dataset__num_subfolders_train=1000)
     assert r["generation"]["files_written"] == 1_000_000, r["generation"]
