@@ -379,9 +379,10 @@ static int chunks_reader_close(struct reader *r, struct err *e)
 /* An index names files of its own folder. */
 static int check_keys(const struct workload *w, struct err *e)
 {
-	const char *key = w->dataset.num_subfolders_train > 1  ? "dataset.num_subfolders_train"
-			  : w->dataset.num_subfolders_eval > 1 ? "dataset.num_subfolders_eval"
-							       : NULL;
+	const char *key = w->dataset.num_subfolders_train > 1 ? "dataset.num_subfolders_train"
+			  : w->dataset.num_files_eval > 0 && w->dataset.num_subfolders_eval > 1
+				  ? "dataset.num_subfolders_eval"
+				  : NULL;
 
 	if (!key)
 		return 0;
