@@ -178,14 +178,19 @@ def same_pages(python, folder):
             assert theirs == ours and len(theirs) == 7, (theirs, ours)
         else:
             left_out("what is asked to be read ahead: strace is not installed")
-        pages = []
-        for job in jobs:
-            if not cold(path):
-                left_out("pages: the files of this file system stay in the page cache")
-                return
-            run(*job)
-            pages.append(residents(path))
-        assert pages[0] == pages[1] and pages[0], (name, *map(len, pages))
+        # what is asked to be read ahead, a busy system may leave out in part
+        for _ in range(4):
+            pages = []
+            for job in jobs:
+                if not cold(path):
+                    left_out("pages: the files of this file system stay in the page cache")
+                    return
+                run(*job)
+                pages.append(residents(path))
+            if pages[0] == pages[1] and pages[0]:
+                break
+        else:
+            raise AssertionError((name, *map(len, pages)))
     print("the same pages are brought in")
 
 
