@@ -37,7 +37,7 @@ def native():
 
 def build(*words):
     """Runs `make WORDS` for the portable program or a package of it."""
-    done = subprocess.run(["make", "-C", SOURCE, *words], capture_output=True, text=True, timeout=540)
+    done = subprocess.run(["make", "-C", SOURCE, *words], capture_output=True, text=True, timeout=1080)
     if done.returncode and re.search("^mmdebstrap could not make|^This system allows no mounts", done.stderr, re.M):
         skip(f"no root to build in: {done.stderr.strip()[-300:]}")
     assert done.returncode == 0, f"{words}: status {done.returncode}\n{done.stdout[-1500:]}\n{done.stderr[-3000:]}"
