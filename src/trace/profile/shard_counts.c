@@ -19,7 +19,7 @@
 #define HEADERS_MAX 400000     /* of all archives: more would take long */
 #define FOOTER_MAX (64u << 20) /* of a Parquet file */
 #define PARQUET_TAIL 8
-#define HELD_MAX (UINT64_C(1) << 24) /* of a file */
+#define HELD_MAX (UINT64_C(1) << 24) /* of a file: of larger ones it is not known */
 
 struct looked {
 	int fd;
@@ -102,7 +102,7 @@ static int64_t rows_of_parquet(const struct looked *f)
 	footer = xcalloc(n + (size_t)1, 1);
 	if (pread_fully(f->fd, footer, n, (off_t)(f->bytes - sizeof(tail) - n)) != (ssize_t)n ||
 	    parquet_metadata_parse(footer, n, f->bytes - sizeof(tail) - n, &v, &totals, NULL) < 0 ||
-	    totals.rows > INT64_MAX)
+	    totals.rows > HELD_MAX)
 		return -1;
 	return (int64_t)totals.rows;
 }
@@ -182,8 +182,6 @@ bool profile_held_samples(struct profile *a)
 	for (size_t i = 0; i < a->samples; i++)
 		if (!a->sample[i].evaluation)
 			RAISE(most, (uint64_t)a->held[a->sample[i].file]);
-	if (most > HELD_MAX)
-		return false;
 	count = xcalloc(most + 1, sizeof(*count));
 	for (size_t i = 0; i < a->samples; i++) {
 		const struct job_sample *s = &a->sample[i];
