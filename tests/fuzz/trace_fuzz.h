@@ -1,5 +1,5 @@
 #pragma once
-/* Logs of jobs: any bytes give a job whose parts agree, or one sentence. */
+/* Logs of jobs: any bytes give a job whose parts agree, and a profile of it, or one sentence. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include "trace/profile/job_servers.h"
+#include "trace/profile/profile.h"
 #include "trace/trace_reader.h"
 
 static inline void trace_fuzz_check(const struct job *job)
 {
 	struct job_servers servers;
+	struct profile profile, pieces;
 	struct buf text = {0};
 
 	for (size_t i = 0; i < job->events; i++) {
@@ -42,6 +44,10 @@ static inline void trace_fuzz_check(const struct job *job)
 	job_servers_print(&servers, &text);
 	job_servers_release(&servers);
 	buf_release(&text);
+	profile_make(&profile, job);
+	if (profile_make_pieces(&pieces, &profile))
+		profile_release_pieces(&pieces);
+	profile_release(&profile);
 }
 
 /* Reads the bytes with one reader, whatever they look like. */

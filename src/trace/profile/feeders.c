@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/saturate.h"
 #include "trace/profile/profile_parts.h"
 
 /* A pipe: who alone writes to it, who alone reads from it. */
@@ -47,12 +48,12 @@ static struct line *find_lines(const struct job *job)
 			continue;
 		if (v->kind == JOB_READ) {
 			take_part(&line[v->file].reader, v->thread);
-			line[v->file].taken += v->result;
+			line[v->file].taken = i64_sum(line[v->file].taken, v->result);
 			line[v->file].messages |=
 				v->result == 4 && (v->asked == 4 || v->asked == JOB_UNKNOWN);
 		} else if (v->kind == JOB_WRITE) {
 			take_part(&line[v->file].writer, job->thread[v->thread].process);
-			line[v->file].written += v->result;
+			line[v->file].written = i64_sum(line[v->file].written, v->result);
 		}
 	}
 	return line;
