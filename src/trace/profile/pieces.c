@@ -220,8 +220,8 @@ static void sort_visits(struct profile *a)
 	a->piece = piece;
 }
 
-#define OUTSIDE 0.001 /* of the reads */
-#define VISITS_MAX (size_t)(1 << 26)
+#define OUTSIDE 0.001                /* of the reads */
+#define VISITS_MAX (size_t)(1 << 24) /* 80 bytes each, and as much to sort them */
 
 bool profile_make_pieces(struct profile *a, const struct profile *of)
 {

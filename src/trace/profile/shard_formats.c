@@ -84,17 +84,34 @@ static bool is_numbered(const struct format_facts *f, const char *name)
 	       base[all + 1 + n] == '\0';
 }
 
-/* Whether the index of the file's folder is there, or the job looked at one. */
-static bool has_index(const struct profile *a, const char *name, const char *index)
+static int by_name(const void *x, const void *y)
+{
+	return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+/* The paths of the indices that are there, or that the job looked at, sorted. */
+static size_t find_indices(const struct profile *a, const char *index, const char ***out)
+{
+	const char **path = xcalloc(a->job->files + 1, sizeof(*path));
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->job->files; i++)
+		if (strcmp(path_basename(a->job->file[i].name), index) == 0 &&
+		    job_has_data(&a->job->file[i]) && a->job->file[i].size != 0)
+			path[n++] = a->job->file[i].name;
+	qsort(path, n, sizeof(*path), by_name);
+	*out = path;
+	return n;
+}
+
+/* Whether one of n indices is that of the file's folder. */
+static bool has_index(const char **indices, size_t n, const char *name, const char *index)
 {
 	AUTO_FREE char *folder = strchr(name, '/') ? path_dirname(name) : xstrdup("");
 	AUTO_FREE char *path = xasprintf("%s%s%s", folder, folder[0] ? "/" : "", index);
+	const char *wanted = path;
 
-	for (size_t i = 0; i < a->job->files; i++)
-		if (strcmp(a->job->file[i].name, path) == 0 && job_has_data(&a->job->file[i]) &&
-		    a->job->file[i].size != 0)
-			return true;
-	return false;
+	return bsearch(&wanted, indices, n, sizeof(*indices), by_name) != NULL;
 }
 
 /* ---- by their first bytes: where the name does not tell, and the file is at hand ---- */
@@ -194,11 +211,14 @@ void profile_shard_formats(struct profile *a)
 		const struct format_facts *f = format_facts_table[k];
 		AUTO_FREE size_t *named = NULL;
 		AUTO_FREE uint32_t *one = NULL;
+		AUTO_FREE const char **indices = NULL;
+		size_t n;
 
 		if (!f->numbered || !f->folder_file || strcasecmp(f->extension, f->name) == 0)
 			continue;
 		named = xcalloc(a->groups + 1, sizeof(*named));
 		one = job_numbers(a->groups);
+		n = find_indices(a, f->folder_file, &indices);
 		for (size_t i = 0; i < a->job->files; i++) {
 			uint32_t g = a->group_of[i];
 
@@ -210,7 +230,7 @@ void profile_shard_formats(struct profile *a)
 		}
 		for (size_t g = 0; g < a->groups; g++)
 			if (named[g] > 0 && named[g] == a->group[g].files && !a->group[g].format &&
-			    has_index(a, a->job->file[one[g]].name, f->folder_file))
+			    has_index(indices, n, a->job->file[one[g]].name, f->folder_file))
 				a->group[g].format = f;
 	}
 	look_into(a);
