@@ -391,7 +391,8 @@ static void init_streams(struct order *o, const struct workload *w, uint64_t see
 	s->files = o->samples / o->samples_per_file;
 	s->samples_per_file = o->samples_per_file;
 	s->batch = o->batch;
-	s->ranks = w->compat.dlio && workload_loader(w)->flags & LOADER_GROUPS ? 1 : o->ranks;
+	o->one_shard = w->compat.dlio && workload_loader(w)->flags & LOADER_GROUPS;
+	s->ranks = o->one_shard ? 1 : o->ranks;
 	s->workers = (uint32_t)w->reader.read_threads;
 	s->seed = seed + (w->train.seed_change_epoch ? epoch - 1 : 0);
 	if (w->reader.file_shuffle != SHUFFLE_OFF)

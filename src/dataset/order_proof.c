@@ -237,6 +237,12 @@ static void add_expected(struct order_proof *p, const struct order *o)
 		order_proof_range(p, 0, o->samples);
 		if (o->how == ORDER_STRIDED)
 			add_positions(p, o, o->samples, o->total);
+		/* each rank accounts for all samples */
+		if (o->how == ORDER_STREAMS && o->one_shard) {
+			p->count *= o->ranks;
+			p->sum_a *= o->ranks;
+			p->sum_b *= o->ranks;
+		}
 		return;
 	}
 	for (uint32_t r = 0; r < o->ranks; r++)
@@ -401,6 +407,11 @@ enum order_kept order_proof_check(const struct order *o, const struct order_proo
 			 "%llu samples were delivered: each of the %u ranks read the same %llu of "
 			 "%llu samples, as with DLIO's readers; the others were not read",
 			 got, o->ranks, (unsigned long long)shard, all);
+	} else if (o->how == ORDER_STREAMS && o->one_shard && o->ranks > 1) {
+		snprintf(why, why_size,
+			 "%llu samples were delivered: each of the %u ranks read %llu of the same "
+			 "%llu samples, as with DLIO's iterator over row groups",
+			 got, o->ranks, got / o->ranks, all);
 	} else if (repeats > 0 && got == o->used) {
 		snprintf(why, why_size,
 			 "%llu samples were delivered: %llu of %llu exactly once, and %llu again "

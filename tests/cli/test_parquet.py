@@ -34,7 +34,8 @@ def main():
         for extra in (["reader.data_loader=row_groups"], ["reader.data_loader=row_groups", "reader.parquet_requests=s3dlio"],
                       ["reader.data_loader=row_groups", "reader.access=native", "storage.store=io_uring"],
                       ["reader.data_loader=row_groups", "storage.storage_options.columns=[mean]", "storage.store=direct"],
-                      ["reader.access=native", "reader.queue_depth=8"], ["compat.dlio=true"]):
+                      ["reader.access=native", "reader.queue_depth=8"], ["compat.dlio=true"],
+                      ["compat.dlio=true", "-n", "2"]):
             done = stoker("run", "flux_b200", *sizes, *one, *extra, f"hydra.run.dir={tmp}/ahead")
             assert [v["level"] for v in load(Path(tmp) / "ahead")["verdicts"] if v["check"] == "order"] == ["pass"], extra
             told = "would hold up to" in (Path(tmp) / "ahead" / "dlio.log").read_text()
