@@ -75,6 +75,7 @@ struct groups {
 
 	/* what the format's reader sees */
 	struct store view;
+	struct store_ops view_ops;
 	struct io view_io;
 	struct unit *current;
 	struct blob *beside; /* what it opens besides */
@@ -332,7 +333,10 @@ int groups_create(struct groups **out, const struct loader_config *c,
 	lay_out(&carver, g);
 	g->memory_bytes = bytes;
 	g->io = io;
-	g->view = (struct store){.ops = &view_ops};
+	/* a reader has the memory that it would have on the store itself */
+	g->view_ops = view_ops;
+	g->view_ops.is.flags = store_base_flags(c->store) & STORE_HAS_OBJECTS;
+	g->view = (struct store){.ops = &g->view_ops};
 	g->view_io = (struct io){.store = &g->view, .stop = io->stop};
 	g->tail = &g->head;
 	g->beside = (struct blob *)g->blobs;

@@ -6,7 +6,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from util import load, stoker  # noqa: E402
+from s3_server import S3Server  # noqa: E402
+from util import load, stoker, tiny  # noqa: E402
 
 
 def main():
@@ -40,6 +41,15 @@ def main():
             assert [v["level"] for v in load(Path(tmp) / "ahead")["verdicts"] if v["check"] == "order"] == ["pass"], extra
             told = "would hold up to" in (Path(tmp) / "ahead" / "dlio.log").read_text()
             assert told == ("reader.access=native" not in extra and "columns" not in extra[-1] or "columns=[" in str(extra)), extra
+        # the same of objects
+        with S3Server() as s3:
+            env = {**{k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "S3_", "DLIO_"))}, **s3.env()}
+            of = dict(fmt="parquet", files=4, framework="pytorch", dataset__num_samples_per_file=20, dataset__parquet__row_group_size=3,
+                      dataset__verify_samples=0, reader__decode="verify", storage__storage_type="s3", storage__storage_root="bucket")
+            stoker("generate", *tiny("data/groups", None, **of), env=env)
+            for extra in ({"reader__data_loader": "row_groups"}, {"reader__access": "native", "reader__queue_depth": 3}):
+                stoker("run", *tiny("data/groups", f"{tmp}/objects", **of, **extra, workflow__generate_data="false"), env=env)
+                assert load(f"{tmp}/objects")["training"]["epochs"][0]["order_proved"], extra
         # a damaged file is found
         path = next(folder.glob("train/*.parquet"))
         with open(path, "r+b") as f:
