@@ -334,11 +334,9 @@ static int make_room(struct shard_copier *k, uint64_t file, struct err *e)
 				coldest = i;
 		if (coldest == UINT64_MAX)
 			return err_set(e, ERR_USAGE,
-				       "reader.cache_limit is %" PRIu64 " bytes, and %" PRIu64
-				       " of them are being downloaded at once: no shard can be "
-				       "removed to make room for another. Raise it, or use fewer "
-				       "workers",
-				       c->limit, c->used);
+				       "reader.cache_limit is %" PRIu64 " bytes, and no shard can "
+				       "be removed to make room for another: raise it",
+				       c->limit);
 		rc = take_away(k, coldest, e);
 	}
 	return rc;
@@ -546,13 +544,24 @@ static int check_limit(const struct shard_cache *c, struct err *e)
 
 	for (uint64_t i = 0; i < c->files; i++)
 		most = c->size[i] > most ? c->size[i] : most;
-	if (!c->mds || c->limit == 0 || c->limit >= u64_product(LEAST_SHARDS, most))
+	if (!c->mds || c->limit == 0)
 		return 0;
-	return err_set(e, ERR_USAGE,
-		       "reader.cache_limit is %" PRIu64 " bytes, and MosaicML Streaming demands %d "
-		       "times the largest shard, which has %" PRIu64 ": raise it to %" PRIu64
-		       " or more",
-		       c->limit, LEAST_SHARDS, most, u64_product(LEAST_SHARDS, most));
+	if (c->limit < u64_product(LEAST_SHARDS, most))
+		return err_set(e, ERR_USAGE,
+			       "reader.cache_limit is %" PRIu64
+			       " bytes, and MosaicML Streaming demands %d times the largest shard, "
+			       "which has %" PRIu64 ": raise it to %" PRIu64 " or more",
+			       c->limit, LEAST_SHARDS, most, u64_product(LEAST_SHARDS, most));
+	/* it counts the index, too, which is never removed */
+	if (c->limit < u64_sum(c->index_bytes, most))
+		return err_set(e, ERR_USAGE,
+			       "reader.cache_limit is %" PRIu64
+			       " bytes, of which the index of the dataset takes %" PRIu64
+			       " and its largest shard %" PRIu64 ": raise it to %" PRIu64
+			       " or more",
+			       c->limit, c->index_bytes, most,
+			       u64_sum(c->index_bytes, u64_product(LEAST_SHARDS, most)));
+	return 0;
 }
 
 int shard_cache_set_up(struct shard_cache *c, const struct stop_flag *stop, struct err *e)

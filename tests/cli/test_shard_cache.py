@@ -18,11 +18,12 @@ SUFFIX = {"mds": ".mds", "litdata": ".bin"}
 
 
 class Job:
-    def __init__(self, tmp, fmt):
-        self.tmp, self.fmt, self.data, self.cache = tmp, fmt, tmp / f"data-{fmt}", tmp / f"cache-{fmt}"
+    def __init__(self, tmp, fmt, name="", **keys):
+        self.tmp, self.fmt, self.data, self.cache = tmp, fmt, tmp / f"data-{fmt}{name}", tmp / f"cache-{fmt}{name}"
         self.keys = dict(fmt=fmt, framework="pytorch", files=FILES, dataset__num_samples_per_file=SAMPLES,
                          dataset__record_length_bytes=400, reader__data_loader=fmt, reader__batch_size=4, reader__read_threads=2,
                          reader__decode="verify", train__computation_time=0, train__epochs=2, workflow__generate_data="false")
+        self.keys.update(keys)
         stoker("generate", *tiny(self.data, None, **self.keys))
         self.sizes = {p.name: p.stat().st_size for p in (self.data / "train").glob("*" + SUFFIX[fmt])}
 
@@ -104,6 +105,11 @@ def refused(job):
     if job.fmt == "mds":
         said = job.run(status=2, reader__cache_limit=3 * max(job.sizes.values()))
         assert "4 times the largest shard" in said, said
+        # the index counts, and is never removed
+        tiny_shards = Job(job.tmp, job.fmt, "-tiny", dataset__record_length_bytes=1, dataset__num_samples_per_file=1)
+        index = (tiny_shards.data / "train" / "index.json").stat().st_size
+        said = tiny_shards.run(status=2, reader__cache_limit=4 * max(tiny_shards.sizes.values()))
+        assert f"the index of the dataset takes {index}" in said, said
     for keys, words in (({"reader__queue_depth": 2, "reader__access": "native"}, "reader.queue_depth"),
                         ({"reader__in_order": "false"}, "reader.in_order")):
         said = job.run(status=2, **keys)
