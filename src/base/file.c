@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -477,4 +478,14 @@ int file_there(const char *path, struct err *e)
 		return 1;
 	return errno == ENOENT || errno == ENOTDIR ? 0
 						   : err_sys(e, errno, "cannot look at '%s'", path);
+}
+
+void file_allow_more(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
 }

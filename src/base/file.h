@@ -74,5 +74,7 @@ int file_read_open(int fd, const char *path, size_t max_bytes, struct buf *out, 
 /* Whether something has this name: 1; nothing: 0; that cannot be told: negative. Something may be
  * no file, or a link that leads nowhere: reading it then says so. */
 int file_there(const char *path, struct err *e);
+/* Lets the process have as many open files as the system allows it: shells begin with 1,024. */
+void file_allow_more(void);
 /* "a FIFO (named pipe)", "a folder": of st_mode. */
 const char *file_kind(mode_t mode);

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/saturate.h"
 #include "format/reader.h"
 #include "store/async.h"
@@ -321,6 +322,8 @@ int groups_create(struct groups **out, const struct loader_config *c,
 	size_t bytes, blob = (store_blob_bytes(c->store) + 63) & ~(size_t)63;
 	int rc;
 
+	/* each unit has its file open */
+	file_allow_more();
 	plan(&sizes, c, settings);
 	lay_out(&measure, &sizes);
 	bytes = carved(&measure);

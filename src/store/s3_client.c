@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/rng.h"
 #include "base/str.h"
 #include "codec/digest.h"
@@ -143,17 +143,6 @@ static int check_bucket(const char *bucket, struct err *e)
 	return 0;
 }
 
-/* Each connection is a descriptor, and shells allow a program 1,024 at first. */
-static void raise_files(void)
-{
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
-		l.rlim_cur = l.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &l);
-	}
-}
-
 int s3_client_create(struct s3_client **out, const struct s3_options *o, struct err *e)
 {
 	struct str_list given = {0};
@@ -175,7 +164,8 @@ int s3_client_create(struct s3_client **out, const struct s3_options *o, struct 
 	pthread_mutex_init(&c->lock, NULL);
 	for (unsigned i = 0; i < S3_OPENING; i++)
 		pthread_mutex_init(&c->opening[i], NULL);
-	raise_files();
+	/* each connection is a descriptor */
+	file_allow_more();
 	c->by_path = o->addressing == S3_ADDRESS_PATH ||
 		     (o->addressing == S3_ADDRESS_AUTO && given.n > 0);
 	if (c->by_path)

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "store/s3_store.h"
 
 #define EVENTS 64
@@ -150,17 +151,13 @@ static int queue_create(struct store_queue **out, struct store *s,
 			const struct store_queue_config *config, struct err *e)
 {
 	unsigned slots = slots_of(s, config->depth, config->objects);
-	struct rlimit files;
 	struct s3_queue *q =
 		try_calloc(1, sizeof(*q) + slots * sizeof(struct slot), "a queue of requests", e);
 
 	if (!q)
 		return -ENOMEM;
 	/* a connection for each */
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
+	file_allow_more();
 	q->store = s3_of(s);
 	q->last = &q->done;
 	q->last_hungry = &q->hungry;

@@ -1,6 +1,7 @@
 """The built-in workloads of Parquet files run as they are but for their sizes; what they read is verified."""
 # tier: long
 import os
+import resource
 import sys
 import tempfile
 from pathlib import Path
@@ -41,6 +42,11 @@ def main():
             assert [v["level"] for v in load(Path(tmp) / "ahead")["verdicts"] if v["check"] == "order"] == ["pass"], extra
             told = "would hold up to" in (Path(tmp) / "ahead" / "dlio.log").read_text()
             assert told == ("reader.access=native" not in extra and "columns" not in extra[-1] or "columns=[" in str(extra)), extra
+        # each of them has its file open, more than a shell allows at first
+        of = dict(fmt="parquet", files=2, framework="pytorch", dataset__num_samples_per_file=200, dataset__parquet__row_group_size=1,
+                  dataset__record_length_bytes=1, reader__data_loader="row_groups", train__computation_time=0)
+        stoker("run", *tiny(f"{tmp}/many", f"{tmp}/many-run", **of),
+               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (48, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
         # the same of objects
         with S3Server() as s3:
             env = {**{k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "S3_", "DLIO_"))}, **s3.env()}

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "base/beneath.h"
 #include "base/clock.h"
 #include "base/compare.h"
+#include "base/file.h"
 
 /* A wait ends this much earlier than it should and is spun to its end: a sleeper wakes late. */
 #define SPIN_NS 70000
@@ -664,16 +664,6 @@ static void begin_waiting(struct performer *t, uint32_t op, int64_t end_ns)
 
 /* ---- all ---- */
 
-static void raise_files(void)
-{
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
-		l.rlim_cur = l.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &l);
-	}
-}
-
 static int by_op(const void *a, const void *b)
 {
 	const struct beginning *x = a, *y = b;
@@ -771,7 +761,7 @@ int replay_run(struct replay_plan *p, const struct replay_image *image,
 
 	*done = (struct replay_done){.differs = UINT32_MAX};
 	clock_init();
-	raise_files();
+	file_allow_more();
 	x.performer = try_calloc(p->job->threads + 1, sizeof(*x.performer), "the threads", e);
 	x.fd = try_calloc((size_t)p->slots + 1, sizeof(*x.fd), "the open files", e);
 	x.begin = try_calloc(p->job->threads + 1, sizeof(*x.begin), "the threads", e);
