@@ -6,7 +6,8 @@
  * have, is one account under one lock, as the libraries keep it in shared memory and lock files.
  *
  * A shard is copied to NAME.tmp and named when it is whole, so that what has its name can be read.
- * The copy is removed when it fails or the run is stopped. */
+ * The copy is removed when it fails or the run is stopped; one that hangs in the storage stays,
+ * and the next run removes it. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
