@@ -302,7 +302,8 @@ def same_downloads(fmt, python, folder, spec, data, train):
 
 
 def same_objects(fmt, python, folder, spec):
-    """From a server of objects: for each shard, in one order, a HEAD and a GET of all of it."""
+    """From a server of objects: for each shard a HEAD and a GET of all of it. Streaming downloads in two threads, so that its
+    neighbours may swap places."""
     if subprocess.run([python, "-c", "import boto3"], capture_output=True).returncode:
         left_out(f"{fmt} over S3: boto3 is not installed")
         return
@@ -323,9 +324,10 @@ def same_objects(fmt, python, folder, spec):
             s3.clear()
             run(*command, env=env)
             asked = [r for r in s3.requests() if r["key"].endswith(SUFFIX[fmt])]
-            gets = [i for i, r in enumerate(asked) if r["op"] == "GetObject"]
-            found.append([(asked[i - 1]["op"], asked[i - 1]["key"], asked[i]["key"]) for i in gets])
+            found.append({r["key"]: [q["op"] for q in asked if q["key"] == r["key"]] for r in asked if r["op"] == "GetObject"})
         assert found[0] and found[0] == found[1], found
+        places = [{key: i for i, key in enumerate(x)} for x in found]
+        assert all(abs(places[0][key] - places[1][key]) <= 1 for key in places[0]), found
         print(f"{fmt}: {len(found[0])} objects are asked for as by the library")
 
 
