@@ -553,7 +553,7 @@ static void impossible(void **state)
 			format_find("mmap_indexed_binary")->reader_init(memory, &c, &io, &r, &t.e),
 			ERR_USAGE);
 		assert_non_null(strstr(t.e.text, i ? "'memory'" : "'fault'"));
-		assert_non_null(strstr(t.e.text, "indexed_binary"));
+		assert_non_null(strstr(t.e.text, "reader.access to native"));
 		store_destroy(s);
 	}
 	/* more than an address space */

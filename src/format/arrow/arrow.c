@@ -24,7 +24,8 @@ static int arrow_own(const struct workload *w, struct file_spec *form, void **ow
 	struct arrow_shape *s = xcalloc(1, sizeof(*s));
 
 	(void)e;
-	s->batch_rows = (uint64_t)w->dataset.arrow.batch_rows;
+	s->batch_rows = w->dataset.arrow.batch_rows > 0 ? (uint64_t)w->dataset.arrow.batch_rows
+							: ARROW_BATCH_ROWS;
 	form->own = *own = s;
 	return 0;
 }
