@@ -30,7 +30,7 @@ def main():
     # name, ranks, what the workload must say
     for name, ranks, words in (("hdf5-w0", 1, ("record_length_bytes: 16384", "read_type: memory", "access: recorded")),
                                ("npz-w2-persistent-evaluation", 1, ("persistent_workers: True",)),
-                               ("tfrecord-w2", 1, ("num_samples_per_file: 1", "access: recorded")),
+                               ("tfrecord-w2", 1, ("num_samples_per_file: 3", "access: recorded")),
                                ("mpi-png-w0", 2, ("format: png",))):
         log = JOBS / f"{name}.strace.gz"
         with tempfile.TemporaryDirectory() as tmp:

@@ -330,8 +330,12 @@ def same_objects(fmt, python, folder, spec):
             s3.clear()
             run(*command, env=env)
             asked = [r for r in s3.requests() if r["key"].endswith(SUFFIX[fmt])]
-            # before, ours has looked at every shard's size
-            found.append({r["key"]: [q["op"] for q in asked if q["key"] == r["key"]][-2:] for r in asked if r["op"] == "GetObject"})
+            # ours looks at the sizes of shards before and behind the training, too
+            ops = {}
+            for r in asked:
+                ops.setdefault(r["key"], []).append(r["op"])
+            found.append({k: (v[v.index("GetObject") - 1], v.count("GetObject"))
+                          for k, v in sorted(ops.items(), key=lambda x: [r["key"] for r in asked if r["op"] == "GetObject"].index(x[0]))})
         assert found[0] and found[0] == found[1], found
         places = [{key: i for i, key in enumerate(x)} for x in found]
         assert all(abs(places[0][key] - places[1][key]) <= 1 for key in places[0]), found
