@@ -455,6 +455,16 @@ static int check_spec(const struct dataset *d, const struct file_spec *f, uint64
 	return 0;
 }
 
+uint64_t sidecar_bytes(const struct dataset *d, const struct file_spec *f)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < d->format->sidecars; i++)
+		if (__builtin_add_overflow(sum, d->format->sidecar_bytes(f, i), &sum))
+			return UINT64_MAX;
+	return sum;
+}
+
 /* Size on the store of the file with its companions, or an estimate of it. */
 static uint64_t likely_bytes(const struct dataset *d, const struct file_spec *f,
 			     uint64_t file_bytes)

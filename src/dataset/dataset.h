@@ -116,3 +116,6 @@ double dataset_file_share(const struct dataset *d, enum dataset_kind kind);
 uint64_t dataset_sample_bytes(const struct dataset *d, enum dataset_kind kind, uint64_t file);
 /* "12107 x 12107", "12107 +- 2822.205 square", "224 x 224 x 3". Returns `out`. */
 char *dataset_shape_text(const struct dataset *d, char *out, size_t out_size);
+/* Bytes of all companion files of one blob; UINT64_MAX when they are more than a 64-bit number can
+ * count. */
+uint64_t sidecar_bytes(const struct dataset *d, const struct file_spec *f);

@@ -147,8 +147,8 @@ static uint64_t mds_memory_bytes(const struct deal *d)
 	if (!d->shuffle)
 		return 0;
 	return u64_sum(u64_product(2 * sizeof(struct shard_part), spans),
-		       u64_sum(u64_product(sizeof(uint64_t), u64_sum(2 * (d->canonical + 1),
-								     buckets_of(d->samples))),
+		       u64_sum(u64_product(sizeof(uint64_t),
+					   u64_sum(2 * (d->canonical + 1), buckets_of(d->samples))),
 			       u64_product(d->samples, sizeof(struct place) + sizeof(uint64_t))));
 }
 

@@ -270,16 +270,6 @@ void stoppable_init(struct stoppable_store *s, struct store *lower, const struct
 
 #define SIDECAR_PATH_MAX (DATASET_PATH_MAX + 32)
 
-uint64_t sidecar_bytes(const struct dataset *d, const struct file_spec *f)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < d->format->sidecars; i++)
-		if (__builtin_add_overflow(sum, d->format->sidecar_bytes(f, i), &sum))
-			return UINT64_MAX;
-	return sum;
-}
-
 static int path_of(const struct dataset *d, const char *blob_path, uint32_t which,
 		   char out[SIDECAR_PATH_MAX], struct err *e)
 {

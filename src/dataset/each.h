@@ -67,8 +67,6 @@ void stoppable_init(struct stoppable_store *s, struct store *lower, const struct
 /* Companion files of a dataset's blobs (format.h): written before their blob gets its name, so that
  * they are there whenever it is. */
 
-/* Of all companions of one blob; UINT64_MAX when they are more than a 64-bit number can count. */
-uint64_t sidecar_bytes(const struct dataset *d, const struct file_spec *f);
 /* 1 when every companion of the blob at `path` is there with its size, else 0. Adds the sizes of
  * those that are there to *bytes. */
 int sidecars_whole(const struct dataset *d, const struct io *io, const char *path,
