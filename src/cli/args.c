@@ -174,17 +174,6 @@ void cli_args_release(struct cli_args *a)
 	*a = (struct cli_args){0};
 }
 
-void cli_args_put_first(struct cli_args *a, const struct str_list *keys, size_t from)
-{
-	struct str_list all = {0};
-
-	for (size_t i = from; i < keys->n; i++)
-		str_list_add(&all, xstrdup(keys->v[i]));
-	str_list_copy(&all, &a->override);
-	str_list_release(&a->override);
-	a->override = all;
-}
-
 static void say_small(const struct buf *said)
 {
 	struct buf text = {0};

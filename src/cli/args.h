@@ -51,8 +51,6 @@ extern const struct flag flag_ranks, flag_per_process, flag_output, flag_config_
 int cli_args_parse(const struct command *c, struct cli_args *a, int argc, char **argv,
 		   struct err *e);
 void cli_args_release(struct cli_args *a);
-/* Puts keys of a list, from `from` on, before the overrides that were typed, so that those win. */
-void cli_args_put_first(struct cli_args *a, const struct str_list *keys, size_t from);
 /* --small: adds the overrides that shrink the run on a->ranks accelerators; `speaks`: and says so.
  * `keeps_data` as small_run has it. */
 void cli_args_shrink(struct cli_args *a, bool speaks, bool keeps_data);

@@ -188,7 +188,7 @@ static int take_folder(struct cli_args *a, struct str_list *keys, struct err *e)
 	AUTO_FREE char *absolute = path_absolute(a->workload);
 
 	override_put_text(keys, "dataset.data_folder", absolute);
-	cli_args_put_first(a, keys, 0);
+	str_list_put_first(&a->override, keys, 0);
 	a->workload = "default";
 	a->quiet = true;
 	return 0;

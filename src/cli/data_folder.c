@@ -370,11 +370,12 @@ int data_folder_apply(struct cli_args *a, bool generates, struct err *e)
 	if (rc < 0)
 		return rc;
 	drop_equal(a, &a->data_keys);
-	cli_args_put_first(a, &a->data_keys, 0);
+	/* what was typed comes behind, and wins */
+	str_list_put_first(&a->override, &a->data_keys, 0);
 	n = a->data_keys.n;
 	if (found_is_dataset(&f))
 		add_record_length(a, &f);
-	cli_args_put_first(a, &a->data_keys, n);
+	str_list_put_first(&a->override, &a->data_keys, n);
 	return 0;
 }
 

@@ -575,6 +575,17 @@ void str_list_copy(struct str_list *list, const struct str_list *from)
 		str_list_add(list, xstrdup(from->v[i]));
 }
 
+void str_list_put_first(struct str_list *list, const struct str_list *other, size_t from)
+{
+	struct str_list all = {0};
+
+	for (size_t i = from; i < other->n; i++)
+		str_list_add(&all, xstrdup(other->v[i]));
+	str_list_copy(&all, list);
+	str_list_release(list);
+	*list = all;
+}
+
 void str_list_release(struct str_list *list)
 {
 	for (size_t i = 0; i < list->n; i++)

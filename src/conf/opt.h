@@ -38,6 +38,8 @@ void str_list_add(struct str_list *list, char *text);
 /* Frees the strings; the list is empty afterwards. */
 /* Copies of all texts of `from`. */
 void str_list_copy(struct str_list *list, const struct str_list *from);
+/* Puts copies of the other's elements, from its element `from` on, before the list's own. */
+void str_list_put_first(struct str_list *list, const struct str_list *other, size_t from);
 void str_list_release(struct str_list *list);
 
 /* A duration distribution in seconds; the absolute value of a draw is waited. */
