@@ -113,3 +113,8 @@ void err_leave_code(int code)
 		unlink(path);
 	close(fd);
 }
+
+int err_in_path(int rc, const char *path, struct err *e)
+{
+	return err_name(rc, e, "'%s'", path);
+}

@@ -44,3 +44,5 @@ int err_named(int rc, struct err *e);
 void err_leave_code(int code);
 /* Exit status for a code: 0, 1 failed, 2 usage, 3 target missed. */
 int err_exit_status(int code);
+/* Puts "'path': " before a sentence that does not name its file yet, and returns rc. */
+int err_in_path(int rc, const char *path, struct err *e);

@@ -7,7 +7,6 @@
 
 #include "base/thread.h"
 #include "codec/crc.h"
-#include "format/reader.h"
 
 #define SKIP_COST 64u /* bytes that could be made in the time of skipping some */
 
@@ -346,4 +345,17 @@ int blob_stream_end(struct blob_stream *s, const char *path, int rc, struct err 
 			rc = closed;
 	}
 	return rc < 0 ? err_in_path(rc, path, e) : 0;
+}
+
+size_t first_difference(const void *a, const void *b, size_t n)
+{
+	const unsigned char *p = a, *q = b;
+	size_t i = 0;
+
+	/* memcmp is the fast way to learn that nothing differs; only then look where */
+	while (n - i > 4096 && memcmp(p + i, q + i, 4096) == 0)
+		i += 4096;
+	while (i < n && p[i] == q[i])
+		i++;
+	return i;
 }

@@ -74,3 +74,6 @@ uint32_t blob_stream_crc_end(struct blob_stream *s);
 /* Ends the stream with the result `rc` of what was put: flushes (write), or closes and reports the
  * first difference as ERR_DATA (compare). Error sentences get the path in front. */
 int blob_stream_end(struct blob_stream *s, const char *path, int rc, struct err *e);
+
+/* Index of the first byte that differs, n when none does. */
+size_t first_difference(const void *a, const void *b, size_t n);

@@ -3,16 +3,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <zlib.h>
 
 #include "base/err.h"
 #include "format/format.h"
-
-/* Puts "'path': " before a sentence that does not name its file yet, and returns rc. */
-int err_in_path(int rc, const char *path, struct err *e);
-
-/* Index of the first byte that differs, n when none does. */
-size_t first_difference(const void *a, const void *b, size_t n);
+#include "format/inflater.h"
 
 /* Lays a reader's parts out in one block. With base NULL it only measures, so that a reader's
  * stated size and its layout are one piece of code. */
@@ -152,32 +146,3 @@ typedef int reader_item_fn(struct reader *r, const void *layout, const struct fi
 			   uint64_t index, struct sample *out, struct err *e);
 int reader_items(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
 		 reader_item_fn *item, const void *layout, struct sample *out, struct err *e);
-
-/* Raw deflate as a stream (zlib), in memory lent by the caller: nothing is allocated while reading.
- */
-
-/* Lends zlib its memory, which it takes when a stream begins and keeps. */
-struct zlib_memory {
-	unsigned char *base;
-	size_t bytes, used;
-};
-
-/* `z` allocates from `m` from now on. */
-void zlib_memory_lend(struct zlib_memory *m, z_stream *z);
-
-#define INFLATER_MEMORY 98304u
-
-struct inflater {
-	z_stream z;
-	struct zlib_memory memory; /* INFLATER_MEMORY */
-	bool ready, ended;
-};
-
-/* `f` must stay where it is. */
-void inflater_init(struct inflater *f, unsigned char *memory);
-/* Begins a new stream. */
-int inflater_start(struct inflater *f, struct err *e);
-/* Inflates from in[0..*in_n) into out[0..out_n). *in_n becomes what was consumed; returns what was
- * made. `ended` is set once the stream has ended. ERR_DATA when it is damaged. */
-ssize_t inflater_run(struct inflater *f, const unsigned char *in, size_t *in_n, unsigned char *out,
-		     size_t out_n, struct err *e);

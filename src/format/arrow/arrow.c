@@ -14,7 +14,6 @@
 #include "workload/key.h"
 #include "workload/workload.h"
 
-#define LABELS 1000u
 #define NUMBERS_AT_ONCE 1024u
 
 /* ---- the file ---- */
@@ -67,7 +66,7 @@ static int put_labels(struct blob_stream *s, const struct file_spec *f,
 	int rc = 0;
 
 	for (uint64_t i = 0; rc == 0 && i < place->rows; i++) {
-		p = le_put(p, (f->file_index * 331 + place->first + i) % LABELS, ARROW_LABEL_BYTES);
+		p = le_put(p, file_spec_label(f, place->first + i), ARROW_LABEL_BYTES);
 		if (p < piece + sizeof(piece) && i + 1 < place->rows)
 			continue;
 		rc = blob_stream_put(s, piece, (size_t)(p - piece), e);

@@ -28,11 +28,8 @@ int arrow_layout_of(const struct file_spec *f, struct arrow_layout *l, struct er
 	const struct arrow_shape *shape = f->own;
 	unsigned char head[ARROW_OWN_METADATA_MAX];
 	struct arrow_range buffer[ARROW_OWN_BUFFERS] = {0};
-	uint64_t bytes = f->elem->bytes, rest, whole, last = 0;
+	uint64_t bytes = file_spec_sample_bytes_checked(f), rest, whole, last = 0;
 
-	for (uint32_t i = 0; i < f->ndims; i++)
-		if (__builtin_mul_overflow(bytes, f->dims[i], &bytes))
-			bytes = UINT64_MAX;
 	if (bytes > INT32_MAX)
 		return err_set(e, ERR_USAGE,
 			       "a sample of these dimensions is larger than 2 GiB - 1, the most "

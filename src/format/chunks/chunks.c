@@ -10,7 +10,6 @@
 #include "format/reader.h"
 #include "workload/key.h"
 
-#define LABELS 1000u
 #define OFFSETS_AT_ONCE 1024
 
 /* ---- the file ---- */
@@ -48,7 +47,7 @@ static int put_offsets(struct blob_stream *s, const struct file_spec *f,
 static void label_of(const struct file_spec *f, uint64_t index,
 		     unsigned char out[CHUNKS_LABEL_BYTES])
 {
-	le_put(out, (f->file_index * 331 + index) % LABELS, CHUNKS_LABEL_BYTES);
+	le_put(out, file_spec_label(f, index), CHUNKS_LABEL_BYTES);
 }
 
 /* The sizes in front of an item: how many bytes. */

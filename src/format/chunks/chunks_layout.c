@@ -6,11 +6,8 @@
 int chunks_layout_of(const struct chunks_kind *k, const struct file_spec *f,
 		     struct chunks_layout *l, struct err *e)
 {
-	uint64_t bytes = f->elem->bytes, items, head;
+	uint64_t bytes = file_spec_sample_bytes_checked(f), items, head;
 
-	for (uint32_t i = 0; i < f->ndims; i++)
-		if (__builtin_mul_overflow(bytes, f->dims[i], &bytes))
-			bytes = UINT64_MAX;
 	l->sample_bytes = bytes;
 	l->config_bytes = k->config ? k->config(l->config, true) : 0;
 	if (__builtin_add_overflow(bytes, 4 * k->sizes + CHUNKS_LABEL_BYTES, &l->stride) ||

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "format/blob_stream.h"
+
 /* Numbers to text and back. */
 
 typedef unsigned __int128 wide;

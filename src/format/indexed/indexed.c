@@ -23,11 +23,8 @@ static const char *const suffix[INDEXED_COMPANIONS] = {".off.idx", ".sz.idx"};
 
 int indexed_check(const struct file_spec *f, struct err *e)
 {
-	uint64_t bytes = f->elem->bytes, index;
+	uint64_t bytes = file_spec_sample_bytes_checked(f), index;
 
-	for (uint32_t i = 0; i < f->ndims; i++)
-		if (__builtin_mul_overflow(bytes, f->dims[i], &bytes))
-			bytes = UINT64_MAX;
 	if (__builtin_mul_overflow(bytes, f->samples, &bytes) || bytes > INT64_MAX ||
 	    __builtin_mul_overflow(f->samples, INDEXED_ENTRY, &index) || index > INT64_MAX)
 		return err_set(e, ERR_USAGE,

@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "format/blob_stream.h"
 #include "format/parquet/parquet_decode.h"
 #include "format/parquet/parquet_footer.h"
 #include "format/parquet/parquet_metadata.h"

@@ -14,7 +14,6 @@
 
 #define PAYLOAD "bin"
 #define LABEL "cls"
-#define LABELS 1000
 #define NAME_ROOM 64
 #define END_BYTES (2 * TAR_BLOCK)
 
@@ -28,11 +27,8 @@ struct layout {
 
 static int layout_of(const struct file_spec *f, struct layout *l, struct err *e)
 {
-	uint64_t bytes = f->elem->bytes, end;
+	uint64_t bytes = file_spec_sample_bytes_checked(f), end;
 
-	for (uint32_t i = 0; i < f->ndims; i++)
-		if (__builtin_mul_overflow(bytes, f->dims[i], &bytes))
-			bytes = UINT64_MAX;
 	if (bytes > TAR_SIZE_MAX)
 		return err_set(e, ERR_USAGE,
 			       "a sample of these dimensions does not fit into a tar archive, "
@@ -62,7 +58,7 @@ static int webdataset_check(const struct file_spec *f, struct err *e)
 
 static uint64_t webdataset_file_bytes(const struct file_spec *f)
 {
-	struct layout l;
+	struct layout l = {0};
 
 	return layout_of(f, &l, NULL) < 0 ? UINT64_MAX : l.file_bytes;
 }
@@ -89,8 +85,7 @@ static int put_sample(struct blob_stream *s, const struct file_spec *f, const st
 {
 	uint64_t bytes = l->sample_bytes;
 	char label[16];
-	int n = snprintf(label, sizeof(label), "%u",
-			 (unsigned)((f->file_index * 331 + index) % LABELS));
+	int n = snprintf(label, sizeof(label), "%u", (unsigned)file_spec_label(f, index));
 
 	return put_header(s, f, index, PAYLOAD, bytes, e) ?:
 	       blob_stream_payload(s, content, f->file_index, index * bytes, bytes, e) ?:
