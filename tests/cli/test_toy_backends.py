@@ -89,7 +89,8 @@ def same_objects(tree, tested):
 
 
 def build(tree):
-    subprocess.run([sys.executable, tree / "tools/check_tree.py", "--no-headers"], check=True)
+    # toys keep every rule but that of the project's size, which counts what is shipped
+    subprocess.run([sys.executable, tree / "tools/check_tree.py", "--no-headers", "--no-size"], check=True)
     generator = ["-G", "Ninja"] if shutil.which("ninja") else []
     launcher = tree.parent / "launcher"
     launcher.write_text(LAUNCHER)
