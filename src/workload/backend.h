@@ -103,7 +103,10 @@ struct format_facts {
 	/* Keys of `dataset` that decide the bytes of this format's files alone, NULL-terminated;
 	 * NULL: none. */
 	const char *const *keys;
-	/* The rules across them. NULL: none. Fails as workload_key_error. */
+	/* Keys of `reader` that only readers of this format look at, NULL-terminated; NULL: none.
+	 */
+	const char *const *reader_keys;
+	/* The rules across keys. NULL: none. Fails as workload_key_error. */
 	int (*check_keys)(const struct workload *w, struct err *e);
 	/* Files that a reader keeps open at most with reader.read_type memory, and of which it then
 	 * reads each sample by itself; 0: it loads whole files, or opens one for each sample. */

@@ -21,6 +21,9 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e);
 /* validate_costs.c: says what a profile of costs lacks for this run, or that it is another
  * framework's. */
 void workload_warn_of_costs(struct workload *w);
+/* unused_keys.c: says which keys that are set have no effect in a workload that is valid, and what
+ * they are for. */
+void workload_warn_of_unused_keys(struct workload *w);
 /* validate_objects.c: what storage of objects, and reader.access object, go with; says which of
  * their keys have no effect. */
 int workload_check_objects(const struct workload *w, struct err *e);

@@ -50,7 +50,8 @@ COMPANIONS = {
 NO_EFFECT = {"checkpoint.ksm"}
 # What switches on the part of a run that keys are for.
 SWITCHES = {"checkpoint.": "workflow.checkpoint=true", "model.": "workflow.checkpoint=true",
-            "profiling.": "workflow.profiling=true", "dataset.parquet.": "dataset.format=parquet", "storage.s3.": "storage.store=s3"}
+            "profiling.": "workflow.profiling=true", "dataset.parquet.": "dataset.format=parquet", "reader.parquet_": "dataset.format=parquet",
+            "dataset.hdf5.": "dataset.format=hdf5", "dataset.arrow.": "dataset.format=arrow_stream", "storage.s3.": "storage.store=s3"}
 
 
 def value_of(key, kind, default):

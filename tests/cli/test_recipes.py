@@ -21,6 +21,7 @@ ELSEWHERE = {"make demo", "make check", "make", "make check-all", "build/stoker 
 NEEDS = {"mpirun": "mpirun", "slurm": "sbatch"}
 # a status other than 0 that the text announces: "# exit status 3"
 STATUS = re.compile(r"# exit status (\d)\b")
+FILES = "num_files_train: 6400"  # of the example that most commands run
 
 
 @functools.cache
@@ -69,6 +70,11 @@ def tried(document, folder, before, made):
             assert done.returncode == (int(want[1]) if want else 0), (
                 f"{where}: {command}: status {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
             print(f"{time.monotonic() - began:6.1f} s  {command}")
+            if words == "cp examples/my_job.yaml my_job.yaml":  # what the text says holds with a quarter of its files
+                job = folder / "my_job.yaml"
+                text = job.read_text()
+                assert FILES in text, job
+                job.write_text(text.replace(FILES, "num_files_train: 1600"))
             ran += 1
             own.add(words)
     made |= own

@@ -325,13 +325,38 @@ static void test_sections(void **state)
 	workload_release(&w);
 }
 
+/* A key of one format is no key of another. */
+static void test_formats(void **state)
+{
+	struct workload w;
+
+	(void)state;
+	load_ok(GOOD,
+		OVERRIDES("reader.parquet_requests=pyarrow", "dataset.arrow.batch_rows=7",
+			  "dataset.hdf5.num_dset_per_record=1"),
+		&w);
+	assert_int_equal(w.warnings.n, 3);
+	assert_true(says(&w.warnings, "reader.parquet_requests has no effect: it is for "
+				      "dataset.format parquet"));
+	assert_true(says(&w.warnings, "dataset.arrow.batch_rows has no effect: it is for "
+				      "dataset.format arrow_stream"));
+	workload_release(&w);
+	load_ok(GOOD, OVERRIDES("dataset.format=parquet", "reader.parquet_requests=pyarrow"), &w);
+	assert_int_equal(w.warnings.n, 0);
+	workload_release(&w);
+	/* nothing reads */
+	load_ok(GOOD "workflow: {train: false, generate_data: true}\n",
+		OVERRIDES("reader.parquet_requests=pyarrow"), &w);
+	assert_int_equal(w.warnings.n, 0);
+	workload_release(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_values),
-		cmocka_unit_test(test_all_errors),
-		cmocka_unit_test(test_sections),
+		cmocka_unit_test(test_names),      cmocka_unit_test(test_values),
+		cmocka_unit_test(test_all_errors), cmocka_unit_test(test_sections),
+		cmocka_unit_test(test_formats),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, drop_folder);

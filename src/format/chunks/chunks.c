@@ -378,7 +378,8 @@ static int chunks_reader_close(struct reader *r, struct err *e)
 /* An index names files of its own folder. */
 static int check_keys(const struct workload *w, struct err *e)
 {
-	const char *key = w->dataset.num_subfolders_train > 1 ? "dataset.num_subfolders_train"
+	const char *key = w->dataset.num_files_train > 0 && w->dataset.num_subfolders_train > 1
+				  ? "dataset.num_subfolders_train"
 			  : w->dataset.num_files_eval > 0 && w->dataset.num_subfolders_eval > 1
 				  ? "dataset.num_subfolders_eval"
 				  : NULL;
@@ -387,7 +388,7 @@ static int check_keys(const struct workload *w, struct err *e)
 		return 0;
 	return workload_key_error(w, ERR_USAGE, e, key,
 				  "%s is above 1, but files of format %s lie in one folder, beside "
-				  "their index: leave it out",
+				  "their index: set it to 0",
 				  key, w->dataset.format);
 }
 

@@ -427,6 +427,8 @@ static int check_keys(const struct workload *w, struct err *e)
 static const char *const keys[] = {"dataset.parquet.columns", "dataset.parquet.row_group_size",
 				   "dataset.parquet.generation_batch_size",
 				   "dataset.parquet.writer", NULL};
+static const char *const reader_keys[] = {"reader.parquet_requests", "reader.parquet_columns",
+					  NULL};
 
 const struct format_ops format_parquet = {
 	.is.name = "parquet",
@@ -436,6 +438,7 @@ const struct format_ops format_parquet = {
 	.is.compressions = (const char *const[]){"snappy", "gzip", "zstd", "lz4_raw", NULL},
 	.is.flags = FORMAT_STREAM | FORMAT_IN_OBJECTS | FORMAT_GROUPS,
 	.is.keys = keys,
+	.is.reader_keys = reader_keys,
 	.is.check_keys = check_keys,
 	.is.dlio_reader = "ParquetReaderFileIterable",
 	.own = parquet_own,
