@@ -347,8 +347,8 @@ def report(tests, args, truth):
     for t in tests:
         if t.second:
             print(f"unsteady: {t.name} passed only when it was run once more, alone; its first output is above")
-    slow = sorted(tests, key=lambda t: -t.seconds)[:5]
-    print("slowest: " + ", ".join(f"{t.name} {t.seconds:.1f} s" for t in slow))
+    for what, used in (("slowest", lambda t: t.seconds), ("most processor time", lambda t: t.cpu)):
+        print(f"{what}: " + ", ".join(f"{t.name} {used(t):.1f} s" for t in sorted(tests, key=used, reverse=True)[:5]))
     print(f"C cases: {cases['OK']} passed, {cases['FAILED']} failed, {cases['SKIPPED']} skipped")
     floor = None if args.filtered else other_number(tests, cases, args.all, args.source)
     if floor:

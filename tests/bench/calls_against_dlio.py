@@ -6,6 +6,11 @@ that checkpoints leave.
 
 DLIO is a command that takes dlio_benchmark's arguments, for Debian's Python, PyTorch 1.13 and Open MPI. FOLDER holds
 datasets, which DLIO generates once, and logs. Needs strace. Not a test: what is compared is installed by hand.
+
+Configurations whose name begins with "parquet" need the DLIO of MLPerf Storage (mlcommons/DLIO_local_changes), and the
+others argonne-lcf/dlio_benchmark. Its pool of threads reads row groups in any order, and what the first batch needs is
+read once more before each epoch and after the last one: there the reads of all ranks are compared as sets, and the
+ranks that read a file.
 """
 import collections
 import hashlib
@@ -145,6 +150,30 @@ CASES = {
                               model__parallelism__zero_stage=3, workflow__train="False", workflow__checkpoint="True",
                               checkpoint__num_checkpoints_write=2, **LAYERS),
 }
+
+COLUMNS = ("[{name: a, dtype: float32, size: 40}, {name: b, dtype: float64, size: 8}, "
+           "{name: c, dtype: uint8, size: 700}]")
+
+
+def parquet(ranks=1, rows=4096, group=512, **keys):
+    return fmt("parquet", ranks, dataset__num_samples_per_file=rows, dataset__parquet__row_group_size=group,
+               dataset__parquet__columns=COLUMNS, **dict({"dataset__num_files_train": 8, "reader__batch_size": 700,
+                                                         "reader__read_threads": 2}, **keys))
+
+
+CASES.update({
+    "parquet 1x2": parquet(),
+    "parquet 1x0": parquet(reader__read_threads=0),
+    "parquet 2x2": parquet(2),
+    "parquet 3x2 uneven": parquet(3),
+    "parquet 1x3 uneven": parquet(reader__read_threads=3),
+    "parquet 2x1 window 3": parquet(2, storage__storage_options__prefetch_window=3, reader__read_threads=1),
+    "parquet 1x2 large groups": parquet(rows=6000, group=4000),
+    "parquet 1x2 one group": parquet(rows=1000, group=1000),
+    "parquet 1x2 snappy": parquet(dataset__compression="snappy"),
+    "parquet 1x2 a column": parquet(storage__storage_options__columns="[b]"),
+    "parquet 1x2 two columns": parquet(storage__storage_options__columns="[a,c]"),
+})
 
 # files, samples a file, ranks, batch, workers: how many files DLIO leaves out
 for grid in ((25, 2, 3, 2, 1), (50, 5, 1, 2, 0), (9, 4, 2, 1, 2), (31, 2, 2, 3, 4), (13, 1, 3, 2, 2), (40, 10, 2, 1, 2),
@@ -315,6 +344,8 @@ def stoker_calls(stoker, folder, name, ranks, keys, more=()):
         shutil.rmtree(old, ignore_errors=True)
     log.parent.mkdir()
     args = [stoker, "run", "default", "-q", "-n", str(ranks), *overrides(keys), "-o", out, *more]
+    if keys["dataset.format"] == "parquet":  # DLIO's own are of sizes that follow from their content
+        args.append("dataset.names=listed")
     status = run(strace(log, [str(a) for a in args]), folder / "stoker.log")
     return status, threads(log, keys["dataset.data_folder"]), steps(out, ranks), saved(folder / "ck")
 
@@ -349,15 +380,38 @@ def compare(real, ours, close):
     return found + [f"a reader of ours that DLIO does not have: {len(o)} calls from {brief(o[0])}" for o in left]
 
 
+def read_by(readers):
+    """{(file, offset, asked)} of all readers; {file: ranks that opened it}."""
+    reads, by = set(), collections.defaultdict(set)
+    for rank, calls in readers:
+        for what, file, asked, offset, _ in calls:
+            if what == "read":
+                reads.add((file, offset, asked))
+            elif what == "open" and rank is not None:
+                by[file].add(rank)
+    return reads, {file: sorted(r) for file, r in by.items()}
+
+
+def compare_pools(real, ours):
+    """Readers with a pool of threads: all reads, and which ranks have a file. The workers of a rank open its files."""
+    ours = [(int(m[1]) if (m := WORKER.match(name)) else None, calls) for name, calls in ours]
+    (theirs, dealt), (mine, my_dealt) = read_by(real), read_by(ours)
+    found = [f"{who} alone reads {len(a - b)} of {len(a)}: {sorted(a - b)[:3]}"
+             for who, a, b in (("DLIO", theirs, mine), ("Stoker", mine, theirs)) if a - b]
+    return found + [f"{f} is of ranks {dealt.get(f)} with DLIO, {my_dealt.get(f)} with Stoker"
+                    for f in sorted(dealt.keys() | my_dealt.keys()) if dealt.get(f) != my_dealt.get(f)][:3]
+
+
 def one(stoker, dlio, folder, name):
     ranks, keys = CASES[name]
     keys = dict(BASE, **keys)
     generate(dlio, dataset_of(folder, keys), keys)
     status, real, real_steps, real_saved = dlio_calls(dlio, folder, name, ranks, keys)
     mine_status, ours, our_steps, our_saved = stoker_calls(stoker, folder, name, ranks, keys)
+    pooled = keys["dataset.format"] == "parquet"
     # what looks at the dataset before and after training is not a reader
     ours = [(n, c) for n, c in ours if n is not None and re.match(READER, n)]
-    found = compare(real, ours, False)
+    found = compare_pools(real, ours) if pooled else compare(real, ours, False)
     if real_steps != our_steps:
         found.append(f"steps: DLIO {real_steps} | Stoker {our_steps}")
     if real_saved != our_saved:
@@ -365,13 +419,14 @@ def one(stoker, dlio, folder, name):
                      f"Stoker alone {sorted(set(our_saved) - set(real_saved))}")
     if status or mine_status:
         found.append(f"status: DLIO {status} | Stoker {mine_status}")
-    if not found:
+    if not found and not pooled:
         found += ["(closes) " + x for x in compare(real, ours, True)[:1]]
     total = collections.Counter(c[0] for _, s in real for c in s)
     return found, len(real), total
 
 
 READER = r"[a-z]*[0-9]+(\.[0-9]+)?$"
+WORKER = re.compile(r"(?:w|rank)(\d+)")
 
 
 def main():
