@@ -363,13 +363,6 @@ void rng_torch_randperm_u32(struct rng_np *r, uint32_t *out, uint64_t n)
 	}
 }
 
-uint64_t rng_mix64(uint64_t x)
-{
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-	return x ^ (x >> 31);
-}
-
 uint64_t rng_word(uint64_t key, uint64_t i)
 {
 	return rng_mix64(key + (i + 1) * GOLDEN);

@@ -66,7 +66,13 @@ void rng_torch_randperm(struct rng_np *r, uint64_t *out, uint64_t n);
 void rng_torch_randperm_u32(struct rng_np *r, uint32_t *out, uint64_t n);
 
 /* A strong 64-bit mix (splitmix64's finaliser): a bijection of the 64-bit words. */
-uint64_t rng_mix64(uint64_t x);
+static inline uint64_t rng_mix64(uint64_t x)
+{
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+	return x ^ (x >> 31);
+}
+
 /* The i-th 64-bit word of the stream named by `key`: rng_mix64(key + (i + 1) * golden gamma). Pure:
  * any thread may ask for any word. */
 uint64_t rng_word(uint64_t key, uint64_t i);

@@ -77,6 +77,9 @@ struct sample {
 	/* Payload of this sample that was read from the store by this call; 0 after a failure, and
 	 * when it came from what the reader had loaded before. */
 	uint64_t payload_bytes;
+	/* So many samples behind this one came with it: to read them next, in their order, is no
+	 * request and delivers as much payload each. 0 where that is not known. */
+	uint64_t along;
 };
 
 /* A range of a blob. */

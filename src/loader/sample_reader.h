@@ -54,6 +54,7 @@ struct sample_reader {
 	} plan;
 	bool fresh;
 	struct framework_code code; /* of the framework, that this reader's thread spends */
+	uint64_t along;             /* samples that came with the one that was read last */
 	double share;               /* samples of the rank */
 	int64_t code_from_ns; /* in flight: its processor time when the last sample was whole */
 	struct rng_np rng;    /* of preprocess delays: a stream of (seed, kind, rank, worker) */

@@ -39,8 +39,9 @@ struct reader {
 	/* the row group that was read last */
 	bool here;
 	uint64_t file_index, row, end; /* the row asked for last; behind the last of the group */
-	struct file_marks indexed;     /* files whose metadata the library has */
-	uint64_t open_file;            /* that remains open; UINT64_MAX: none */
+	struct parquet_laid laid;
+	struct file_marks indexed; /* files whose metadata the library has */
+	uint64_t open_file;        /* that remains open; UINT64_MAX: none */
 };
 
 #define NO_FILE UINT64_MAX
@@ -606,32 +607,31 @@ static int load_metadata(struct reader *r, const char *path, const struct file_s
 
 int parquet_load_index(struct reader *r, const char *path, const struct file_spec *f, struct err *e)
 {
-	struct parquet_layout l;
-	int rc = parquet_layout_of(f, &l, e);
+	int rc = parquet_lay_out(&r->laid, f, e);
 
-	return rc < 0 ? rc : load_metadata(r, path, f, &l, e);
+	return rc < 0 ? rc : load_metadata(r, path, f, &r->laid.l, e);
 }
 
 static int read_rows(struct reader *r, const char *path, const struct file_spec *f, uint64_t index,
 		     struct err *e)
 {
 	bool all = r->base.config.keep_open, framework = r->base.config.access == ACCESS_FRAMEWORK;
-	struct parquet_layout l;
+	const struct parquet_layout *l = &r->laid.l;
 	struct parquet_group g;
 	uint64_t first, end, at, until;
-	int rc = parquet_layout_of(f, &l, e);
+	int rc = parquet_lay_out(&r->laid, f, e);
 
 	if (rc < 0)
 		return rc;
-	parquet_unit_of(&l, r->coalesce, index, &first, &end);
+	parquet_unit_of(l, r->coalesce, index, &first, &end);
 	if (framework && !file_marks_get(&r->indexed, f->file_index))
-		rc = load_metadata(r, path, f, &l, e);
-	for (at = all ? 0 : first; rc == 0 && at < (all ? l.groups : end); at = until) {
-		until = l.groups - at < r->coalesce ? l.groups : at + r->coalesce;
-		rc = read_groups(r, path, &l, at, until, f, e);
+		rc = load_metadata(r, path, f, l, e);
+	for (at = all ? 0 : first; rc == 0 && at < (all ? l->groups : end); at = until) {
+		until = l->groups - at < r->coalesce ? l->groups : at + r->coalesce;
+		rc = read_groups(r, path, l, at, until, f, e);
 	}
 	if (rc == 0) {
-		parquet_group_at(&l, end - 1, &g);
+		parquet_group_at(l, end - 1, &g);
 		r->end = g.first + g.rows;
 	}
 	r->here = rc == 0;
@@ -665,6 +665,9 @@ int parquet_read(struct reader *r, const char *path, const struct file_spec *f, 
 	reader_sample_done(f, out);
 	if (r->row_bytes)
 		out->payload_bytes = r->row_bytes;
+	/* of a file that was loaded whole, the first sample has the payload of all */
+	if (!r->base.config.keep_open)
+		out->along = r->end - index - 1;
 	file_marks_set(&r->base.loaded, f->file_index);
 	return 0;
 }

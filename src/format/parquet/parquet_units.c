@@ -2,6 +2,7 @@
 #include "format/parquet/parquet_units.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "base/saturate.h"
 
@@ -21,6 +22,22 @@ const struct parquet_pattern *parquet_pattern_of(const struct reader_config *c, 
 		*coalesce = s && s->coalesce ? s->coalesce : p->coalesce;
 	}
 	return p;
+}
+
+int parquet_lay_out(struct parquet_laid *x, const struct file_spec *f, struct err *e)
+{
+	struct file_spec any;
+	int rc;
+
+	memcpy(&any, f, sizeof(any));
+	any.file_index = 0;
+	if (x->of.elem && memcmp(&any, &x->of, sizeof(any)) == 0)
+		return 0;
+	x->of.elem = NULL;
+	rc = parquet_layout_of(f, &x->l, e);
+	if (rc == 0)
+		memcpy(&x->of, &any, sizeof(any));
+	return rc;
 }
 
 void parquet_unit_of(const struct parquet_layout *l, uint32_t coalesce, uint64_t row,
@@ -47,18 +64,18 @@ int parquet_unit_begin(void *unit, const struct reader_config *c, const struct f
 	struct parquet_group g;
 	uint32_t coalesce;
 	uint64_t first, end;
-	int rc = parquet_layout_of(f, &u->l, e);
+	int rc = parquet_lay_out(&u->laid, f, e);
 
 	if (rc < 0)
 		return rc;
 	p = parquet_pattern_of(c, &coalesce);
-	parquet_unit_of(&u->l, coalesce, index, &first, &end);
-	parquet_group_at(&u->l, first, &g);
+	parquet_unit_of(&u->laid.l, coalesce, index, &first, &end);
+	parquet_group_at(&u->laid.l, first, &g);
 	out->first = g.first;
-	parquet_group_at(&u->l, end - 1, &g);
+	parquet_group_at(&u->laid.l, end - 1, &g);
 	out->end = g.first + g.rows;
 	out->payload = parquet_wanted_bytes(f);
-	parquet_ranges_of(&u->ranges, p, &u->l, first, end);
+	parquet_ranges_of(&u->ranges, p, &u->laid.l, first, end);
 	return 0;
 }
 

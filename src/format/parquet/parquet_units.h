@@ -3,8 +3,18 @@
 #include "format/format.h"
 #include "format/parquet/parquet_ranges.h"
 
-struct parquet_unit {
+/* The layout of the file that was used last, which is that of all files of the same keys. */
+struct parquet_laid {
+	struct file_spec of; /* its elem is NULL: of none */
 	struct parquet_layout l;
+};
+
+/* x->l becomes that of a file: to measure it takes longer than to read a small row group. What was
+ * zeros is ready. ERR_USAGE when there cannot be such a file. */
+int parquet_lay_out(struct parquet_laid *x, const struct file_spec *f, struct err *e);
+
+struct parquet_unit {
+	struct parquet_laid laid;
 	struct parquet_ranges ranges;
 };
 
