@@ -75,11 +75,23 @@ static bool rows_of(const struct deal *d, struct rows *r)
 	return true;
 }
 
+/* Where the samples of a canonical node begin. */
+static uint64_t border(const struct deal *d, uint64_t row)
+{
+	uint64_t all;
+
+	if (row == 0 || row == d->canonical)
+		return row ? d->samples : 0;
+	/* the long division takes four times as long */
+	return __builtin_mul_overflow(row, d->samples, &all)
+		       ? (uint64_t)((unsigned __int128)row * d->samples / d->canonical)
+		       : all / d->canonical;
+}
+
 /* Place `at` of a canonical node: the number of a sample, before the shuffle. */
 static uint64_t row_at(const struct deal *d, const struct rows *r, uint64_t row, uint64_t at)
 {
-	uint64_t begin = (uint64_t)((unsigned __int128)row * d->samples / d->canonical);
-	uint64_t end = (uint64_t)((unsigned __int128)(row + 1) * d->samples / d->canonical);
+	uint64_t begin = border(d, row), end = border(d, row + 1);
 	uint64_t back = r->padding + r->ratio - 1;
 
 	if (at >= r->each)
@@ -88,30 +100,77 @@ static uint64_t row_at(const struct deal *d, const struct rows *r, uint64_t row,
 	return begin + at - (at + 1 == r->each && end - begin < r->each);
 }
 
-/* Sample k of rank r. */
-static uint64_t mds_at(const struct deal *d, const struct rows *r, uint32_t rank, uint64_t k)
+/* What is the same for all samples of a rank. */
+struct takes {
+	uint64_t each, node, first, missing;
+};
+
+static struct takes takes_of(const struct deal *d, const struct rows *r, uint32_t rank)
 {
-	uint64_t each = d->ranks / d->nodes, node = rank / each, at = k * each + rank % each;
-	uint64_t padded = ceil_div(r->per_node, each) * each, missing = padded - r->per_node;
+	uint64_t each = d->ranks / d->nodes;
+
+	return (struct takes){
+		.each = each,
+		.node = rank / each,
+		.first = rank % each,
+		.missing = ceil_div(r->per_node, each) * each - r->per_node,
+	};
+}
+
+/* Sample k of a rank. */
+static uint64_t mds_at(const struct deal *d, const struct rows *r, const struct takes *t,
+		       uint64_t k)
+{
+	uint64_t at = k * t->each + t->first;
 
 	if (at >= r->per_node) {
 		uint64_t more = at - r->per_node;
 
-		at = each + missing - 1 <= r->per_node ? r->per_node + 1 - each - missing + more
-						       : more % r->per_node;
+		at = t->each + t->missing - 1 <= r->per_node
+			     ? r->per_node + 1 - t->each - t->missing + more
+			     : more % r->per_node;
 	}
-	at = at * d->nodes + node;
-	return row_at(d, r, at % d->canonical, at / d->canonical);
+	at = at * d->nodes + t->node;
+	return d->canonical == 1 ? row_at(d, r, 0, at)
+				 : row_at(d, r, at % d->canonical, at / d->canonical);
 }
 
-struct place {
-	double at;
-	uint64_t sample;
+/* Numbers of samples, of 4 bytes while those will do. */
+struct numbers {
+	uint32_t *narrow;
+	uint64_t *wide;
 };
 
-static bool is_before(const struct place *x, const struct place *y)
+static inline uint64_t number_at(const struct numbers *x, uint64_t i)
 {
-	return x->at != y->at ? x->at < y->at : x->sample < y->sample;
+	return x->narrow ? x->narrow[i] : x->wide[i];
+}
+
+static inline void set_number(struct numbers *x, uint64_t i, uint64_t value)
+{
+	if (x->narrow)
+		x->narrow[i] = (uint32_t)value;
+	else
+		x->wide[i] = value;
+}
+
+static inline void swap_numbers(struct numbers *x, uint64_t i, uint64_t j)
+{
+	uint64_t was = number_at(x, i);
+
+	set_number(x, i, number_at(x, j));
+	set_number(x, j, was);
+}
+
+/* n numbers from `from` on, as numpy shuffles an array of them. */
+static void shuffle_numbers(struct rng_pcg64 *r, struct numbers *x, uint64_t from, uint64_t n)
+{
+	if (!x->narrow) {
+		rng_pcg64_shuffle_u64(r, x->wide + from, n);
+		return;
+	}
+	for (uint64_t i = n; i-- > 1;)
+		swap_numbers(x, from + i, from + rng_pcg64_masked(r, i));
 }
 
 /* A shard, or the part of one that belongs to a canonical node. */
@@ -123,9 +182,13 @@ struct mds_memory {
 	struct shard_part *span, *old;
 	uint64_t *first;    /* of each canonical node, and the end */
 	uint64_t *staggers; /* of each */
-	struct place *place;
-	uint64_t *id;    /* the shuffled sample of each number */
-	uint64_t *start; /* to sort places: of each bucket */
+	struct numbers id;  /* the shuffled sample of each number */
+	struct numbers run; /* py2s: samples as they were shuffled for the run */
+	/* py1e: places of the samples of a canonical node, and the samples; py1br: its blocks */
+	double *place;
+	struct numbers placed;
+	uint64_t *window;      /* py1e: where each window begins in them */
+	uint32_t *next, *stop; /* of the places of one window */
 };
 
 static uint64_t shards_of(const struct deal *d)
@@ -133,36 +196,58 @@ static uint64_t shards_of(const struct deal *d)
 	return d->samples / d->samples_per_file;
 }
 
-#define PLACES_OF_BUCKET 8u
+/* What is sorted at once stays in the processor's cache. */
+#define WINDOW 8192u
 
-static uint64_t buckets_of(uint64_t samples)
+/* A measure where memory is NULL. Whole words, but for numbers, which come last. */
+static uint64_t lay_out(const struct deal *d, struct mds_memory *m, void *memory)
 {
-	return samples / PLACES_OF_BUCKET + 2;
+	bool py1e = d->algorithm == SHUFFLE_PY1E, py1br = d->algorithm == SHUFFLE_PY1BR;
+	uint64_t spans = u64_sum(shards_of(d), d->canonical), at = 0;
+	uint64_t node = py1e || py1br ? d->samples / d->canonical + 1 : 0;
+	uint64_t windows = py1e ? node / WINDOW + 2 : 0;
+	struct {
+		void *to;
+		uint64_t bytes, n;
+	} const part[] = {
+		{&m->span, sizeof(*m->span), spans},
+		{&m->old, sizeof(*m->old), spans},
+		{&m->first, sizeof(*m->first), d->canonical + 1},
+		{&m->staggers, sizeof(*m->staggers), d->canonical + 1},
+		{&m->place, sizeof(*m->place), node},
+		{&m->window, sizeof(*m->window), windows},
+		{&m->next, sizeof(*m->next), py1e ? WINDOW : 0},
+		{&m->stop, sizeof(*m->stop), py1e ? WINDOW : 0},
+	};
+	struct {
+		struct numbers *to;
+		uint64_t n;
+	} const numbers[] = {{&m->placed, node},
+			     {&m->id, d->samples},
+			     {&m->run, d->algorithm == SHUFFLE_PY2S ? d->samples : 0}};
+	bool narrow = d->samples <= UINT32_MAX;
+
+	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
+		void *here = memory ? (char *)memory + at : NULL;
+
+		memcpy(part[i].to, &here, sizeof(here));
+		at = u64_sum(at, u64_product(part[i].bytes, part[i].n));
+	}
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		void *here = memory ? (char *)memory + at : NULL;
+
+		*numbers[i].to = (struct numbers){.narrow = narrow ? here : NULL,
+						  .wide = narrow ? NULL : here};
+		at = u64_sum(at, u64_product(narrow ? 4 : 8, numbers[i].n));
+	}
+	return at;
 }
 
 static uint64_t mds_memory_bytes(const struct deal *d)
 {
-	uint64_t spans = u64_sum(shards_of(d), d->canonical);
+	struct mds_memory m;
 
-	if (!d->shuffle)
-		return 0;
-	return u64_sum(u64_product(2 * sizeof(struct shard_part), spans),
-		       u64_sum(u64_product(sizeof(uint64_t),
-					   u64_sum(2 * (d->canonical + 1), buckets_of(d->samples))),
-			       u64_product(d->samples, sizeof(struct place) + sizeof(uint64_t))));
-}
-
-static void lay_out(const struct deal *d, struct mds_memory *m, void *memory)
-{
-	uint64_t spans = shards_of(d) + d->canonical;
-
-	m->span = memory;
-	m->old = m->span + spans;
-	m->first = (uint64_t *)(m->old + spans);
-	m->staggers = m->first + d->canonical + 1;
-	m->place = (struct place *)(m->staggers + d->canonical + 1);
-	m->id = (uint64_t *)(m->place + d->samples);
-	m->start = m->id + d->samples;
+	return d->shuffle ? lay_out(d, &m, NULL) : 0;
 }
 
 static void shuffle_spans(struct rng_pcg64 *r, struct shard_part *x, uint64_t n)
@@ -183,8 +268,7 @@ static void divide_spans(const struct deal *d, struct mds_memory *m)
 
 	memcpy(m->old, m->span, n * sizeof(*m->old));
 	for (uint64_t part = 0; part < d->canonical; part++) {
-		uint64_t end =
-			(uint64_t)((unsigned __int128)d->samples * (part + 1) / d->canonical);
+		uint64_t end = border(d, part + 1);
 
 		m->first[part] = out;
 		for (; at < n; at++) {
@@ -207,15 +291,9 @@ static void divide_spans(const struct deal *d, struct mds_memory *m)
 	m->first[d->canonical] = out;
 }
 
-static void count_buckets(struct mds_memory *m, uint64_t n)
-{
-	for (uint64_t i = 1; i <= n / PLACES_OF_BUCKET + 1; i++)
-		m->start[i] += m->start[i - 1];
-}
-
 /* Draws the place of each of a canonical node's n samples, which lie at m->id[from...], span by
- * span: in [0, n), by chance within a block around its span. They are counted, or else put into
- * their buckets, whose starts become their ends. */
+ * span: in [0, n), by chance within a block around its span. They are counted by windows, or else
+ * put into them, and the beginnings of windows become their ends. */
 static void draw_places(const struct deal *d, struct mds_memory *m, struct rng_pcg64 *r,
 			uint64_t part, uint64_t from, uint64_t n, bool count)
 {
@@ -232,51 +310,103 @@ static void draw_places(const struct deal *d, struct mds_memory *m, struct rng_p
 		most = cutoff < (double)(n - at - size) ? cutoff : (double)(n - at - size);
 		for (uint64_t k = 0; k < size; k++, at++) {
 			double place = (double)at + (least + (most - least) * rng_pcg64_double(r));
-			uint64_t *start = &m->start[(uint64_t)place / PLACES_OF_BUCKET];
+			uint64_t *begin = &m->window[(uint64_t)place / WINDOW], to;
 
-			if (count)
-				start[1]++;
-			else
-				m->place[(*start)++] =
-					(struct place){.at = place, .sample = m->id[from + at]};
+			if (count) {
+				begin[1]++;
+				continue;
+			}
+			to = (*begin)++;
+			m->place[to] = place;
+			set_number(&m->placed, to, number_at(&m->id, from + at));
 		}
 	}
 }
 
+static void swap_places(struct mds_memory *m, uint64_t i, uint64_t j)
+{
+	double was = m->place[i];
+
+	m->place[i] = m->place[j];
+	m->place[j] = was;
+	swap_numbers(&m->placed, i, j);
+}
+
+static uint32_t within(const struct mds_memory *m, uint64_t i)
+{
+	return (uint64_t)m->place[i] % WINDOW;
+}
+
+/* Sorts the places [begin, end), all of one window: each goes to the others with its whole part,
+ * and among those to its own place. There are a few of them as a rule. */
+static void sort_window(struct mds_memory *m, uint64_t begin, uint64_t end)
+{
+	uint32_t sum = 0;
+
+	memset(m->stop, 0, WINDOW * sizeof(*m->stop));
+	for (uint64_t i = begin; i < end; i++)
+		m->stop[within(m, i)]++;
+	for (uint32_t k = 0; k < WINDOW; k++) {
+		m->next[k] = sum;
+		sum += m->stop[k];
+		m->stop[k] = sum;
+	}
+	for (uint32_t k = 0; k < WINDOW; k++)
+		while (m->next[k] < m->stop[k]) {
+			uint64_t i = begin + m->next[k];
+			uint32_t to = within(m, i);
+
+			if (to != k)
+				swap_places(m, i, begin + m->next[to]);
+			m->next[to]++;
+		}
+	for (uint64_t i = begin + 1; i < end; i++) {
+		double place = m->place[i];
+		uint64_t sample = number_at(&m->placed, i), at = i;
+
+		for (; at > begin &&
+		       (place < m->place[at - 1] ||
+			(place == m->place[at - 1] && sample < number_at(&m->placed, at - 1)));
+		     at--) {
+			m->place[at] = m->place[at - 1];
+			set_number(&m->placed, at, number_at(&m->placed, at - 1));
+		}
+		m->place[at] = place;
+		set_number(&m->placed, at, sample);
+	}
+}
+
 /* py1e of one canonical node: its samples in the order of their places. They lie about as densely
- * everywhere, so buckets of a few are sorted; comparing 10^7 of them with each other takes seconds,
- * and so does memory that is read in their order. */
+ * everywhere. To compare 10^7 of them with each other takes seconds, and so does memory that is
+ * used in an order of chance: so they come into windows first. */
 static void spread(const struct deal *d, struct mds_memory *m, struct rng_pcg64 *r, uint64_t part,
 		   uint64_t from)
 {
 	struct rng_pcg64 again = *r;
-	uint64_t n = 0;
+	uint64_t n = 0, windows, begin = 0;
 
 	for (uint64_t i = m->first[part]; i < m->first[part + 1]; i++)
 		n += m->span[i].end - m->span[i].begin;
-	memset(m->start, 0, (n / PLACES_OF_BUCKET + 2) * sizeof(*m->start));
+	/* a place that was rounded up may be n itself */
+	windows = n / WINDOW + 1;
+	memset(m->window, 0, (windows + 1) * sizeof(*m->window));
 	draw_places(d, m, &again, part, from, n, true);
-	count_buckets(m, n);
+	for (uint64_t i = 1; i <= windows; i++)
+		m->window[i] += m->window[i - 1];
 	draw_places(d, m, r, part, from, n, false);
-	/* none but of its own bucket is behind a sample: few are moved, and not far */
-	for (uint64_t i = 1; i < n; i++) {
-		struct place moved = m->place[i];
-		uint64_t at = i;
-
-		for (; at > 0 && is_before(&moved, &m->place[at - 1]); at--)
-			m->place[at] = m->place[at - 1];
-		m->place[at] = moved;
-	}
+	for (uint64_t i = 0; i < windows; begin = m->window[i++])
+		sort_window(m, begin, m->window[i]);
 	for (uint64_t i = 0; i < n; i++)
-		m->id[from + i] = m->place[i].sample;
+		set_number(&m->id, from + i, number_at(&m->placed, i));
 }
 
-/* The samples of a span, shuffled, at `out`. */
-static void put_span(struct rng_pcg64 *r, const struct shard_part *s, uint64_t *out)
+/* The samples of a span, shuffled, at `at`. */
+static void put_span(struct rng_pcg64 *r, const struct shard_part *s, struct numbers *x,
+		     uint64_t at)
 {
 	for (uint64_t i = s->begin; i < s->end; i++)
-		out[i - s->begin] = i;
-	rng_pcg64_shuffle_u64(r, out, s->end - s->begin);
+		set_number(x, at + i - s->begin, i);
+	shuffle_numbers(r, x, at, s->end - s->begin);
 }
 
 /* py1br of one canonical node, whose samples lie at m->id[from...to): shuffled block by block, of
@@ -294,13 +424,14 @@ static void shuffle_blocks(const struct deal *d, struct mds_memory *m, struct rn
 		size = size > stagger ? size : stagger + 1;
 		stop = to - end + stagger > size ? end + size - stagger : to;
 		/* as many as there are samples at most: each makes way */
-		m->place[n++] = (struct place){.at = (double)begin, .sample = stop};
+		m->place[n] = (double)begin;
+		set_number(&m->placed, n++, stop);
 		end += stop - begin;
 	}
 	for (uint64_t i = 0; i < n; i++) {
-		uint64_t begin = (uint64_t)m->place[i].at;
+		uint64_t begin = (uint64_t)m->place[i];
 
-		rng_pcg64_shuffle_u64(r, m->id + begin, m->place[i].sample - begin);
+		shuffle_numbers(r, &m->id, begin, number_at(&m->placed, i) - begin);
 	}
 }
 
@@ -316,13 +447,13 @@ static void shuffle_py1br(const struct deal *d, struct mds_memory *m, struct rng
 
 		for (uint64_t i = m->first[c]; i < m->first[c + 1]; i++)
 			for (uint64_t s = m->span[i].begin; s < m->span[i].end; s++)
-				m->id[at++] = s;
+				set_number(&m->id, at++, s);
 		shuffle_blocks(d, m, r, from, at, stagger[c]);
 	}
 }
 
 /* py2s: samples of shards are shuffled once for the run, before shards are cut, and each epoch
- * again in the parts. Spans are places in that first list, which lies in m->place. */
+ * again in the parts. Spans are places in that first list. */
 static void shuffle_py2s(const struct deal *d, struct mds_memory *m, struct rng_pcg64 *run,
 			 struct rng_pcg64 *epoch)
 {
@@ -332,9 +463,7 @@ static void shuffle_py2s(const struct deal *d, struct mds_memory *m, struct rng_
 		struct shard_part *s = &m->span[i];
 		uint64_t n = s->end - s->begin;
 
-		put_span(run, s, m->id);
-		for (uint64_t k = 0; k < n; k++)
-			m->place[at + k].sample = m->id[k];
+		put_span(run, s, &m->run, at);
 		*s = (struct shard_part){at, at + n};
 		at += n;
 	}
@@ -346,8 +475,9 @@ static void shuffle_py2s(const struct deal *d, struct mds_memory *m, struct rng_
 			uint64_t n = m->span[i].end - m->span[i].begin;
 
 			for (uint64_t k = 0; k < n; k++)
-				m->id[at + k] = m->place[m->span[i].begin + k].sample;
-			rng_pcg64_shuffle_u64(epoch, m->id + at, n);
+				set_number(&m->id, at + k,
+					   number_at(&m->run, m->span[i].begin + k));
+			shuffle_numbers(epoch, &m->id, at, n);
 			at += n;
 		}
 	}
@@ -361,8 +491,8 @@ static void mds_shuffle(const struct deal *d, struct mds_memory *m)
 	rng_pcg64_seed(&epoch, d->seed + d->epoch);
 	if (d->algorithm == SHUFFLE_NAIVE) {
 		for (uint64_t i = 0; i < d->samples; i++)
-			m->id[i] = i;
-		rng_pcg64_shuffle_u64(&epoch, m->id, d->samples);
+			set_number(&m->id, i, i);
+		shuffle_numbers(&epoch, &m->id, 0, d->samples);
 		return;
 	}
 	for (uint64_t i = 0; i < shards_of(d); i++)
@@ -385,7 +515,7 @@ static void mds_shuffle(const struct deal *d, struct mds_memory *m)
 		uint64_t from = at;
 
 		for (uint64_t i = m->first[c]; i < m->first[c + 1]; i++) {
-			put_span(&epoch, &m->span[i], m->id + at);
+			put_span(&epoch, &m->span[i], &m->id, at);
 			at += m->span[i].end - m->span[i].begin;
 		}
 		if (d->algorithm == SHUFFLE_PY1E)
@@ -404,10 +534,14 @@ static void mds_fill(const struct deal *d, struct order_list *l, void *memory)
 		lay_out(d, &m, memory);
 		mds_shuffle(d, &m);
 	}
-	for (uint64_t i = 0; i < l->n; i++) {
-		uint64_t number = mds_at(d, &r, (uint32_t)(i % d->ranks), i / d->ranks);
+	for (uint32_t rank = 0; rank < d->ranks; rank++) {
+		struct takes t = takes_of(d, &r, rank);
 
-		set_entry(l, i, d->shuffle ? m.id[number] : number);
+		for (uint64_t i = rank, k = 0; i < l->n; i += d->ranks, k++) {
+			uint64_t number = mds_at(d, &r, &t, k);
+
+			set_entry(l, i, d->shuffle ? number_at(&m.id, number) : number);
+		}
 	}
 }
 

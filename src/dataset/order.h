@@ -19,6 +19,11 @@ struct order_list {
 	uint64_t n;
 	uint32_t *narrow; /* n < 2^32 */
 	uint64_t *wide;
+	/* What it holds; epoch 0: nothing yet. */
+	struct {
+		bool evaluation;
+		uint64_t seed, epoch;
+	} filled;
 	/* Of an order that is dealt (deal.h): what it is dealt over. */
 	struct {
 		uint64_t samples, batch;
