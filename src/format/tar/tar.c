@@ -76,6 +76,20 @@ void tar_put_header(unsigned char block[TAR_BLOCK], const char *name, uint64_t b
 	block[SUM_AT + 7] = ' ';
 }
 
+void tar_change_name(unsigned char block[TAR_BLOCK], size_t at, const char *text, size_t n)
+{
+	uint32_t sum = 0;
+
+	assert(at + n < NAME_BYTES);
+	for (unsigned i = 0; i < 6; i++)
+		sum = sum << 3 | (block[SUM_AT + i] - (uint32_t)'0');
+	for (size_t i = 0; i < n; i++) {
+		sum += (unsigned char)text[i] - (uint32_t)block[NAME_AT + at + i];
+		block[NAME_AT + at + i] = (unsigned char)text[i];
+	}
+	put_octal(block + SUM_AT, 6, sum);
+}
+
 /* Octal digits between spaces, ended by a zero, or GNU's binary numbers. */
 static bool get_number(const unsigned char *p, size_t n, uint64_t *out)
 {

@@ -30,6 +30,8 @@ static inline uint64_t tar_padded(uint64_t n)
 /* The header of a regular file as WebDataset's writer leaves it (mode 0444, user and group
  * "bigdata"), but with the time 0. `name` has less than 100 bytes, `bytes` at most TAR_SIZE_MAX. */
 void tar_put_header(unsigned char block[TAR_BLOCK], const char *name, uint64_t bytes);
+/* Puts n other characters into the name of such a header, from place `at` of it on. */
+void tar_change_name(unsigned char block[TAR_BLOCK], size_t at, const char *text, size_t n);
 
 enum tar_kind {
 	TAR_FILE,      /* a regular file */

@@ -69,41 +69,69 @@ static void put_name(char out[NAME_ROOM], const struct file_spec *f, uint64_t in
 	snprintf(out, NAME_ROOM, "%06" PRIu64 "_%06" PRIu64 ".%s", f->file_index, index, extension);
 }
 
-static int put_header(struct blob_stream *s, const struct file_spec *f, uint64_t index,
-		      const char *extension, uint64_t bytes, struct err *e)
-{
-	unsigned char block[TAR_BLOCK];
-	char name[NAME_ROOM];
+#define DIGITS 6u /* of a sample's number in its name, at least */
+#define NAMED_ALIKE 1000000u
+#define LABEL_DIGITS 3u /* at most */
 
-	put_name(name, f, index, extension);
-	tar_put_header(block, name, bytes);
-	return blob_stream_put(s, block, sizeof(block), e);
+/* The header of the samples' members; made once, and then only its name is changed: with small
+ * samples, headers are what a file costs. */
+struct head {
+	size_t digits_at; /* where the sample's number begins; 0: not made yet */
+	unsigned char block[TAR_BLOCK];
+};
+
+static void put_digits(char *out, unsigned n, uint64_t v)
+{
+	for (; n-- > 0; v /= 10)
+		out[n] = (char)('0' + v % 10);
 }
 
-static int put_sample(struct blob_stream *s, const struct file_spec *f, const struct layout *l,
+static int put_header(struct blob_stream *s, struct head *h, const struct file_spec *f,
+		      uint64_t index, const char *extension, uint64_t bytes, struct err *e)
+{
+	char name[NAME_ROOM], digits[DIGITS];
+
+	if (h->digits_at == 0 || index >= NAMED_ALIKE) {
+		put_name(name, f, index, extension);
+		tar_put_header(h->block, name, bytes);
+		h->digits_at = (size_t)(strchr(name, '_') - name) + 1;
+	} else {
+		put_digits(digits, DIGITS, index);
+		tar_change_name(h->block, h->digits_at, digits, DIGITS);
+	}
+	return blob_stream_put(s, h->block, sizeof(h->block), e);
+}
+
+/* head: of the payload, and of labels of so many digits. */
+static int put_sample(struct blob_stream *s, struct head head[LABEL_DIGITS + 1],
+		      const struct file_spec *f, const struct layout *l,
 		      const struct content_source *content, uint64_t index, struct err *e)
 {
-	uint64_t bytes = l->sample_bytes;
-	char label[16];
-	int n = snprintf(label, sizeof(label), "%u", (unsigned)file_spec_label(f, index));
+	uint64_t bytes = l->sample_bytes, label = file_spec_label(f, index);
+	unsigned n = label < 10 ? 1 : label < 100 ? 2 : LABEL_DIGITS;
+	unsigned char block[TAR_BLOCK] = {0};
 
-	return put_header(s, f, index, PAYLOAD, bytes, e) ?:
+	assert(label < 1000);
+	put_digits((char *)block, n, label);
+	return put_header(s, &head[0], f, index, PAYLOAD, bytes, e) ?:
 	       blob_stream_payload(s, content, f->file_index, index * bytes, bytes, e) ?:
 	       blob_stream_zeros(s, tar_padded(bytes) - bytes, e) ?:
-	       put_header(s, f, index, LABEL, (uint64_t)n, e) ?:
-	       blob_stream_put(s, label, (size_t)n, e) ?:
-	       blob_stream_zeros(s, TAR_BLOCK - (uint64_t)n, e);
+	       put_header(s, &head[n], f, index, LABEL, n, e) ?:
+	       blob_stream_put(s, block, sizeof(block), e);
 }
 
 static int webdataset_put(struct blob_stream *s, const struct file_spec *f,
 			  const struct content_source *content, void *scratch, struct err *e)
 {
+	struct head head[LABEL_DIGITS + 1];
 	struct layout l = {0};
 	int rc = layout_of(f, &l, e);
 
 	(void)scratch;
+	for (unsigned i = 0; i <= LABEL_DIGITS; i++)
+		head[i].digits_at = 0;
 	for (uint64_t i = 0; i < f->samples && rc == 0; i++)
-		rc = put_sample(s, f, &l, content, i, e);
+		rc = put_sample(s, head, f, &l, content, i, e);
 	return rc < 0 ? rc : blob_stream_zeros(s, l.file_bytes - f->samples * l.stride, e);
 }
 
