@@ -15,12 +15,15 @@
 #include "base/folder_lock.h"
 #include "base/saturate.h"
 #include "base/str.h"
+#include "dataset/listing.h"
 #include "workload/key.h"
 
 #define TEMPORARY ".tmp"
 #define LOCK_NAME ".stoker_cache.lock"
 #define LITDATA_LIMIT 100000000000u /* max_cache_size "100GB" */
-#define LEAST_SHARDS 4              /* that cache_limit must hold, as Streaming demands */
+#define SIZE_UNKNOWN UINT64_MAX
+#define SHARDS_LISTED 32 /* a list of a thousand names takes as long as a few requests for one */
+#define LEAST_SHARDS 4   /* that cache_limit must hold, as Streaming demands */
 
 struct shard_cache {
 	const struct dataset *d;
@@ -503,18 +506,51 @@ static int fetch_index(struct shard_copier *k, const char *far, struct err *e)
 	return rc;
 }
 
+struct sizes_listed {
+	struct shard_cache *cache;
+	const struct stop_flag *stop;
+};
+
+static int take_size(void *arg, const char *name, bool is_dir, uint64_t bytes)
+{
+	struct sizes_listed *l = arg;
+	struct shard_cache *c = l->cache;
+	char path[DATASET_PATH_MAX];
+	uint64_t file, total;
+
+	if (stop_is_set(l->stop))
+		return ERR_CANCELED;
+	if (!is_dir && listing_parse(c->d, name, &file, &total) && file < c->files &&
+	    dataset_path(c->d, c->kind, file, path, sizeof(path), NULL) == 0 &&
+	    strcmp(path_basename(path), name) == 0)
+		c->size[file] = bytes;
+	return 0;
+}
+
+/* The sizes of many shards from one list, where the store's lists have them. What a list does not
+ * have is asked for by itself, as all of them are where listing is not allowed. */
+static void list_sizes(struct shard_cache *c, const char *far, const struct stop_flag *stop)
+{
+	struct sizes_listed l = {.cache = c, .stop = stop};
+
+	for (uint64_t i = 0; i < c->files; i++)
+		c->size[i] = SIZE_UNKNOWN;
+	if (c->files >= SHARDS_LISTED)
+		store_list_sizes(c->remote, far, take_size, &l, NULL);
+}
+
 /* Sizes are those of the remote files: of a dataset that others made they follow from nothing. */
 static int find_shard(struct shard_cache *c, uint64_t file, struct err *e)
 {
 	char far[DATASET_PATH_MAX], near[DATASET_PATH_MAX];
 	char unfinished[DATASET_PATH_MAX + sizeof(TEMPORARY)];
-	struct store_stat st;
+	struct store_stat st = {.bytes = c->size[file]};
 	struct stat own;
 	int rc = dataset_path(c->d, c->kind, file, far, sizeof(far), e);
 
 	if (rc == 0)
 		rc = shard_cache_path(c, file, near, sizeof(near), e);
-	if (rc == 0)
+	if (rc == 0 && st.bytes == SIZE_UNKNOWN)
 		rc = store_stat_path(c->remote, far, &st, e);
 	if (rc < 0)
 		return rc;
@@ -585,6 +621,8 @@ int shard_cache_set_up(struct shard_cache *c, const struct stop_flag *stop, stru
 	if (rc == 0)
 		rc = fetch_index(&k, far, e);
 	shard_copier_release(&k);
+	if (rc == 0)
+		list_sizes(c, far, stop);
 	for (uint64_t i = 0; i < c->files && rc == 0; i++)
 		rc = stop_is_set(stop) ? err_set(e, ERR_CANCELED, "the run was stopped")
 				       : find_shard(c, i, e);

@@ -266,6 +266,14 @@ static int fault_list(struct store *s, const char *path, store_list_fn fn, void 
 	return rc < 0 ? rc : store_list(s->lower, path, fn, arg, e);
 }
 
+static int fault_list_sizes(struct store *s, const char *path, store_sizes_fn fn, void *arg,
+			    struct err *e)
+{
+	int rc = disturb_path(s, FAULT_LIST, path, e);
+
+	return rc < 0 ? rc : store_list_sizes(s->lower, path, fn, arg, e);
+}
+
 static int fault_remove(struct store *s, const char *path, struct err *e)
 {
 	int rc = disturb_path(s, FAULT_REMOVE, path, e);
@@ -308,6 +316,7 @@ const struct store_ops store_fault = {
 	.stat = fault_stat,
 	.mkdirs = fault_mkdirs,
 	.list = fault_list,
+	.list_sizes = fault_list_sizes,
 	.remove = fault_remove,
 	.rename = fault_rename,
 	.sync_dir = fault_sync_dir,

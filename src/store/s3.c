@@ -344,11 +344,11 @@ static int s3_stat_blob(struct blob *base, struct store_stat *out, struct err *e
 /* ---- folders, which are beginnings of keys ---- */
 
 struct listing {
-	store_list_fn fn;
+	store_sizes_fn fn;
 	void *arg;
 	size_t prefix_n;
 	uint64_t entries;
-	struct buf *names; /* one byte 'd' or 'f', the name, a NUL */
+	struct buf *names; /* one byte 'd' or 'f', 8 bytes of its size, the name, a NUL */
 };
 
 static int one_key(void *arg, const char *key, bool is_prefix, uint64_t bytes)
@@ -356,11 +356,11 @@ static int one_key(void *arg, const char *key, bool is_prefix, uint64_t bytes)
 	struct listing *l = arg;
 	size_t n = strlen(key);
 
-	(void)bytes;
 	l->entries++;
 	if (n <= l->prefix_n || !l->names)
 		return 0; /* the folder itself, as some programs make one */
 	buf_putc(l->names, is_prefix ? 'd' : 'f');
+	buf_append(l->names, &bytes, sizeof(bytes));
 	buf_append(l->names, key + l->prefix_n, n - l->prefix_n - (is_prefix ? 1 : 0));
 	buf_putc(l->names, '\0');
 	return 0;
@@ -414,15 +414,24 @@ static int list_page(struct s3_store *s, struct listing *l, const char *prefix, 
 
 static int tell_names(struct listing *l)
 {
+	const char *name;
+	uint64_t bytes;
 	int rc = 0;
 
-	for (size_t at = 0; rc >= 0 && at < l->names->len; at += strlen(l->names->data + at) + 1)
-		rc = l->fn(l->arg, l->names->data + at + 1, l->names->data[at] == 'd');
+	for (size_t at = 0; rc >= 0 && at < l->names->len;) {
+		bool is_folder = l->names->data[at] == 'd';
+
+		memcpy(&bytes, l->names->data + at + 1, sizeof(bytes));
+		name = l->names->data + at + 1 + sizeof(bytes);
+		rc = l->fn(l->arg, name, is_folder, bytes);
+		at += 1 + sizeof(bytes) + strlen(name) + 1;
+	}
 	buf_reset(l->names);
 	return rc;
 }
 
-static int s3_list(struct store *base, const char *path, store_list_fn fn, void *arg, struct err *e)
+static int s3_list_sizes(struct store *base, const char *path, store_sizes_fn fn, void *arg,
+			 struct err *e)
 {
 	struct s3_store *s = s3_of(base);
 	AUTO_FREE char *prefix = prefix_of(s, path);
@@ -456,6 +465,26 @@ static int s3_list(struct store *base, const char *path, store_list_fn fn, void 
 	buf_release(&names);
 	buf_release(&token);
 	return rc < 0 ? rc : 0;
+}
+
+struct names_only {
+	store_list_fn fn;
+	void *arg;
+};
+
+static int name_only(void *arg, const char *name, bool is_dir, uint64_t bytes)
+{
+	struct names_only *n = arg;
+
+	(void)bytes;
+	return n->fn(n->arg, name, is_dir);
+}
+
+static int s3_list(struct store *base, const char *path, store_list_fn fn, void *arg, struct err *e)
+{
+	struct names_only n = {fn, arg};
+
+	return s3_list_sizes(base, path, name_only, &n, e);
 }
 
 /* Whether there are keys below a name: 1, 0 or negative. */
@@ -705,6 +734,7 @@ const struct store_ops store_s3 = {
 	.stat = s3_stat,
 	.mkdirs = s3_mkdirs,
 	.list = s3_list,
+	.list_sizes = s3_list_sizes,
 	.remove = s3_remove,
 	.rename = s3_rename,
 	.sync_dir = s3_nothing,

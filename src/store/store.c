@@ -313,6 +313,18 @@ int store_list(struct store *s, const char *path, store_list_fn fn, void *arg, s
 	return of_path(s->ops->list(s, path, fn, arg, e), e);
 }
 
+int store_list_sizes(struct store *s, const char *path, store_sizes_fn fn, void *arg, struct err *e)
+{
+	const struct store *last = s;
+
+	while (!last->ops->list_sizes && last->lower)
+		last = last->lower;
+	if (!last->ops->list_sizes)
+		return -ENOTSUP;
+	s = HANDLER(s, list_sizes);
+	return s->ops->list_sizes(s, path, fn, arg, e);
+}
+
 int store_remove(struct store *s, const char *path, struct err *e)
 {
 	s = HANDLER(s, remove);

@@ -86,6 +86,9 @@ static inline uint32_t read_place(struct blob *b)
 /* Called for each entry of a folder; not "." and "..". A negative return ends the listing. */
 typedef int (*store_list_fn)(void *arg, const char *name, bool is_dir);
 
+/* The same, with the size of a blob. */
+typedef int (*store_sizes_fn)(void *arg, const char *name, bool is_dir, uint64_t bytes);
+
 /* A row of is.options: `field`, of type `ctype`, of the struct that the options are read into. */
 #define STORE_OPTION(k, strct, field, t, ctype, d, text, ...)                                      \
 	{                                                                                          \
@@ -120,6 +123,9 @@ struct store_ops {
 	int (*stat)(struct store *s, const char *path, struct store_stat *out, struct err *e);
 	int (*mkdirs)(struct store *s, const char *path, struct err *e);
 	int (*list)(struct store *s, const char *path, store_list_fn fn, void *arg, struct err *e);
+	/* NULL where a list does not say sizes. */
+	int (*list_sizes)(struct store *s, const char *path, store_sizes_fn fn, void *arg,
+			  struct err *e);
 	/* A blob or an empty folder. A blob that is open stays usable until it is closed. */
 	int (*remove)(struct store *s, const char *path, struct err *e);
 	/* An existing blob at `to` is replaced at one moment: others see the old one or the new
@@ -212,6 +218,9 @@ int store_stat_blob(struct blob *b, struct store_stat *out, struct err *e);
 int store_stat_path(struct store *s, const char *path, struct store_stat *out, struct err *e);
 int store_mkdirs(struct store *s, const char *path, struct err *e);
 int store_list(struct store *s, const char *path, store_list_fn fn, void *arg, struct err *e);
+/* -ENOTSUP, and nothing in `e`, where no store's list says sizes. */
+int store_list_sizes(struct store *s, const char *path, store_sizes_fn fn, void *arg,
+		     struct err *e);
 int store_remove(struct store *s, const char *path, struct err *e);
 int store_rename(struct store *s, const char *from, const char *to, struct err *e);
 int store_sync_dir(struct store *s, const char *path, struct err *e);

@@ -176,6 +176,28 @@ def objects(job):
         assert job.cached() == job.sizes
 
 
+def many(tmp):
+    """Of many remote objects a list says the sizes: before the run each is asked for by itself only as the dataset is checked, or
+    where the list is refused."""
+    files = 40
+    job = Job(tmp, "mds", "-many", files=files, train__epochs=1, train__total_training_steps=files * SAMPLES // 4)
+    for refused in (False, True):
+        with S3Server() as s3:
+            env = {"env": {**OWN, **s3.env()}}
+            on = dict(storage__storage_type="s3", storage__storage_root="bucket")
+            stoker("generate", *tiny("data/many", None, **{**job.keys, **on, "workflow__generate_data": "true"}), **env)
+            job.clear()
+            s3.clear()
+            if refused:
+                s3.add_rules([{"op": "ListObjectsV2", "every": 1, "do": "status", "status": 403}])
+            job.run(data="data/many", more=env, dataset__verify_samples=0, **on)
+            heads = [r["key"] for r in s3.requests(op="HeadObject") if r["key"].endswith(".mds")]
+            # once as the dataset is checked, once as boto3 before it downloads; and a few of the first ones more
+            asked = 3 if refused else 2
+            assert asked * files <= len(heads) < (asked + 0.5) * files and len(set(heads)) == files, (refused, len(heads))
+            assert job.cached() == job.sizes
+
+
 def main():
     with tempfile.TemporaryDirectory() as tmp:
         for fmt in ("mds", "litdata"):
@@ -183,6 +205,8 @@ def main():
             for check in (filled_once, one_epoch, limited, refused, full, interrupted, objects):
                 check(job)
                 print(f"   {fmt}: {check.__name__}")
+        many(pathlib.Path(tmp))
+        print("   mds: many")
 
 
 main()
