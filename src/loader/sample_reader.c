@@ -150,7 +150,10 @@ void sample_reader_init(struct sample_reader *r, const struct loader_config *con
 	r->stat = stat;
 	r->worker = worker;
 	r->path_file = UINT64_MAX;
-	r->preprocess = time_dist_waits(delay) && !skipped;
+	if (w->reader.recorded_work)
+		r->recorded = &w->recorded->part[config->kind == DATASET_EVAL ? RECORDED_EVAL
+									      : RECORDED_TRAIN];
+	r->preprocess = (time_dist_waits(delay) || r->recorded) && !skipped;
 	r->ring = trace_ring(config->trace, config->rank, config->kind, worker, of_rank);
 	r->io = (struct io){.store = store_of(config),
 			    .stat = w->run.measure == MEASURE_ALL ? stat->io : NULL,
@@ -294,7 +297,10 @@ void sample_reader_preprocess(struct sample_reader *r, uint64_t sample, int64_t 
 
 	if (!r->preprocess)
 		return;
-	delay = time_draw_ns(&r->config->workload->reader.preprocess_time, &r->rng);
+	delay = r->recorded ? recorded_work_ns(r->recorded,
+					       sample / r->config->dataset->samples_per_file,
+					       sample % r->config->dataset->samples_per_file)
+			    : time_draw_ns(&r->config->workload->reader.preprocess_time, &r->rng);
 	publish_activity(r, PREPROCESSING, sample, begin);
 	while (*now - begin < delay && !called_off(r)) {
 		int64_t left = delay - (*now - begin);
@@ -444,7 +450,7 @@ static void sample_is_read(struct flight_run *run, uint64_t sample, uint64_t pay
 	tell_progress(r, *now);
 	span_at(r, sample);
 	span_add(r->ring, SPAN_SAMPLE, SPAN_IN_FLIGHT, run->begun_ns, *now, payload);
-	if (framework_on(&r->code)) {
+	if (sample_reader_at_cost(r)) {
 		/* of what this thread did since the last one, this sample's part is not known */
 		sample_in_framework(r, sample, true, payload, NULL,
 				    framework_thread_ns() - r->code_from_ns, now);
@@ -464,12 +470,12 @@ static int read_in_flight(struct reading *g, int64_t *now, struct err *e)
 	int64_t begin = *now, waited = r->stat->preprocess_ns + r->stat->framework_ns;
 	int rc;
 
-	if (framework_on(&r->code))
+	if (sample_reader_at_cost(r))
 		r->code_from_ns = framework_thread_ns();
 	g->run.next = next_sample;
 	g->run.doing = sample_under_way;
 	g->run.done = sample_is_read;
-	g->run.lingers = (g->proof && r->preprocess) || framework_on(&r->code);
+	g->run.lingers = (g->proof && r->preprocess) || sample_reader_at_cost(r);
 	rc = flight_read(r->flight, r->reader, &g->run, e);
 	*now = clock_now_ns();
 	r->stat->read_ns +=
@@ -493,7 +499,7 @@ static void object_is_there(struct sample_reader *r, uint64_t sample, int64_t be
 	tell_progress(r, *now);
 	span_at(r, sample);
 	span_add(r->ring, SPAN_SAMPLE, SPAN_IN_FLIGHT, begun_ns, done_ns, payload);
-	if (!framework_on(&r->code))
+	if (!sample_reader_at_cost(r))
 		return;
 	publish_activity(r, IN_FRAMEWORK, sample, begin);
 	framework_spend(&r->code, COST_SAMPLE, 1, (double)payload, 0);
@@ -608,7 +614,7 @@ static uint64_t credit(struct sample_reader *r, uint64_t sample, int64_t *now)
 	uint64_t payload = groups_payload(r->groups);
 
 	worker_has_read(r->stat, 1, payload);
-	if (framework_on(&r->code) && !r->stream)
+	if (sample_reader_at_cost(r) && !r->stream)
 		sample_in_framework(r, sample, false, payload, NULL, 0, now);
 	return payload;
 }
@@ -740,7 +746,7 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 	if (r->ahead)
 		return read_object(r, sample, now, payload, e);
 	span_at(r, sample);
-	if (framework_on(&r->code)) {
+	if (sample_reader_at_cost(r)) {
 		r->waits = (struct io_waits){.scale_s = COST_EACH_WAIT_S};
 		r->io.before = r->io.stat ? &r->before : NULL;
 		framework_load_begin(&r->code, &r->config->dataset->format->is, r->loaded_bytes);
@@ -763,7 +769,7 @@ int sample_reader_read(struct sample_reader *r, uint64_t sample, int64_t *now, u
 	worker_has_read(r->stat, 1, got.payload_bytes);
 	*payload += got.payload_bytes;
 	tell_progress(r, *now);
-	if (framework_on(&r->code))
+	if (sample_reader_at_cost(r))
 		read_in_framework(r, sample, took, got.payload_bytes, now);
 	return 0;
 }

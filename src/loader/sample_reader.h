@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "loader/row_groups.h"
 #include "loader/loader.h"
+#include "workload/recorded_file.h"
 
 /* Bits of the word by which a loader calls its readers off. */
 enum {
@@ -60,6 +61,9 @@ struct sample_reader {
 	struct rng_np rng;    /* of preprocess delays: a stream of (seed, kind, rank, worker) */
 	uint32_t worker;
 	bool preprocess;
+	/* Whose work this reader repeats, in place of preprocessing and of the framework's code;
+	 * NULL: of no recorded job. */
+	const struct recorded_part *recorded;
 	/* For the watchdog: what this reader does now (activity in the low bits, sample above) and
 	 * since when. */
 	_Atomic uint64_t doing;
@@ -70,6 +74,12 @@ struct sample_reader {
 	uint64_t path_file; /* whose path this is; UINT64_MAX: nobody's */
 	char path[DATASET_PATH_MAX];
 };
+
+/* Whether it spends what the framework's code takes. */
+static inline bool sample_reader_at_cost(const struct sample_reader *r)
+{
+	return framework_on(&r->code) && !r->recorded;
+}
 
 /* What the format's readers of this loader are told. Asks the store for its preferred request size.
  */

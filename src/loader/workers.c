@@ -298,7 +298,7 @@ static void collate_batch(struct sample_reader *r, const struct workers *w, enum
 {
 	int64_t begin = b->done_ns, took, delay = r->stat->no_cpu_ns;
 
-	if (!framework_on(&w->code) || b->err.code < 0)
+	if (!sample_reader_at_cost(r) || b->err.code < 0)
 		return;
 	framework_spend(&r->code, row, b->samples, (double)w->collated_bytes, 0);
 	b->done_ns = clock_now_ns();
@@ -316,7 +316,7 @@ static void pack_in_framework(struct worker *w, struct batch *b, int64_t own_ns)
 	struct sample_reader *r = w->reader;
 	int64_t begin, end, delay = r->stat->no_cpu_ns;
 
-	if (!framework_on(&w->all->code) || b->err.code < 0)
+	if (!sample_reader_at_cost(r) || b->err.code < 0)
 		return;
 	begin = clock_now_ns();
 	b->costs.pack_ns = framework_spend(&r->code, COST_PACK, b->samples,

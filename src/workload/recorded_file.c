@@ -15,7 +15,8 @@
 
 #define MAGIC "stoker recorded\n"
 #define MAGIC_BYTES 16u
-#define VERSION 2u
+#define VERSION 3u
+#define VERSION_IDLE 2u    /* without work */
 #define VERSION_WITHOUT 1u /* requests */
 #define HEAD_BYTES 32u     /* up to the first part */
 #define COVERED_FROM 24u   /* by the checksum */
@@ -56,6 +57,11 @@ static bool has_requests(const struct recorded *r)
 	return r->part[RECORDED_TRAIN].requests || r->part[RECORDED_EVAL].requests;
 }
 
+static bool has_work(const struct recorded *r)
+{
+	return r->part[RECORDED_TRAIN].work || r->part[RECORDED_EVAL].work;
+}
+
 static uint64_t request_lists(const struct recorded_part *p)
 {
 	return p->files * (p->samples_per_file + 1);
@@ -87,6 +93,8 @@ static void put_body(struct writer *w, const struct recorded *r)
 			put(w, p->requests[i].at,
 			    (size_t)p->requests[i].n * RECORDED_REQUEST_BYTES);
 		}
+		for (uint64_t i = 0; has_work(r) && p->requests && i < request_lists(p); i++)
+			put_u32(w, p->work ? p->work[i] : 0);
 	}
 }
 
@@ -145,7 +153,7 @@ int recorded_write(const char *path, const struct recorded *r, struct err *e)
 		return rc;
 	w.file = &f;
 	put(&w, MAGIC, MAGIC_BYTES);
-	put_u32(&w, has_requests(r) ? VERSION : VERSION_WITHOUT);
+	put_u32(&w, !has_requests(r) ? VERSION_WITHOUT : has_work(r) ? VERSION : VERSION_IDLE);
 	put_u32(&w, sum.crc);
 	put_body(&w, r);
 	return out_file_close(&f, e);
@@ -235,6 +243,20 @@ static int take_sizes(struct taking *t, struct recorded_part *p, uint64_t *bytes
 	return 0;
 }
 
+/* Numbers stay where they lie, too: each list takes a multiple of four bytes. */
+static int take_work(struct taking *t, struct recorded_part *p, uint64_t n)
+{
+	uint32_t *work = (uint32_t *)(uintptr_t)(t->bytes + t->at);
+
+	if (n > (t->n - t->at) / 4)
+		return cut(t, "the work");
+	for (uint64_t i = 0; i < n; i++)
+		work[i] = le32toh(work[i]);
+	t->at += 4 * n;
+	p->work = work;
+	return 0;
+}
+
 /* Requests stay where they lie, too. */
 static int take_requests(struct taking *t, struct recorded *r, struct recorded_part *p, int k)
 {
@@ -282,7 +304,7 @@ static int take_requests(struct taking *t, struct recorded *r, struct recorded_p
 		t->at += (uint64_t)lists[i].n * RECORDED_REQUEST_BYTES;
 	}
 	p->requests = lists;
-	return 0;
+	return t->version == VERSION ? take_work(t, p, n) : 0;
 }
 
 /* The arrays of a part are one piece of memory: sizes, then lists. */
@@ -325,7 +347,7 @@ static int take_part(struct taking *t, struct recorded *r, int k)
 	if (rc == 0)
 		rc = take_visits(t, r, p, visits, k);
 	p->visits = lists ? visits : NULL;
-	if (rc == 0 && t->version == VERSION)
+	if (rc == 0 && t->version != VERSION_WITHOUT)
 		rc = take_requests(t, r, p, k);
 	return rc;
 }
@@ -343,9 +365,9 @@ static int take(struct taking *t, struct recorded *r)
 	if (t->n < HEAD_BYTES)
 		return cut(t, "its head");
 	t->version = u32_at(t, MAGIC_BYTES);
-	if (t->version != VERSION && t->version != VERSION_WITHOUT)
+	if (t->version < VERSION_WITHOUT || t->version > VERSION)
 		return err_set(t->e, ERR_DATA,
-			       "%s: version %" PRIu32 "; this program reads %u and %u", t->path,
+			       "%s: version %" PRIu32 "; this program reads %u to %u", t->path,
 			       t->version, VERSION_WITHOUT, VERSION);
 	r->crc = u32_at(t, MAGIC_BYTES + 4);
 	crc = crc32c_update(0, t->bytes + COVERED_FROM, t->n - COVERED_FROM);
@@ -446,6 +468,13 @@ const struct recorded_requests *recorded_requests_of(const struct recorded_part 
 {
 	assert(p->requests && file < p->files && index <= p->samples_per_file);
 	return &p->requests[file * (p->samples_per_file + 1) + index];
+}
+
+int64_t recorded_work_ns(const struct recorded_part *p, uint64_t file, uint64_t index)
+{
+	if (!p->work || file >= p->files || index >= p->samples_per_file)
+		return 0;
+	return p->work[file * (p->samples_per_file + 1) + index + 1] * INT64_C(1000);
 }
 
 void recorded_request(const struct recorded_requests *l, uint32_t i, uint64_t *offset,

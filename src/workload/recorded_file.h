@@ -7,7 +7,7 @@
  * The format, all numbers little-endian:
  *
  *     16 bytes   "stoker recorded\n"
- *     u32        version: 1, or 2 with requests
+ *     u32        version: 1; 2 with requests; 3 with requests and work
  *     u32        CRC-32C of all that follows
  *     u32        ranks, 1 to RECORDED_RANKS_MAX
  *     u32        0
@@ -20,11 +20,11 @@
  *       for each epoch, for each rank:
  *         u64    visits
  *         u32[]  the sample visited: number of the file x samples of each file + place in the file
- *       u64      version 2: lists of requests that follow, 0 or files x (samples of each file + 1):
- *                of each file those that follow its opening, then those of each sample
- *       for each list:
+ *       u64      from version 2 on: lists of requests that follow, 0 or files x (samples of each
+ * file + 1): of each file those that follow its opening, then those of each sample for each list:
  *         u32    requests
  *         for each: u64 offset, u32 bytes
+ *       u32[]    version 3: microseconds that the job's reader computed beside each list
  *
  * The order of a rank is that of its sampler: that in which a job without workers reads. A sample
  * can be visited several times in an epoch, or never. Files are numbered in the order of their
@@ -65,6 +65,9 @@ struct recorded_part {
 	const struct recorded_visits *visits; /* epochs x ranks; NULL: no epochs */
 	/* Lists as in the file; NULL: not known. */
 	const struct recorded_requests *requests;
+	/* Of each list, microseconds: what the reader did beside its requests. NULL: not known.
+	 * Only with requests, and of both parts that have them or of none. */
+	const uint32_t *work;
 };
 
 struct recorded {
@@ -87,6 +90,9 @@ void recorded_release(struct recorded *r);
 /* The requests of a file's opening (index 0) or of its sample index - 1. */
 const struct recorded_requests *recorded_requests_of(const struct recorded_part *p, uint64_t file,
 						     uint64_t index);
+/* Nanoseconds that the reader computed for sample `index` of a file, beside its requests; 0 where
+ * that is not known. */
+int64_t recorded_work_ns(const struct recorded_part *p, uint64_t file, uint64_t index);
 /* Request `i` of a list. */
 void recorded_request(const struct recorded_requests *l, uint32_t i, uint64_t *offset,
 		      uint32_t *bytes);

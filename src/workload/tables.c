@@ -27,12 +27,11 @@ static const char *const orders[] = {"stoker",  "dlio",     "distributed", "rand
 				     "sharded", "recorded", NULL};
 static const char *const sizes[] = {"computed", "recorded", NULL};
 static const char *const interleaves[] = {"reads", "calls", "one", NULL};
-static const char *const shuffle_algorithms[] = {"py1e", "py1s", "naive", "py1br", "py2s",
-						      NULL};
+static const char *const shuffle_algorithms[] = {"py1e", "py1s", "naive", "py1br", "py2s", NULL};
 static const char *const transports[] = {"none", "shared_memory", NULL};
 static const char *const parquet_writers[] = {"s3dlio", "pyarrow", NULL};
-static const char *const parquet_requests[] = {"derive",  "dlio",		"s3dlio",
-					       "pyarrow", "pyarrow_pre_buffer", NULL};
+static const char *const parquet_requests[] = {
+	"derive", "dlio", "s3dlio", "pyarrow", "pyarrow_pre_buffer", NULL};
 static const char *const parquet_columns[] = {"all", "marked", NULL};
 static const char *const pythons[] = {"py311", "py314", NULL};
 static const char *const numpys[] = {"np124", "np23", NULL};
@@ -287,6 +286,11 @@ const struct opt workload_rows[] = {
 	F64(reader.preprocess_time_stdev, "0",
 	      "Standard deviation of reader.preprocess_time.",
 	      RANGE(0, WORKLOAD_SECONDS_MAX), .unit = "s")
+	BOOL(reader.recorded_work, "false",
+	      "Whether a worker waits for each sample as long as that of the recorded job computed "
+	      "for it, decoding and all else beside its reads, as dataset.recorded_file has it. In "
+	      "place of reader.preprocess_time and of the framework's costs in a worker; needs "
+	      "reader.access recorded.", OURS)
 	BOOL(reader.pin_memory, "true",
 	      "Pinning of batches needs a real accelerator; it has no effect in DLIO without one, "
 	      "nor here. reader.pin_thread emulates it.", UNUSED)

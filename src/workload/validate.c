@@ -15,6 +15,7 @@
 #include "workload/feature.h"
 #include "workload/recorded_file.h"
 #include "workload/tables.h"
+#include "workload/time_draw.h"
 
 /* Names that DLIO or MLPerf Storage has besides those of the tables: they exist, but not in this
  * version, and get another message than a misspelt one. */
@@ -269,6 +270,26 @@ static int check_recorded_access(const struct workload *w, struct err *e)
 	return 0;
 }
 
+static int check_recorded_work(const struct workload *w, struct err *e)
+{
+	static const char key[] = "reader.recorded_work";
+
+	if (!w->reader.recorded_work)
+		return 0;
+	if (w->reader.access != READ_AS_RECORDED)
+		return workload_key_error(w, ERR_USAGE, e, key,
+					  "reader.recorded_work needs reader.access recorded");
+	if (time_dist_waits(&w->reader.preprocess_time))
+		return workload_key_error(w, ERR_USAGE, e, key,
+					  "reader.recorded_work takes the place of "
+					  "reader.preprocess_time: give one of them");
+	if (!w->recorded->part[RECORDED_TRAIN].work && !w->recorded->part[RECORDED_EVAL].work)
+		return workload_key_error(w, ERR_USAGE, e, key,
+					  "dataset.recorded_file does not have what the job's "
+					  "workers computed: leave out reader.recorded_work");
+	return 0;
+}
+
 static int check_recorded(struct workload *w, struct err *e)
 {
 	if (!w->recorded) {
@@ -280,6 +301,7 @@ static int check_recorded(struct workload *w, struct err *e)
 	return check_recorded_sizes(w, e) ?:
 	       check_recorded_order(w, e) ?:
 	       check_recorded_access(w, e) ?:
+	       check_recorded_work(w, e) ?:
 	       check_recorded_part(w, RECORDED_TRAIN, "dataset.num_files_train",
 				   w->dataset.num_files_train, e) ?:
 	       check_recorded_part(w, RECORDED_EVAL, "dataset.num_files_eval",

@@ -120,6 +120,7 @@ struct workload {
 		int file_access;
 		int64_t transfer_size;
 		bool dont_use_mmap, odirect;
+		bool recorded_work;
 		struct time_dist preprocess_time; /* per sample; preprocess_time_stdev is in it */
 		double preprocess_time_stdev;
 		bool pin_memory;
