@@ -259,8 +259,9 @@ static bool find_batches(struct batches *b)
 		if (b->index_pipe[r] == JOB_NONE)
 			continue;
 		m = messages_of(&b->messages, b->index_pipe[r], &n);
-		for (size_t i = 0; i < n && a->stream; i++)
-			VECTOR_PUSH(a->task, a->tasks, a->task_room, {(uint32_t)r, m[i].begin_ns});
+		for (size_t i = 0; i < n; i++)
+			VECTOR_PUSH(a->task, a->tasks, a->task_room,
+				    {(uint32_t)r, m[i].begin_ns, JOB_UNKNOWN});
 		for (size_t i = b->begin[r]; i < b->begin[r + 1]; i++) {
 			struct visit *v = batches_visit(b, i);
 
@@ -359,6 +360,7 @@ static void find_unread(struct batches *b, const size_t *first, const uint32_t *
 		at = first[r] + sent[r]++;
 		if (at >= first[r + 1])
 			continue;
+		a->task[at].answered_ns = m->ready_ns;
 		if (of[at] != JOB_NONE) {
 			with += m->fetched;
 			bare += !m->fetched;
@@ -640,14 +642,31 @@ struct step_times {
 	struct values period;  /* from one batch to the next */
 	struct values compute; /* where the begin of asking for the next is known */
 	struct values upper;   /* of all */
+	struct values own;     /* what the trainer takes between two batches, without waits */
 	uint64_t taken;        /* batches, by the rank that took most */
 	uint64_t handed;       /* of these, in order, to the training */
 };
+
+/* From one message to the next, without the wait for it. */
+static double own_time(const struct step *s, const struct step *last)
+{
+	int64_t from = s->asked_ns;
+	double before = s->asked_ns == JOB_UNKNOWN ? 0 : (double)(s->asked_ns - last->taken_ns);
+
+	if (from == JOB_UNKNOWN || s->ready_ns == JOB_UNKNOWN)
+		return (double)(s->taken_ns - last->taken_ns) / 1e9;
+	RAISE(from, s->ready_ns);
+	RAISE(from, last->taken_ns);
+	return ((before > 0 ? before : 0) +
+		(s->taken_ns > from ? (double)(s->taken_ns - from) : 0)) /
+	       1e9;
+}
 
 static void observe(const struct profile *a, bool evaluation, const uint32_t *times, bool ordered,
 		    struct step_times *t)
 {
 	uint64_t now = 0, given = 0;
+	double own = 0;
 
 	*t = (struct step_times){0};
 	for (size_t i = 0; i < a->steps; i++) {
@@ -666,6 +685,10 @@ static void observe(const struct profile *a, bool evaluation, const uint32_t *ti
 		    last->evaluation != evaluation)
 			continue;
 		values_add(&t->period, (double)(s->taken_ns - last->taken_ns) / 1e9);
+		/* of a batch that came early, with the next ones */
+		own = (ordered && i > 1 && times[i - 1] == 0 ? own : 0) + own_time(s, last);
+		if (!ordered || times[i] > 0)
+			values_add(&t->own, own);
 		gap = (double)(s->asked_ns - last->taken_ns) / 1e9;
 		if (s->asked_ns == JOB_UNKNOWN || gap < 0)
 			continue;
@@ -726,10 +749,15 @@ static void times_by_pipes(struct batches *b)
 			batches_say_step(a, &t.period, FACT(JOB_BATCH_TO_BATCH_MEDIAN));
 		if (main_thread_takes(a))
 			*(evaluation ? &a->eval_between_s : &a->between_s) = values_mean(&t.upper);
+		if (main_thread_takes(a) && !evaluation && t.own.n > 2) {
+			a->own_mean_s = values_mean(&t.own);
+			a->own_s = values_median(&t.own);
+		}
 		say_compute(a, evaluation ? PROFILE_EVAL_COMPUTE : PROFILE_COMPUTE, &t);
 		free(t.period.v);
 		free(t.compute.v);
 		free(t.upper.v);
+		free(t.own.v);
 	}
 }
 
@@ -744,6 +772,7 @@ static void say_unread(struct batches *b)
 	if (b->many_in_file) {
 		for (size_t i = 0; i < sizeof(of_samples) / sizeof(of_samples[0]); i++)
 			profile_unknown(a, of_samples[i], FACT(JOB_UNREAD_MANY_IN_FILE));
+		a->larger = true;
 		return;
 	}
 	if (b->begins > 1)

@@ -1,6 +1,9 @@
 /* Programs that only feed a process of the job: it reads from a pipe what they read from files, as
  * WebDataset does with "pipe:cat FILE". Their requests to files are taken as its own: who reads
- * samples, when and in which order is told by them. */
+ * samples, when and in which order is told by them.
+ *
+ * Likewise threads of a library that read what the process's first thread has opened, while it
+ * waits for them, as Arrow's do. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,27 +111,83 @@ static bool is_of_file(const struct job *job, const struct job_event *v)
 		v->kind == JOB_MAP || v->kind == JOB_SEEK || v->kind == JOB_ADVISE);
 }
 
+/* Who opens a file in a process. */
+enum { OPENED_BY_FIRST = 1, OPENED_BY_OTHERS = 2 };
+
+static bool is_first(const struct job *job, uint32_t thread)
+{
+	return job->thread[thread].tid == job->process[job->thread[thread].process].pid;
+}
+
+static bool is_fetched(const struct job *job, const struct job_event *v)
+{
+	return v->kind == JOB_READ && v->file != JOB_NONE &&
+	       job->file[v->file].kind == JOB_FILE_REGULAR && !is_first(job, v->thread);
+}
+
+/* Of each process: its first thread, where another one reads a file that the first alone has
+ * opened; NULL: there is none. `by`: who opens files, by process and file. */
+static uint32_t *find_fetched(const struct job *job, struct map *by)
+{
+	AUTO_FREE uint32_t *first = job_numbers(job->processes);
+	uint32_t *out = NULL;
+	bool any = false;
+
+	for (size_t i = 0; i < job->threads; i++)
+		if (is_first(job, (uint32_t)i))
+			first[job->thread[i].process] = (uint32_t)i;
+	for (size_t i = 0; i < job->events; i++) {
+		const struct job_event *v = &job->event[i];
+		uint32_t process = job->thread[v->thread].process, had;
+
+		if (v->kind != JOB_OPEN || v->file == JOB_NONE || job_failed(v))
+			continue;
+		had = map_get2(by, process, v->file);
+		map_put2(by, process, v->file,
+			 (had == MAP_NONE ? 0 : had) |
+				 (is_first(job, v->thread) ? OPENED_BY_FIRST : OPENED_BY_OTHERS));
+	}
+	for (size_t i = 0; i < job->events && !any; i++)
+		any = is_fetched(job, &job->event[i]) &&
+		      map_get2(by, job->thread[job->event[i].thread].process, job->event[i].file) ==
+			      OPENED_BY_FIRST;
+	if (any) {
+		out = first;
+		first = NULL;
+	}
+	return out;
+}
+
 struct job *profile_feed(const struct job *job)
 {
-	AUTO_FREE uint32_t *fed = NULL;
+	AUTO_FREE uint32_t *fed = NULL, *first = NULL;
+	struct map by = {0};
 	struct job *out;
 
-	if (!(job->sees & JOB_SEES_PIPES) || !(job->sees & JOB_SEES_PROCESSES))
+	if (job->sees & JOB_SEES_PIPES && job->sees & JOB_SEES_PROCESSES)
+		fed = find_fed(job);
+	if (job->sees & JOB_SEES_OPENS)
+		first = find_fetched(job, &by);
+	if (!fed && !first) {
+		map_release(&by);
 		return NULL;
-	fed = find_fed(job);
-	if (!fed)
-		return NULL;
+	}
 	out = xcalloc(1, sizeof(*out));
 	*out = *job;
 	out->event = xcalloc(job->events + 1, sizeof(*out->event));
 	memcpy(out->event, job->event, job->events * sizeof(*out->event));
 	for (size_t i = 0; i < job->events; i++) {
 		struct job_event *v = &out->event[i];
-		uint32_t to = fed[job->thread[v->thread].process];
+		uint32_t process = job->thread[v->thread].process;
+		uint32_t to = fed ? fed[process] : JOB_NONE;
 
+		if (first && first[process] != JOB_NONE && is_fetched(job, v) &&
+		    map_get2(&by, process, v->file) == OPENED_BY_FIRST)
+			v->thread = first[process];
 		if (to < SEVERAL && is_of_file(job, v))
 			v->thread = to;
 	}
+	map_release(&by);
 	return out;
 }
 

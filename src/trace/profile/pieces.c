@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/compare.h"
+#include "base/map.h"
 #include "base/vector.h"
 #include "trace/profile/profile_parts.h"
 
@@ -65,6 +66,7 @@ static size_t find_reads(const struct profile *a, const size_t *first, struct re
 	AUTO_FREE size_t *begin = xcalloc(a->readers + 2, sizeof(*begin));
 	AUTO_FREE uint32_t *visit = xcalloc(a->visits + 1, sizeof(*visit));
 	AUTO_FREE size_t *next = xcalloc(a->readers + 1, sizeof(*next));
+	int64_t begin_ns = INT64_MAX; /* of the first task */
 	size_t n = 0;
 
 	for (size_t i = 0; i < a->visits; i++)
@@ -76,6 +78,8 @@ static size_t find_reads(const struct profile *a, const size_t *first, struct re
 	for (size_t r = 0; r < a->readers; r++)
 		next[r] = begin[r];
 	*outside = 0;
+	for (size_t i = 0; i < a->tasks; i++)
+		LOWER(begin_ns, a->task[i].begin_ns);
 	for (size_t i = 0; i < a->job->events; i++) {
 		const struct job_event *v = &a->job->event[i];
 		const struct visit *x;
@@ -86,7 +90,8 @@ static size_t find_reads(const struct profile *a, const size_t *first, struct re
 			continue;
 		r = of[a->job->thread[v->thread].process];
 		if (r == JOB_NONE || begin[r] == begin[r + 1]) {
-			++*outside;
+			/* before, a trainer looks at the files: at footers, an index */
+			*outside += v->begin_ns > begin_ns;
 			continue;
 		}
 		while (at[r] < first[r + 1] - first[r] &&
@@ -106,8 +111,8 @@ static size_t find_reads(const struct profile *a, const size_t *first, struct re
 	return n;
 }
 
-static void add_visit(struct making *m, const struct read *of, uint32_t batch, uint32_t file,
-		      int64_t begin_ns)
+static void add_visit(struct making *m, const struct read *of, uint32_t batch, uint32_t task,
+		      uint32_t file, int64_t begin_ns)
 {
 	struct profile *a = m->a;
 	size_t room = m->piece_room;
@@ -123,7 +128,7 @@ static void add_visit(struct making *m, const struct read *of, uint32_t batch, u
 		m->piece_room = 2 * a->visits + 64;
 		a->piece = xrealloc(a->piece, m->piece_room * sizeof(*a->piece));
 	}
-	a->piece[a->visits - 1] = (struct piece){m->events, 0};
+	a->piece[a->visits - 1] = (struct piece){m->events, 0, task};
 }
 
 static void add_event(struct making *m, uint32_t event)
@@ -141,17 +146,55 @@ static void add_event(struct making *m, uint32_t event)
 		x->read_ns += v->end_ns - v->begin_ns;
 }
 
-/* Batches that a reader delivered in a pass. */
-static uint32_t batches_of(const struct profile *a, const struct read *of, uint32_t workers)
-{
-	const struct job_reader *r = &a->reader[of->reader];
-	uint32_t n = 0;
+/* Batches that readers delivered in passes: each is counted under its rank, pass and place among
+ * the workers. */
+struct delivered {
+	uint32_t *rank; /* of each reader: the first of its rank and place */
+	struct map of;  /* of that reader and the pass */
+};
 
-	for (size_t s = 0; s < a->steps; s++)
-		n += a->step[s].rank == r->rank && a->step[s].epoch == of->epoch &&
-		     a->step[s].evaluation == of->evaluation &&
-		     a->step[s].at % workers == r->number;
-	return n;
+static int64_t pass_of(uint32_t epoch, bool evaluation)
+{
+	return (int64_t)epoch * 2 + evaluation;
+}
+
+static void count_delivered(const struct profile *a, uint32_t workers, struct delivered *d)
+{
+	struct map first = {0};
+
+	*d = (struct delivered){.rank = job_numbers(a->readers)};
+	for (size_t i = 0; i < a->readers; i++) {
+		const struct job_reader *r = &a->reader[i];
+		uint32_t at = map_get2(&first, r->rank, r->number);
+
+		if (at == MAP_NONE)
+			map_put2(&first, r->rank, r->number, at = (uint32_t)i);
+		d->rank[i] = at;
+	}
+	for (size_t s = 0; s < a->steps; s++) {
+		uint32_t r = map_get2(&first, a->step[s].rank, (int64_t)(a->step[s].at % workers));
+		int64_t pass = pass_of(a->step[s].epoch, a->step[s].evaluation);
+		uint32_t n;
+
+		if (r == MAP_NONE)
+			continue;
+		n = map_get2(&d->of, r, pass);
+		map_put2(&d->of, r, pass, n == MAP_NONE ? 1 : n + 1);
+	}
+	map_release(&first);
+}
+
+static uint32_t batches_of(const struct delivered *d, const struct read *of)
+{
+	uint32_t n = map_get2(&d->of, d->rank[of->reader], pass_of(of->epoch, of->evaluation));
+
+	return n == MAP_NONE ? 0 : n;
+}
+
+static void delivered_release(struct delivered *d)
+{
+	map_release(&d->of);
+	free(d->rank);
 }
 
 /* One worker's reads of a pass as visits: `batch` of each task. A stream begins with a read, so the
@@ -176,14 +219,14 @@ static void make_visits(struct making *m, const struct read *read, size_t n, uin
 					break;
 				made++;
 				file = read[i].file;
-				add_visit(m, &read[i], task, file,
+				add_visit(m, &read[i], task, begin + task, file,
 					  a->job->event[read[i].event].begin_ns);
 			}
 			add_event(m, read[i].event);
 			last = &read[i++];
 		}
 		for (; made < batch; made++)
-			add_visit(m, last, task, last->file,
+			add_visit(m, last, task, begin + task, last->file,
 				  a->visits > 0 ? a->visit[a->visits - 1].begin_ns
 						: a->job->event[last->event].begin_ns);
 	}
@@ -223,6 +266,27 @@ static void sort_visits(struct profile *a)
 #define OUTSIDE 0.001                /* of the reads */
 #define VISITS_MAX (size_t)(1 << 24) /* 80 bytes each, and as much to sort them */
 
+/* Each file is a sample. Returns which of each file; JOB_NONE. */
+static uint32_t *make_samples(struct profile *a, const struct profile *of)
+{
+	uint32_t *sample_of = job_numbers(of->job->files);
+
+	a->sample = xcalloc(of->samples + 1, sizeof(*a->sample));
+	a->samples = 0;
+	for (size_t i = 0; i < of->samples; i++) {
+		const struct job_sample *s = &of->sample[i];
+
+		if (sample_of[s->file] != JOB_NONE) {
+			a->sample[sample_of[s->file]].bytes += s->bytes;
+			continue;
+		}
+		sample_of[s->file] = (uint32_t)a->samples;
+		a->sample[a->samples] = *s;
+		a->sample[a->samples++].offset = 0;
+	}
+	return sample_of;
+}
+
 bool profile_make_pieces(struct profile *a, const struct profile *of)
 {
 	AUTO_FREE size_t *first = tasks_of_readers(of);
@@ -232,12 +296,17 @@ bool profile_make_pieces(struct profile *a, const struct profile *of)
 	uint32_t batch = profile_has(of, PROFILE_BATCH) && of->value[PROFILE_BATCH].number < 65536
 				 ? (uint32_t)of->value[PROFILE_BATCH].number
 				 : 1;
+	uint32_t of_eval =
+		profile_has(of, PROFILE_EVAL_BATCH) && of->value[PROFILE_EVAL_BATCH].number < 65536
+			? (uint32_t)of->value[PROFILE_EVAL_BATCH].number
+			: batch;
+	struct delivered delivered;
 	struct making m = {.a = a};
 	size_t n, outside;
 
-	if (!of->stream || of->container || of->tasks == 0 || of->steps == 0 || workers == 0 ||
-	    (double)of->steps * batch > (double)VISITS_MAX || of->readers > 65536 ||
-	    profile_has(of, PROFILE_EVALUATIONS))
+	if (!(of->larger || (of->stream && !of->container)) || of->tasks == 0 || of->steps == 0 ||
+	    workers == 0 ||
+	    (double)of->steps * (batch > of_eval ? batch : of_eval) > (double)VISITS_MAX)
 		return false;
 	n = find_reads(of, first, read, &outside);
 	if (n == 0 || (double)outside > OUTSIDE * (double)n)
@@ -247,18 +316,20 @@ bool profile_make_pieces(struct profile *a, const struct profile *of)
 	a->visits = a->visit_room = 0;
 	a->piece = NULL;
 	a->piece_event = NULL;
-	a->stream = false;
-	m.sample_of = job_numbers(of->job->files);
-	for (size_t i = 0; i < of->samples; i++)
-		m.sample_of[of->sample[i].file] = (uint32_t)i;
+	a->stream = a->container = a->again = a->larger = false;
+	m.sample_of = make_samples(a, of);
+	count_delivered(of, workers, &delivered);
 	qsort(read, n, sizeof(*read), by_task);
 	for (size_t i = 0, end; i < n; i = end) {
-		for (end = i; end < n && read[end].reader == read[i].reader &&
-			      read[end].epoch == read[i].epoch;
+		for (end = i;
+		     end < n && read[end].reader == read[i].reader &&
+		     read[end].epoch == read[i].epoch && read[end].evaluation == read[i].evaluation;
 		     end++)
 			;
-		make_visits(&m, read + i, end - i, batches_of(of, &read[i], workers), batch);
+		make_visits(&m, read + i, end - i, batches_of(&delivered, &read[i]),
+			    read[i].evaluation ? of_eval : batch);
 	}
+	delivered_release(&delivered);
 	sort_visits(a);
 	for (size_t i = 0; of->held && i < of->samples; i++)
 		if (of->held[of->sample[i].file] > 0)
@@ -273,6 +344,7 @@ bool profile_make_pieces(struct profile *a, const struct profile *of)
 void profile_release_pieces(struct profile *a)
 {
 	free(a->visit);
+	free(a->sample);
 	free(a->piece);
 	free(a->piece_event);
 	*a = (struct profile){0};

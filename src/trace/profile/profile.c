@@ -200,8 +200,14 @@ static void make(struct profile *a)
 	profile_counters(a);
 	profile_order(a);
 	profile_batches(a);
-	if (a->stream)
+	if (a->larger) {
+		profile_shard_counts(a);
+		(void)profile_held_samples(a);
+	}
+	if (a->stream || a->larger)
 		profile_held_batches(a);
+	if (a->stream)
+		profile_shuffle_ahead(a);
 	profile_marks(a);
 	if (a->again)
 		admit_pieces(a);

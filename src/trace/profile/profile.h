@@ -209,12 +209,14 @@ struct epoch_starts {
 /* A batch that a worker was asked for. */
 struct task {
 	uint32_t reader;
-	int64_t begin_ns; /* the worker took the message */
+	int64_t begin_ns;    /* the worker took the message */
+	int64_t answered_ns; /* its answer was written; JOB_UNKNOWN */
 };
 
 /* Requests of a visit that are not those between its begin and the next one's. */
 struct piece {
 	size_t first, n; /* in piece_event */
+	uint32_t task;   /* of its reader, from 0 */
 };
 
 struct profile {
@@ -243,8 +245,7 @@ struct profile {
 	int64_t looks_end_ns;     /* before, all looked at the files; INT64_MIN: nobody did */
 	uint32_t files_of_sample; /* of a profile in which each of them is a sample; 0 */
 	struct job_servers servers;
-	struct task
-		*task; /* of streams, by reader, in their order; NULL: the log does not show it */
+	struct task *task; /* by reader, in their order; NULL: the log does not show them */
 	size_t tasks;
 	/* Of a profile by profile_make_pieces: of each visit, and the events that they point to. */
 	struct piece *piece;
@@ -254,12 +255,17 @@ struct profile {
 	size_t steps;
 	/* Means of the times from a batch taken to asking for the next; 0: not seen. */
 	double between_s, eval_between_s; /* of training, of evaluation */
-	struct epoch_starts starts;       /* of training */
-	uint32_t companions;              /* files of a sample, each read after the other; 0: one */
-	size_t trainings;                 /* that follow each other; 0: one */
-	bool container;                   /* files hold many samples, told apart by their places */
+	/* What the trainer takes of a step of training whatever it waits for its batch, from one
+	 * batch to the next: the median, and the mean; 0: not seen. */
+	double own_s, own_mean_s;
+	double shuffle_initial; /* samples in a shuffle buffer at the first batch; 0: not seen */
+	struct epoch_starts starts; /* of training */
+	uint32_t companions;        /* files of a sample, each read after the other; 0: one */
+	size_t trainings;           /* that follow each other; 0: one */
+	bool container;             /* files hold many samples, told apart by their places */
 	bool again;  /* places of containers hold several samples: an epoch comes to them again */
 	bool stream; /* files are streams of samples that the log cannot tell apart */
+	bool larger; /* files hold several samples and are read in pieces larger than a batch */
 	bool trains; /* the log shows a training: else no value tells of one */
 	struct fact no_training; /* why it shows none */
 	bool replacement;        /* samples are drawn with replacement */

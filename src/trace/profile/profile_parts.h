@@ -71,6 +71,8 @@ void profile_batches(struct profile *a);
 /* Computation where the application marked it: instead of what was inferred. After
  * profile_batches. */
 void profile_marks(struct profile *a);
+/* Buffers in which workers shuffle the samples of streams. After profile_held_batches. */
+void profile_shuffle_ahead(struct profile *a);
 /* Checkpoints. After profile_batches. */
 void profile_saves(struct profile *a);
 /* Of a log that has only counters: in place of what goes by requests. After profile_dataset. */

@@ -243,6 +243,7 @@ static struct delivered *find_delivered(const struct profile *a, bool evaluation
 {
 	uint32_t epochs = 1, workers = 1;
 	AUTO_FREE uint32_t *seen = NULL;
+	AUTO_FREE size_t *by = NULL; /* of each file: who visited it in that pass */
 	struct delivered *d;
 
 	for (size_t i = 0; i < a->visits; i++) {
@@ -254,21 +255,31 @@ static struct delivered *find_delivered(const struct profile *a, bool evaluation
 		return NULL;
 	*n = (size_t)epochs * workers * a->trainers;
 	d = xcalloc(*n + 1, sizeof(*d));
-	seen = xcalloc(a->samples + 1, sizeof(*seen));
+	seen = xcalloc(a->job->files + 1, sizeof(*seen));
+	by = xcalloc(a->job->files + 1, sizeof(*by));
 	for (size_t i = 0; i < a->visits; i++) {
 		const struct visit *v = &a->visit[i];
 		const struct job_reader *r = &a->reader[v->reader];
 		size_t at = ((size_t)v->epoch * a->trainers + r->rank) * workers + r->number;
 
-		/* a place of a file that was visited before in the pass, by another thread, too */
+		uint32_t file = a->sample[v->sample].file;
+
 		if (is_eval(a, v) != evaluation || !r->worker || r->left_out ||
-		    r->rank >= a->trainers || seen[v->sample] == v->epoch + 1 ||
-		    a->held[a->sample[v->sample].file] < 0)
+		    r->rank >= a->trainers || a->held[file] < 0)
 			continue;
-		seen[v->sample] = v->epoch + 1;
-		d[at].samples += (double)a->held[a->sample[v->sample].file];
+		if (seen[file] == v->epoch + 1) {
+			/* workers that share a file: how much each of them took is not seen */
+			if (a->container && by[file] != at) {
+				*n = 0;
+				break;
+			}
+			continue; /* or another thread */
+		}
+		seen[file] = v->epoch + 1;
+		by[file] = at;
+		d[at].samples += (double)a->held[file];
 	}
-	for (size_t i = 0; i < a->steps; i++) {
+	for (size_t i = 0; i<a->steps && * n> 0; i++) {
 		const struct step *s = &a->step[i];
 
 		if (s->evaluation == evaluation && s->epoch < epochs && s->rank < a->trainers)
@@ -298,15 +309,17 @@ void profile_held_batches(struct profile *a)
 				narrow(&d[i], dropped, &low[dropped], &high[dropped]);
 		}
 		for (int dropped = 0; dropped < 2 && seen > 0; dropped++) {
-			/* one size, and no other way to come to another */
-			if (low[dropped] == high[dropped] &&
-			    (low[!dropped] > high[!dropped] ||
-			     (low[!dropped] <= low[dropped] && high[!dropped] >= low[dropped] &&
-			      !dropped))) {
-				profile_inferred(a, f, low[dropped], FACT(JOB_BATCHES_OF_FILES),
-						 seen, seen);
-				break;
-			}
+			/* one size; another one with the last batch left out, too: then it is
+			 * assumed that none is, as loaders do */
+			bool other =
+				low[!dropped] <= high[!dropped] &&
+				!(low[!dropped] <= low[dropped] && high[!dropped] >= low[dropped]);
+
+			if (low[dropped] != high[dropped] || (dropped && other))
+				continue;
+			profile_inferred(a, f, low[dropped], FACT(JOB_BATCHES_OF_FILES), seen, seen)
+				->how = other ? HOW_ASSUMED : HOW_INFERRED;
+			break;
 		}
 	}
 }

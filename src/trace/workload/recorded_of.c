@@ -10,6 +10,7 @@
 #include "base/compare.h"
 #include "base/map.h"
 #include "trace/profile/profile_parts.h"
+#include "trace/workload/recorded_work.h"
 #include "trace/workload/workload_numbers.h"
 #include "workload/recorded_file.h"
 
@@ -31,6 +32,7 @@ struct lists {
 	bool exact;
 	uint64_t per_file; /* of exact: the most ways in which a file is read */
 	uint32_t *number;  /* of each visit: which of its file's ways */
+	double *work;      /* of each visit, ns; NULL: not known */
 	struct recorded_has *has;
 };
 
@@ -364,6 +366,7 @@ void recorded_of_look(const struct profile *a, struct recorded_has *has)
 	has->no_order = no_order(a, &p);
 	has->order = !has->no_order;
 	has->requests = has->requests && p.per_file > 0;
+	has->work = has->requests && l.work;
 	has->exact = has->requests && l.exact;
 	if (has->requests)
 		find_fill(a, &p);
@@ -387,6 +390,7 @@ struct made {
 	uint32_t *sample;
 	struct recorded_visits *lists;
 	struct recorded_requests *requests;
+	uint32_t *work;
 };
 
 static int make_order(const struct profile *a, const struct part *p, uint64_t most,
@@ -415,6 +419,34 @@ static int make_order(const struct profile *a, const struct part *p, uint64_t mo
 	return m->sample && m->lists ? 0 : -ENOMEM;
 }
 
+#define US_MOST 4e9
+
+/* Of each list, what the visits took beside it, in the mean. */
+static int make_work(const struct profile *a, const struct part *p, struct recorded_part *out,
+		     struct made *m, struct err *e)
+{
+	uint64_t each = p->per_file + 1, n = (p->files + 1) * each;
+	AUTO_FREE double *sum = try_calloc(2 * n + 1, sizeof(*sum), "the work", e);
+
+	m->work = sum ? try_calloc(n + 1, sizeof(*m->work), "the work", e) : NULL;
+	if (!m->work)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->visits; i++) {
+		uint32_t k = number_of_visit(a, p, i);
+		uint64_t at = k / p->per_file * each + 1 + k % p->per_file;
+
+		if (!is_of(a, p, &a->visit[i]))
+			continue;
+		sum[2 * at] += p->lists->work[i] / 1e3;
+		sum[2 * at + 1]++;
+	}
+	for (uint64_t i = 0; i < n; i++)
+		if (sum[2 * i + 1] > 0)
+			m->work[i] = (uint32_t)fmin(US_MOST, round(sum[2 * i] / sum[2 * i + 1]));
+	out->work = m->work;
+	return 0;
+}
+
 /* Lists of files and samples by their numbers. */
 static int make_requests(const struct profile *a, const struct part *p, struct recorded_part *out,
 			 struct made *m, struct err *e)
@@ -438,7 +470,7 @@ static int make_requests(const struct profile *a, const struct part *p, struct r
 	}
 	out->samples_per_file = p->per_file;
 	out->requests = m->requests;
-	return 0;
+	return l->work ? make_work(a, p, out, m, e) : 0;
 }
 
 static int make_part(const struct profile *a, const struct part *p, uint64_t epochs, bool requests,
@@ -494,6 +526,7 @@ int recorded_of_write(const struct profile *a, const char *path, uint64_t epochs
 		free(made[k].sample);
 		free(made[k].lists);
 		free(made[k].requests);
+		free(made[k].work);
 	}
 	lists_release(&l);
 	return rc;
@@ -824,6 +857,7 @@ static int lists_make(const struct profile *a, struct lists *l, struct err *e)
 		for (size_t i = 0; i < a->visits; i++)
 			if (l->samples.sample[a->visit[i].sample].n == 0)
 				l->samples.sample[a->visit[i].sample] = l->visits.list[i];
+	l->work = recorded_work_of(a);
 	l->exact = !alike(a, l, &has) || !counts_alike(a) || a->again || a->piece;
 	/* without an order, samples are drawn, and then each needs one list */
 	for (size_t i = 0; i < a->visits; i++)
@@ -851,5 +885,6 @@ static void lists_release(struct lists *l)
 	free(l->samples.sample);
 	free(l->samples.opening);
 	free(l->number);
+	free(l->work);
 	*l = (struct lists){0};
 }

@@ -307,6 +307,9 @@ static void put_reader(const struct profile *a, const char *recorded,
 	if (profile_has(a, PROFILE_SHUFFLE_WINDOW))
 		put(out, "shuffle_size", known(&a->value[PROFILE_SHUFFLE_WINDOW]), "%.0f",
 		    a->value[PROFILE_SHUFFLE_WINDOW].number);
+	if (profile_has(a, PROFILE_SHUFFLE_WINDOW) && a->shuffle_initial >= 1)
+		put(out, "shuffle_initial", known(&a->value[PROFILE_SHUFFLE_WINDOW]), "%.0f",
+		    a->shuffle_initial);
 	if (recorded && has->order)
 		put(out, "order", "seen: the order of each epoch", "recorded");
 	else if (workload_number(a, PROFILE_RANKS, 1) > 1)
@@ -343,10 +346,11 @@ static double of_framework_s(const struct profile *a, const struct framework_cos
 	       cost_after_wait_s(law, bytes, workload_number(a, PROFILE_STEP, 0));
 }
 
-/* The same of what the log shows as computation: pipes show where taking a batch ends. */
-static double framework_s(const struct profile *a, const struct framework_costs *costs)
+/* The same of what the log shows as computation: pipes show where taking a batch ends. `work`: the
+ * run repeats what the job did for a batch without workers, too. */
+static double framework_s(const struct profile *a, const struct framework_costs *costs, bool work)
 {
-	return a->steps > 0 ? 0 : of_framework_s(a, costs);
+	return a->steps > 0 || work ? 0 : of_framework_s(a, costs);
 }
 
 #define READY_LEAST 8    /* steps, and half of all */
@@ -396,6 +400,46 @@ static double steps_of_file(const struct profile *a, const struct recorded_has *
 	return a->stream && has->requests && files > 0 && steps > 0 ? steps / files : 1;
 }
 
+#define TAIL_LEAST 0.01 /* that the mean is above the median */
+#define SHAPE_LEAST 3.0 /* with less, few steps say nothing of the mean */
+#define SHAPE_MOST 1000.0
+
+/* Steps have a least time and a tail, so Pareto's law is taken that has their median and mean. */
+static double shape_of(double mean, double median)
+{
+	double low = SHAPE_LEAST, high = SHAPE_MOST;
+
+	for (int i = 0; i < 60; i++) {
+		double a = (low + high) / 2;
+
+		if (a / (a - 1) / pow(2, 1 / a) > mean / median)
+			low = a;
+		else
+			high = a;
+	}
+	return (low + high) / 2;
+}
+
+static void put_own_time(const struct profile *a, double framework_s, struct buf *out)
+{
+	double median = fmax(0, a->own_s - framework_s),
+	       mean = fmax(0, a->own_mean_s - framework_s), shape = 0;
+
+	if (median > 0 && mean > (1 + TAIL_LEAST) * median)
+		shape = shape_of(mean, median);
+	if (shape > SHAPE_LEAST)
+		put(out, "computation_time",
+		    "inferred: median and mean of steps without the wait for their batch, less "
+		    "what "
+		    "the framework takes",
+		    "{type: pareto, shape: %.4g, min: %.6g}", shape, median / pow(2, 1 / shape));
+	else
+		put(out, "computation_time",
+		    "inferred: a step without the wait for its batch, less what the framework "
+		    "takes",
+		    "%.6g", median);
+}
+
 static void put_training(const struct profile *a, const struct recorded_has *has,
 			 const struct framework_costs *costs, struct buf *out)
 {
@@ -417,7 +461,9 @@ static void put_training(const struct profile *a, const struct recorded_has *has
 		    a->value[PROFILE_STEPS].number);
 	if (same)
 		put(out, "seed_change_epoch", "inferred: epochs have one order", "False");
-	if (ready > 0 && profile_has(a, PROFILE_COMPUTE))
+	if (has->work && a->own_s > 0)
+		put_own_time(a, of_framework_s(a, costs), out);
+	else if (ready > 0 && profile_has(a, PROFILE_COMPUTE))
 		put(out, "computation_time",
 		    "inferred: a step whose batch lay ready, less what the framework takes", "%.6g",
 		    fmax(0, ready - of_framework_s(a, costs)));
@@ -426,7 +472,7 @@ static void put_training(const struct profile *a, const struct recorded_has *has
 		    each != 1          ? "inferred: of the steps for a file"
 		    : compute->at_most ? "inferred: the step, less what the framework takes"
 				       : known(compute),
-		    "%.6g", each * fmax(0, compute->number - framework_s(a, costs)));
+		    "%.6g", each * fmax(0, compute->number - framework_s(a, costs, has->work)));
 	else if (a->between_s > 0)
 		put(out, "computation_time",
 		    "assumed: the mean of the times from a batch to asking for the next, which "
@@ -465,6 +511,13 @@ static void put_decoding(const struct profile *a, const struct recorded_has *has
 	double decode = workload_number(a, PROFILE_DECODE, 0), library = 0, within = 0;
 	struct buf why = {0};
 
+	if (has->work) {
+		put(out, "recorded_work",
+		    a->steps > 0 ? "seen: a worker's time for a batch, less its requests"
+				 : "seen: the time between samples",
+		    "True");
+		return;
+	}
 	if (has->requests && !a->stream)
 		within = within_visits(a);
 	buf_printf(&why, "inferred: medians, decoding %s ms", NUMBER(decode * 1e3, 3));
@@ -764,7 +817,7 @@ int workload_of_write(const struct profile *a, const char *path, struct buf *ask
 	struct profile files, pieces;
 	int rc;
 
-	if (a->trains && a->stream && profile_make_pieces(&pieces, a)) {
+	if (a->trains && (a->stream || a->larger) && profile_make_pieces(&pieces, a)) {
 		rc = write_workload(&pieces, path, asked, e);
 		profile_release_pieces(&pieces);
 		return rc;

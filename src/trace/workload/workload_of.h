@@ -22,6 +22,7 @@ struct recorded_has {
 	bool sizes;                  /* dataset.sizes can be recorded */
 	bool order;                  /* reader.order can be */
 	bool requests;               /* reader.access can be */
+	bool work;                   /* what readers did beside these is known */
 	bool filled[RECORDED_PARTS]; /* the workload has a file more, of which nothing is read: its
 					visits fill up batches and epochs that are short */
 	bool exact;               /* samples of the workload are the ways in which files are read */
