@@ -244,6 +244,19 @@ void job_sort_by_name(const struct job *job, uint32_t *file, size_t n)
 	qsort_r(file, n, sizeof(*file), by_name, job->file);
 }
 
+static int by_number(const void *x, const void *y, void *of)
+{
+	const struct job_file *file = of;
+	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+
+	return strverscmp(file[a].name, file[b].name) ?: ORDER(a, b);
+}
+
+void job_sort_by_number(const struct job *job, uint32_t *file, size_t n)
+{
+	qsort_r(file, n, sizeof(*file), by_number, job->file);
+}
+
 void job_walk(struct buf *to, const char *path)
 {
 	while (*path) {

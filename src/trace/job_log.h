@@ -264,6 +264,8 @@ static inline bool job_has_data(const struct job_file *f)
 uint32_t *job_numbers(size_t n);
 /* Indices of files by name; equal names, of several kinds, by index. */
 void job_sort_by_name(const struct job *job, uint32_t *file, size_t n);
+/* The same with numbers in the names by their values: "chunk-2" before "chunk-10". */
+void job_sort_by_number(const struct job *job, uint32_t *file, size_t n);
 /* Appends the parts of `path` to the absolute path in `to`, without empty ones and dots. */
 void job_walk(struct buf *to, const char *path);
 /* A sentence for people, once. */

@@ -116,7 +116,7 @@ static uint64_t *name_files(const struct profile *a, bool by_place)
 		if (profile_is_data(a, (uint32_t)i))
 			data[n++] = (uint32_t)i;
 	}
-	job_sort_by_name(a->job, data, n);
+	job_sort_by_number(a->job, data, n);
 	for (size_t i = 0; by_place && i < n; i++)
 		id[data[i]] = i;
 	return id;

@@ -113,7 +113,7 @@ static void part_make(const struct profile *a, bool evaluation, const struct lis
 		taken[file] = true;
 		p->file[p->files++] = file;
 	}
-	job_sort_by_name(a->job, p->file, p->files);
+	job_sort_by_number(a->job, p->file, p->files);
 	number_samples(a, p);
 }
 
