@@ -19,9 +19,10 @@ def framed(body, version=1):
     return b"stoker recorded\n" + struct.pack("<II", version, crc32c(body)) + body
 
 
-def recorded(ranks, parts, requests=None):
+def recorded(ranks, parts, requests=None, work=None):
     """parts: (files, samples of each, sizes or None, epochs: a list of visits for each rank) of training and evaluation.
-    requests: of both parts a list for each file's opening, then for each of its samples, of (offset, bytes)."""
+    requests: of both parts a list for each file's opening, then for each of its samples, of (offset, bytes).
+    work: of both parts the microseconds beside each list."""
     body = struct.pack("<II", ranks, 0)
     for k, (files, samples, sizes, epochs) in enumerate(parts):
         body += struct.pack("<QQQQ", files, samples, sizes is not None, len(epochs))
@@ -33,4 +34,6 @@ def recorded(ranks, parts, requests=None):
             body += struct.pack("<Q", len(requests[k]))
             for one in requests[k]:
                 body += struct.pack("<I", len(one)) + b"".join(struct.pack("<QI", *r) for r in one)
-    return framed(body, 2 if requests else 1)
+        if work:
+            body += struct.pack(f"<{len(work[k])}I", *work[k])
+    return framed(body, 3 if work else 2 if requests else 1)

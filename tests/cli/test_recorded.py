@@ -90,6 +90,16 @@ def requests(tmp, r):
                          "no requests of training")):
         said = run(tmp, *keys, *more, status=2)
         assert words in said, (more, said)
+    # what the job's reader did beside its requests, in place of the framework's costs
+    said = run(tmp, *keys, "reader.recorded_work=true", status=2)
+    assert "does not have what the job's workers computed" in said, said
+    part = [(files, each, None, [[v] for v in order]), (0, 1, None, [])]
+    (tmp / "requests").write_bytes(recorded(1, part, [lists, []], [[0] + [3000, 500, 1000, 7500] + ([0] + 4 * [0]) * 2, []]))
+    result, _ = run(tmp, *keys, "reader.recorded_work=true", "reader.read_threads=2", "framework.costs=torch-1.13")
+    spent = result["ranks"][0]["preprocess_s"]
+    assert 0.024 <= spent < 0.5, spent  # of a file, in two epochs
+    said = run(tmp, *keys, "reader.recorded_work=true", "reader.preprocess_time=0.1", status=2)
+    assert "give one of them" in said, said
     return (tmp / "requests").read_bytes()
 
 
@@ -164,8 +174,8 @@ def main():
                    recorded(1, [(12, 1, [1 << 63] * 12, []), (0, 1, None, [])]),
                    good[:100] + bytes([good[100] ^ 1]) + good[101:]]
         if shutil.which("strace") and not SANITIZED:
-            hostile += [framed(asks[24:n], 2) for n in range(28, len(asks), 61)]
-            hostile += [framed(asks[24:-12] + struct.pack("<QI", 1 << 63, 1), 2)]
+            hostile += [framed(asks[24:n], 3) for n in range(28, len(asks), 61)]
+            hostile += [framed(asks[24:-72] + struct.pack("<QI", 1 << 63, 1), 2), framed(asks[24:], 2)]
         bad = tmp / "bad"
         for text in hostile[::9] + hostile[-9:]:
             bad.write_bytes(text)

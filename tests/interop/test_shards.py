@@ -17,7 +17,8 @@ import shards  # noqa: E402
 from util import SANITIZED, STOKER, attempts, left_out, skip, stoker  # noqa: E402
 
 SCRIPT = HERE.parent / "jobs" / "shards.py"
-STEP, STEP_MOST = 0.03, 0.5
+# of a step: what is demanded beside the job's own variation where the machine is quiet, and in any case
+STEP, STEP_MOST, TAU = 0.03, {"median": 0.15, "mean": 0.3}, 0.85
 # of each: the keys of shards.py, and what has to be said
 JOBS = {
     "webdataset": (dict(files=6, samples=(22, 28), shuffle=12, compute_ms=25), {"format": "webdataset", "files": 6}),
@@ -26,23 +27,24 @@ JOBS = {
     "parquet": (dict(kind="parquet", files=4, samples=(20, 29), bytes=(2000, 9000), rows=16, name="train-{:05d}-of-00004.parquet"),
                 {"format": "parquet", "files": 4}),
     "mds": (dict(kind="mds", shuffle=1, files=4, samples=(12, 12)), {"format": "mds"}),
-    "litdata": (dict(kind="litdata", shuffle=1, files=4, samples=(12, 12)), {"format": "litdata", "files": 4, "samples_per_file": 12}),
+    "litdata": (dict(kind="litdata", shuffle=1, files=11, samples=(8, 8)), {"format": "litdata", "files": 11, "samples_per_file": 8}),
 }
 
 
-def job(name, root):
-    """Makes the dataset and records the job; returns (what both printed, the recording)."""
+def job(name, root, again=False):
+    """Makes the dataset and records the job; returns (what both printed, the recording). `again`: records it once more."""
     keys = {**JOBS[name][0], "data": str(root / "data")}
     python = shards.python(keys.get("kind", "webdataset"))
     env = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1")
     printed = []
-    for what, before in (("make", []), ("train", [STOKER, "record", "-o", root / "recording", "--"])):
+    to = root / ("again" if again else "recording")
+    for what, before in (("make", []), ("train", [STOKER, "record", "-o", to, "--"]))[again:]:
         done = subprocess.run([*before, python, SCRIPT, what, json.dumps(keys)], capture_output=True, text=True, env=env, cwd=root)
         if done.returncode and "ModuleNotFoundError" in done.stderr:
             return None, done.stderr.strip().splitlines()[-1]
         assert done.returncode == 0, (name, what, done.stderr[-2000:])
         printed.append(json.loads(done.stdout.splitlines()[-1]))
-    return {**printed[0], **printed[1]}, root / "recording"
+    return {**printed[0], **printed[-1]}, to
 
 
 def says(name, truth, recording, yaml):
@@ -75,25 +77,37 @@ def check(name, root):
     same = run(recording, yaml, root, 0, record=True)
     assert same["requests_equal"] == 1 and same["reads"]["log"] == same["reads"]["here"] > 0, (name, same)
     # over the whole job: workers that read at once are in any order
-    assert same["order_tau"] > 0.7, (name, same)
+    assert same["order_tau"] > TAU, (name, same)
     if "sizes: recorded" in yaml.read_text():
         sizes = [sorted(p.stat().st_size for p in pathlib.Path(d).rglob("*") if p.suffix in (".tar", ".mds", ".bin"))
                  for d in (root / "data", root / "generated")]
         # one file may fill up the last batches
         assert [n for n in sizes[0] if n not in sizes[1]] == [], (name, sizes)
 
+    if SANITIZED:
+        return
+    # the job itself takes another time when it runs again: no run of ours can be nearer
+    _, other = job(name, root, again=True)
+    own = off(json.loads(stoker("explain", recording, "--fidelity", other, "--json").stdout)["step"])
+
     def step(n):
         t = run(recording, yaml, root, n + 1)["step"]
-        off = t["here_median_s"] / t["log_median_s"] - 1
-        print(f"{name}: a step takes {1e3 * t['log_median_s']:.2f} ms, here {1e3 * t['here_median_s']:.2f} ({100 * off:+.1f} %)")
-        assert t["log_n"] == t["here_n"] or name == "parquet", (name, t)
-        return abs(off) <= STEP, off
-    if name in ("webdataset", "parquet") and not SANITIZED:
-        right, off = attempts(f"step of {name}", step)
-        # the job itself is recorded once, on a machine that may be busy
-        if not right:
-            print(f"told: the steps of {name} differ by {100 * off:+.1f} %")
-        assert abs(off) <= STEP_MOST, (name, off)
+        here = off(t)
+        print(f"{name}: a step differs by {says_off(here)}; the job itself by {says_off(own)}")
+        assert t["log_n"] == t["here_n"], (name, t)
+        return all(abs(here[k]) <= STEP + abs(own[k]) for k in here), here
+    right, here = attempts(f"step of {name}", step)
+    if not right:
+        print(f"told: the steps of {name} differ by {says_off(here)}")
+    assert all(abs(here[k]) <= STEP_MOST[k] + 2 * abs(own[k]) for k in here), (name, here, own)
+
+
+def off(t):
+    return {k: t[f"here_{k}_s"] / t[f"log_{k}_s"] - 1 for k in ("median", "mean")}
+
+
+def says_off(d):
+    return ", ".join(f"{100 * v:+.1f} % in the {k}" for k, v in d.items())
 
 
 def content_gone(root):

@@ -18,8 +18,8 @@ struct ahead {
 	int64_t last_read_ns; /* then its files are at their end */
 	double read;          /* samples */
 	double delivered;
-	double first, most;   /* ahead: at its first batch, at most before the end of its files */
-	double last[2];       /* likewise: at its last two batches, the older one first */
+	double first, most; /* ahead: at its first batch, at most before the end of its files */
+	double last[2];     /* likewise: at its last two batches, the older one first */
 	size_t seen;
 };
 

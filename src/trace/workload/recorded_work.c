@@ -79,6 +79,9 @@ static void by_tasks(const struct profile *a, double *work, struct values *known
 		if (!b || a->task[t].answered_ns == JOB_UNKNOWN ||
 		    a->task[t].begin_ns == JOB_UNKNOWN)
 			continue;
+		/* samples come elsewhere in other epochs, without what a first batch takes */
+		if (!a->piece && t == first[a->visit[i].reader])
+			continue;
 		begin = a->task[t].begin_ns;
 		/* what is before the first request of a worker belongs to its start */
 		if (t == first[a->visit[i].reader])

@@ -400,44 +400,17 @@ static double steps_of_file(const struct profile *a, const struct recorded_has *
 	return a->stream && has->requests && files > 0 && steps > 0 ? steps / files : 1;
 }
 
-#define TAIL_LEAST 0.01 /* that the mean is above the median */
-#define SHAPE_LEAST 3.0 /* with less, few steps say nothing of the mean */
-#define SHAPE_MOST 1000.0
+#define TAIL_MOST 0.02 /* by which it is above the median */
 
-/* Steps have a least time and a tail, so Pareto's law is taken that has their median and mean. */
-static double shape_of(double mean, double median)
-{
-	double low = SHAPE_LEAST, high = SHAPE_MOST;
-
-	for (int i = 0; i < 60; i++) {
-		double a = (low + high) / 2;
-
-		if (a / (a - 1) / pow(2, 1 / a) > mean / median)
-			low = a;
-		else
-			high = a;
-	}
-	return (low + high) / 2;
-}
-
+/* Every step of the workload takes the same, those of a job have a tail: between the median and the
+ * mean, and nearer to the median where a few steps make the mean. */
 static void put_own_time(const struct profile *a, double framework_s, struct buf *out)
 {
-	double median = fmax(0, a->own_s - framework_s),
-	       mean = fmax(0, a->own_mean_s - framework_s), shape = 0;
+	double each = fmin((a->own_s + a->own_mean_s) / 2, (1 + TAIL_MOST) * a->own_s);
 
-	if (median > 0 && mean > (1 + TAIL_LEAST) * median)
-		shape = shape_of(mean, median);
-	if (shape > SHAPE_LEAST)
-		put(out, "computation_time",
-		    "inferred: median and mean of steps without the wait for their batch, less "
-		    "what "
-		    "the framework takes",
-		    "{type: pareto, shape: %.4g, min: %.6g}", shape, median / pow(2, 1 / shape));
-	else
-		put(out, "computation_time",
-		    "inferred: a step without the wait for its batch, less what the framework "
-		    "takes",
-		    "%.6g", median);
+	put(out, "computation_time",
+	    "inferred: a step without the wait for its batch, less what the framework takes",
+	    "%.6g", fmax(0, each - framework_s));
 }
 
 static void put_training(const struct profile *a, const struct recorded_has *has,
