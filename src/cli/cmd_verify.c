@@ -82,6 +82,12 @@ static int watched(const struct workload *w, struct watch *h, struct verify_resu
 	struct store *s = NULL;
 	int rc = store_create(&s, w->storage.store, node_path(w->tree, "workload.storage"), e);
 
+	if (rc == 0 && w->dataset.names == NAMES_LISTED)
+		rc = err_set(e, ERR_USAGE,
+			     "what the files in '%.200s' should hold is not known, because others "
+			     "wrote them (dataset.names=listed): only a generated dataset can be "
+			     "verified",
+			     w->dataset.data_folder);
 	if (rc == 0)
 		rc = dataset_init(&d, w, e);
 	if (rc == 0) {

@@ -10,6 +10,7 @@
 #include "base/say.h"
 #include "base/str.h"
 #include "conf/override.h"
+#include "dataset/listed.h"
 #include "dataset/listing.h"
 #include "dataset/manifest.h"
 #include "store/store.h"
@@ -21,6 +22,8 @@ static const char *const of_a_run[] = {"dataset.verify_samples", "dataset.genera
 
 /* Fewer files of a format are not somebody's dataset. */
 #define OWN_FILES_LEAST 10
+/* Files whose indexes are read at once: latencies count. */
+#define LOOK_THREADS 16
 
 static void add(struct str_list *keys, const char *key, uint64_t value)
 {
@@ -87,19 +90,38 @@ static void describe(const struct found *f, struct buf *out)
 		buf_printf(out, " in %" PRIu64 " folders", f->folders);
 }
 
+static bool is_typed(const struct cli_args *a, const char *key)
+{
+	for (size_t i = 0; i < a->override.n; i++)
+		if (strstr(a->override.v[i], key))
+			return true;
+	return false;
+}
+
+/* Files that others wrote, of a format whose files say how many samples they have. */
+static bool is_listed(const struct cli_args *a, const struct found *f, bool generates)
+{
+	if (!f->format || !(f->format->flags & FORMAT_LISTED) || f->manifest || generates)
+		return false;
+	/* those of DLIO's names are read as DLIO does where that was asked for */
+	return !found_is_dataset(f) ||
+	       !(is_typed(a, "num_samples_per_file=") || is_typed(a, "compat.dlio=") ||
+		 is_typed(a, "dataset.names="));
+}
+
+static void from_listed(const struct found *f, struct str_list *keys)
+{
+	override_put(keys, "dataset.format", "%s", f->format->name);
+	override_put(keys, "dataset.names", "listed");
+	add(keys, "dataset.num_subfolders_train", 0);
+	add(keys, "dataset.num_subfolders_eval", 0);
+}
+
 /* Hydra's form. */
 static bool names_workload(const struct cli_args *a)
 {
 	for (size_t i = 0; i < a->override.n; i++)
 		if (str_starts(a->override.v[i], "workload="))
-			return true;
-	return false;
-}
-
-static bool is_typed(const struct cli_args *a, const char *key)
-{
-	for (size_t i = 0; i < a->override.n; i++)
-		if (strstr(a->override.v[i], key))
 			return true;
 	return false;
 }
@@ -172,9 +194,15 @@ static int refuse_own_files(const struct cli_args *a, const struct found *f, str
 		buf_puts(&run, " storage.page_cache=cold_epochs");
 	err_set(e, ERR_USAGE,
 		"generate files like these in another folder and run on them: "
-		"%s && %s (--data: '%.200s' holds %s, such as "
-		"'%.160s'; this program reads only datasets that 'stoker generate' or DLIO made)",
-		generate.data, run.data, folder, what.data, example + strspn(example, "/"));
+		"%s && %s%s (--data: '%.200s' holds %s, such as "
+		"'%.160s'; of format %s this program reads only files that 'stoker generate' or "
+		"DLIO made)",
+		generate.data, run.data,
+		f->format->flags & FORMAT_IMAGE
+			? ""
+			: "; if a file has several samples, add dataset.num_samples_per_file=N to "
+			  "both",
+		folder, what.data, example + strspn(example, "/"), f->format->name);
 	buf_release(&what);
 	buf_release(&generate);
 	buf_release(&run);
@@ -228,6 +256,8 @@ static int keys_of(const struct cli_args *a, const struct found *f, bool generat
 
 	if (f->manifest)
 		rc = from_manifest(folder, keys, e);
+	else if (is_listed(a, f, generates))
+		from_listed(f, keys);
 	else if (f->format && found_is_dataset(f))
 		from_names(f, keys);
 	else if (f->format && is_kind_folder(folder, f))
@@ -243,8 +273,9 @@ static int keys_of(const struct cli_args *a, const struct found *f, bool generat
 	/* a part of a dataset is judged with the workload, which knows the whole */
 	if (rc == 0)
 		override_put_text(keys, "dataset.data_folder", absolute);
-	/* the workload of those who named none evaluates, whether or not there are files for it */
-	if (rc == 0 && !named && f->exists) {
+	/* the workload of those who named none evaluates, whether or not there are files for it;
+	 * of listed ones add_counts knows */
+	if (rc == 0 && !named && f->exists && !is_listed(a, f, generates)) {
 		bool eval = f->kind[DATASET_EVAL].files > 0;
 
 		for (size_t i = 0; i < keys->n; i++)
@@ -351,14 +382,69 @@ static void add_record_length(struct cli_args *a, const struct found *f)
 	workload_release(&w);
 }
 
+/* ---- files that others wrote: what their indexes say ---- */
+
+static void put_counts(const struct dataset *d, const struct workload *w, bool named,
+		       struct str_list *keys)
+{
+	const struct listed_kind *train = &d->listed->kind[DATASET_TRAIN],
+				 *eval = &d->listed->kind[DATASET_EVAL];
+
+	add(keys, "dataset.num_files_train", train->files);
+	add(keys, "dataset.num_files_eval", eval->files);
+	add(keys, "dataset.num_samples_per_file", d->listed->stride);
+	add(keys, "dataset.num_samples_train", train->differ ? train->samples : 0);
+	add(keys, "dataset.num_samples_eval", eval->differ ? eval->samples : 0);
+	/* for what is said before a file is read: the mean size */
+	if (w->dataset.record_dims.n)
+		override_put(keys, "dataset.record_dims", "[]");
+	override_put(keys, "dataset.file_bytes", "0");
+	override_put(keys, "dataset.record_length_bytes_stdev", "0");
+	add(keys, "dataset.record_length_bytes", d->dims[0] ? d->dims[0] : 1);
+	if (!named && eval->files == 0)
+		override_put(keys, "workflow.evaluation", "false");
+}
+
+/* What was typed wins, also of these; the run compares. */
+static int add_counts(struct cli_args *a, struct err *e)
+{
+	struct workload_request req = request_of(a);
+	struct workload w = {0};
+	struct dataset d = {0};
+	struct store *s = NULL;
+	struct err ignored = {0};
+	size_t n = a->data_keys.n;
+	int rc;
+
+	/* what is wrong with counts that are not known yet is told when they are */
+	(void)workload_load(&w, &req, &ignored);
+	if (w.dataset.names != NAMES_LISTED || !w.tree || !w.elem || !w.storage.store) {
+		workload_release(&w);
+		return 0;
+	}
+	rc = store_create(&s, w.storage.store, node_path(w.tree, "workload.storage"), e);
+	if (rc == 0)
+		rc = dataset_init_typical(&d, &w, e);
+	if (rc == 0)
+		rc = dataset_find(&d, s, LOOK_THREADS, NULL, NULL, e);
+	if (rc == 0)
+		put_counts(&d, &w, a->workload || names_workload(a), &a->data_keys);
+	dataset_release(&d);
+	store_destroy(s);
+	workload_release(&w);
+	if (rc == 0)
+		str_list_put_first(&a->override, &a->data_keys, n);
+	return rc;
+}
+
 int data_folder_apply(struct cli_args *a, bool generates, struct err *e)
 {
-	struct found f;
+	struct found f = {0};
 	size_t n;
 	int rc;
 
 	if (!a->data)
-		return 0;
+		return is_typed(a, "dataset.names=listed") ? add_counts(a, e) : 0;
 	if (!a->data[0])
 		return err_set(e, ERR_USAGE, "--data needs the name of a folder");
 	for (size_t i = 0; i < a->override.n; i++)
@@ -372,6 +458,8 @@ int data_folder_apply(struct cli_args *a, bool generates, struct err *e)
 	drop_equal(a, &a->data_keys);
 	/* what was typed comes behind, and wins */
 	str_list_put_first(&a->override, &a->data_keys, 0);
+	if (is_typed(a, "dataset.names=listed"))
+		return add_counts(a, e);
 	n = a->data_keys.n;
 	if (found_is_dataset(&f))
 		add_record_length(a, &f);
@@ -395,7 +483,7 @@ void data_folder_conflicts(const struct cli_args *a, struct workload *w)
 		if (!says || strcmp(says, used) == 0)
 			continue;
 		workload_note(w, "command line: %s=%s is used, not %s as in --data '%.200s'", name,
-			      used, says, a->data);
+			      used, says, a->data ? a->data : w->dataset.data_folder);
 		if (!a->quiet)
 			log_warning("%s", w->notes.v[w->notes.n - 1]);
 	}

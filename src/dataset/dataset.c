@@ -12,9 +12,11 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "base/saturate.h"
 #include "base/str.h"
 #include "dataset/content.h"
 #include "dataset/each.h"
+#include "dataset/listed.h"
 #include "format/format.h"
 #include "workload/recorded_file.h"
 
@@ -675,6 +677,7 @@ int dataset_init_typical(struct dataset *d, const struct workload *w, struct err
 
 void dataset_release(struct dataset *d)
 {
+	listed_release(d->listed);
 	free(d->folder);
 	free(d->prefix);
 	free(d->drawn);
@@ -703,6 +706,43 @@ int dataset_set_name_total(struct dataset *d, const uint64_t total[DATASET_KINDS
 	return rc;
 }
 
+static const struct listed_file *listed_file(const struct dataset *d, enum dataset_kind kind,
+					     uint64_t index)
+{
+	return d->listed ? &d->listed->kind[kind].file[index] : NULL;
+}
+
+void dataset_take_listed(struct dataset *d)
+{
+	uint64_t samples = 0, payload = 0;
+
+	d->samples_per_file = d->listed->stride;
+	d->max_sample_bytes = d->max_file_bytes = d->total_bytes = 0;
+	for (int k = 0; k < DATASET_KINDS; k++) {
+		const struct listed_kind *kind = &d->listed->kind[k];
+
+		d->kind_bytes[k] = kind->bytes;
+		d->total_bytes += kind->bytes;
+		for (uint64_t i = 0; i < kind->files; i++) {
+			const struct file_look *look = &kind->file[i].look;
+
+			if (look->most_bytes > d->max_sample_bytes)
+				d->max_sample_bytes = look->most_bytes;
+			if (kind->file[i].bytes > d->max_file_bytes)
+				d->max_file_bytes = kind->file[i].bytes;
+			samples = u64_sum(samples, look->samples);
+			payload = u64_sum(payload, u64_product(look->samples, look->sample_bytes));
+		}
+	}
+	d->likely_bytes = d->total_bytes;
+	free(d->drawn);
+	d->drawn = NULL;
+	d->elem = d->form.elem = elem_find("uint8");
+	d->ndims = d->form.ndims = 1;
+	d->dims[0] = d->form.dims[0] = samples ? payload / samples : 0;
+	d->form.samples = d->samples_per_file;
+}
+
 uint64_t dataset_file_index(const struct dataset *d, enum dataset_kind kind, uint64_t index)
 {
 	return (kind == DATASET_EVAL ? d->name_total[DATASET_TRAIN] : 0) + index;
@@ -718,6 +758,15 @@ void dataset_file_spec(const struct dataset *d, enum dataset_kind kind, uint64_t
 {
 	*out = d->form;
 	out->file_index = dataset_file_index(d, kind, index);
+	if (d->listed) {
+		const struct listed_file *f = listed_file(d, kind, index);
+
+		out->samples = f->look.samples;
+		out->dims[0] = f->look.sample_bytes;
+		out->index = f->look.index;
+		out->bytes = f->bytes;
+		return;
+	}
 	/* the drawn ones are of all files of both kinds, training's first */
 	assert(!d->drawn || out->file_index < d->name_total[0] + d->name_total[1]);
 	if (d->drawn) {
@@ -736,6 +785,8 @@ uint64_t dataset_file_bytes(const struct dataset *d, enum dataset_kind kind, uin
 {
 	struct file_spec f;
 
+	if (d->listed)
+		return listed_file(d, kind, index)->bytes;
 	dataset_file_spec(d, kind, index, &f);
 	return d->format->file_bytes(&f);
 }
@@ -793,9 +844,14 @@ int dataset_path(const struct dataset *d, enum dataset_kind kind, uint64_t index
 		 size_t out_size, struct err *e)
 {
 	uint64_t subs = d->subfolders[kind];
-	int rc = dataset_folder(d, kind, subs ? index % subs : 0, out, out_size, e);
 	size_t n;
+	int rc;
 
+	if (d->listed)
+		return fitted(snprintf(out, out_size, "%s/%s", d->folder,
+				       listed_file(d, kind, index)->path),
+			      out_size, d, e);
+	rc = dataset_folder(d, kind, subs ? index % subs : 0, out, out_size, e);
 	if (rc < 0)
 		return rc;
 	n = strlen(out);
@@ -807,7 +863,21 @@ int dataset_path(const struct dataset *d, enum dataset_kind kind, uint64_t index
 
 uint64_t dataset_samples(const struct dataset *d, enum dataset_kind kind)
 {
+	if (d->listed)
+		return d->listed->kind[kind].samples;
+	if (d->workload && d->workload->dataset.names == NAMES_LISTED)
+		return (uint64_t)workload_samples(d->workload, kind == DATASET_EVAL);
 	return d->files[kind] * d->samples_per_file;
+}
+
+const struct sample_counts *dataset_counts(const struct dataset *d, enum dataset_kind kind)
+{
+	return d->listed && d->listed->kind[kind].differ ? &d->listed->kind[kind].counts : NULL;
+}
+
+uint64_t dataset_file_samples(const struct dataset *d, enum dataset_kind kind, uint64_t index)
+{
+	return samples_in_file(dataset_counts(d, kind), index, d->samples_per_file);
 }
 
 uint64_t dataset_sample_bytes(const struct dataset *d, enum dataset_kind kind, uint64_t file)
@@ -823,7 +893,7 @@ static double sum_of_samples(const struct dataset *d, enum dataset_kind kind)
 {
 	double sum = 0;
 
-	if (!d->drawn)
+	if (!d->drawn && !d->listed)
 		return (double)dataset_sample_bytes(d, kind, 0) * (double)d->files[kind];
 	for (uint64_t i = 0; i < d->files[kind]; i++)
 		sum += (double)dataset_sample_bytes(d, kind, i);
@@ -832,7 +902,16 @@ static double sum_of_samples(const struct dataset *d, enum dataset_kind kind)
 
 double dataset_mean_sample_bytes(const struct dataset *d, enum dataset_kind kind)
 {
-	return d->files[kind] ? sum_of_samples(d, kind) / (double)d->files[kind] : NAN;
+	double sum = 0;
+
+	if (d->files[kind] == 0)
+		return NAN;
+	if (!d->listed)
+		return sum_of_samples(d, kind) / (double)d->files[kind];
+	for (uint64_t i = 0; i < d->files[kind]; i++)
+		sum += (double)dataset_sample_bytes(d, kind, i) *
+		       (double)dataset_file_samples(d, kind, i);
+	return dataset_samples(d, kind) ? sum / (double)dataset_samples(d, kind) : NAN;
 }
 
 static enum dataset_sizes sizes_known(const struct dataset *d, enum dataset_kind kind)
@@ -862,6 +941,8 @@ double dataset_mean_file_bytes(const struct dataset *d, enum dataset_kind kind,
 	case SIZES_EXACT:
 		break;
 	}
+	if (d->listed)
+		return (double)d->kind_bytes[kind] / (double)d->files[kind];
 	if (!d->drawn)
 		return (double)dataset_file_bytes(d, kind, 0);
 	for (uint64_t i = 0; i < d->files[kind]; i++)
@@ -873,7 +954,10 @@ double dataset_sample_file_bytes(const struct dataset *d, enum dataset_kind kind
 				 enum dataset_sizes *how)
 {
 	/* an image is read whole for each of its samples */
-	double samples = d->format->is.flags & FORMAT_IMAGE ? 1 : (double)d->samples_per_file;
+	double samples = d->format->is.flags & FORMAT_IMAGE ? 1
+			 : d->files[kind]
+				 ? (double)dataset_samples(d, kind) / (double)d->files[kind]
+				 : 1;
 	enum dataset_sizes h = sizes_known(d, kind);
 	double bytes = NAN; /* of a file */
 
@@ -912,7 +996,8 @@ double dataset_file_share(const struct dataset *d, enum dataset_kind kind)
 
 	if (!d || d->files[kind] == 0)
 		return 1;
-	samples = dataset_mean_sample_bytes(d, kind) * (double)d->samples_per_file;
+	samples = dataset_mean_sample_bytes(d, kind) * (double)dataset_samples(d, kind) /
+		  (double)d->files[kind];
 	return samples > 0 ? dataset_mean_file_bytes(d, kind, NULL) / samples : 1;
 }
 

@@ -16,6 +16,9 @@ extern const char *const dataset_kind_folder[DATASET_KINDS]; /* "train", "valid"
 
 #define DATASET_PATH_MAX 1024
 
+struct listed_files;
+struct sample_counts;
+
 struct dataset {
 	const struct workload *workload; /* borrowed; what it was built from */
 	const struct format_ops *format;
@@ -27,7 +30,10 @@ struct dataset {
 	 * files until dataset_check finds a larger one, of which the first `files` are used. */
 	uint64_t name_total[DATASET_KINDS];
 	uint64_t subfolders[DATASET_KINDS]; /* 0: files lie flat in the kind's folder */
-	uint64_t samples_per_file;
+	uint64_t samples_per_file;          /* of the file that has most */
+	/* dataset.names listed, after dataset_find: files that others wrote (listed.h); else NULL
+	 */
+	struct listed_files *listed;
 	uint32_t ndims;
 	uint64_t dims[FORMAT_DIMS_MAX]; /* when all files have the same */
 	double drawn_mean, drawn_stdev; /* of a dimension, in elements; 0: nothing is drawn */
@@ -88,6 +94,12 @@ int dataset_folder(const struct dataset *d, enum dataset_kind kind, uint64_t sub
 int dataset_path(const struct dataset *d, enum dataset_kind kind, uint64_t index, char *out,
 		 size_t out_size, struct err *e);
 uint64_t dataset_samples(const struct dataset *d, enum dataset_kind kind);
+/* How many each file has; NULL: all have samples_per_file. The samples of file f are numbered from
+ * f * samples_per_file on (sample_counts.h). */
+const struct sample_counts *dataset_counts(const struct dataset *d, enum dataset_kind kind);
+uint64_t dataset_file_samples(const struct dataset *d, enum dataset_kind kind, uint64_t index);
+/* For dataset_find: sizes and numbers become those of d->listed. */
+void dataset_take_listed(struct dataset *d);
 /* How well the mean size of files is known. */
 enum dataset_sizes {
 	SIZES_UNKNOWN, /* there are no such files */

@@ -571,6 +571,10 @@ int dataset_generate(const struct dataset *d, struct store *store, const struct 
 	struct err why = {0};
 	int rc;
 
+	if (d->workload->dataset.names == NAMES_LISTED)
+		return err_set(e, ERR_USAGE,
+			       "dataset.names=listed is for files that others wrote: leave it out "
+			       "to generate a dataset");
 	g.progress = o->progress ? o->progress : &g.own_progress;
 	stoppable_init(&g.store, store, o->stop, &g.progress->bytes_done);
 	g.io.store = store;
@@ -636,6 +640,8 @@ int dataset_remove(const struct dataset *d, struct store *store, struct err *e)
 	AUTO_FREE char *manifest = path_join(d->folder, MANIFEST_NAME);
 	int rc;
 
+	/* a workload that says so is refused when it is loaded */
+	assert(d->workload->dataset.names != NAMES_LISTED);
 	/* the manifest first: what is left after a failure must not look like a dataset */
 	rc = store_remove(store, manifest, e);
 	if (rc < 0 && rc != -ENOENT)

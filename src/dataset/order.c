@@ -43,6 +43,23 @@ uint64_t order_list_entries(const struct workload *w, bool evaluation, uint64_t 
 		       : samples;
 }
 
+uint64_t order_file_sums(const struct workload *w, const struct sample_counts *counts)
+{
+	bool shuffled = w->reader.order == ORDER_SHUFFLED &&
+			w->reader.sample_shuffle == SHUFFLE_OFF &&
+			w->reader.file_shuffle != SHUFFLE_OFF &&
+			!(workload_loader(w)->flags & LOADER_STREAMS);
+
+	return counts && shuffled ? counts->files + 1 : 0;
+}
+
+int order_list_init_files(struct order_list *l, const struct sample_counts *counts, struct err *e)
+{
+	*l = (struct order_list){.n = counts->files + 1, .counts = counts};
+	l->wide = try_calloc(l->n, sizeof(*l->wide), "the order of the files", e);
+	return l->wide ? 0 : -ENOMEM;
+}
+
 int order_list_init(struct order_list *l, uint64_t n, struct err *e)
 {
 	*l = (struct order_list){.n = n};
@@ -111,6 +128,21 @@ static uint64_t random_sampler_seed(const struct workload *w, uint64_t seed, uin
 	return value;
 }
 
+static uint64_t key_of_epoch(const struct workload *w, uint64_t seed, uint64_t epoch)
+{
+	return rng_key(seed, w->train.seed_change_epoch ? epoch : 0, 0);
+}
+
+static void fill_file_sums(struct order_list *l, uint64_t key)
+{
+	const struct sample_counts *c = l->counts;
+	struct perm perm;
+
+	perm_init(&perm, c->files, key);
+	for (uint64_t i = 0; i < c->files; i++)
+		l->wide[i + 1] = l->wide[i] + samples_in_file(c, perm_at(&perm, i), 0);
+}
+
 void order_list_fill(struct order_list *l, const struct workload *w, bool evaluation, uint64_t seed,
 		     uint64_t epoch)
 {
@@ -124,6 +156,10 @@ void order_list_fill(struct order_list *l, const struct workload *w, bool evalua
 	l->filled.epoch = epoch;
 	l->filled.seed = seed;
 	l->filled.evaluation = evaluation;
+	if (l->counts) {
+		fill_file_sums(l, key_of_epoch(w, seed, epoch));
+		return;
+	}
 	if (l->deal.memory) {
 		struct deal d;
 
@@ -216,10 +252,15 @@ uint64_t order_dlio_files(uint64_t files, uint64_t samples_per_file, uint64_t ba
 	return files / step * step;
 }
 
+static uint64_t files_in(const struct order *o)
+{
+	return o->counts ? o->counts->files : o->samples / o->samples_per_file;
+}
+
 /* Of the files of this order. */
 static uint64_t files_kept(const struct order *o, const struct workload *w)
 {
-	uint64_t files = o->samples / o->samples_per_file;
+	uint64_t files = files_in(o);
 
 	if (o->samples_per_file != 1 && !w->compat.dlio)
 		return files;
@@ -304,7 +345,7 @@ static void init_dlio(struct order *o, const struct workload *w, uint64_t seed, 
 
 static void init_shuffled(struct order *o, const struct workload *w, uint64_t seed, uint64_t epoch)
 {
-	uint64_t key = rng_key(seed, w->train.seed_change_epoch ? epoch : 0, 0);
+	uint64_t key = key_of_epoch(w, seed, epoch);
 
 	o->block = whole_steps(o->samples, o->batch, o->ranks) * o->batch;
 	o->used = o->block * o->ranks;
@@ -313,7 +354,7 @@ static void init_shuffled(struct order *o, const struct workload *w, uint64_t se
 		perm_init(&o->perm, o->samples, key);
 	} else if (w->reader.file_shuffle != SHUFFLE_OFF) {
 		o->how = ORDER_FILES;
-		perm_init(&o->perm, o->samples / o->samples_per_file, key);
+		perm_init(&o->perm, files_in(o), key);
 	} else {
 		o->how = ORDER_SEQUENTIAL;
 	}
@@ -395,8 +436,9 @@ static void init_streams(struct order *o, const struct workload *w, uint64_t see
 	struct shard_rules *s = &o->shards;
 
 	o->how = ORDER_STREAMS;
-	s->files = o->samples / o->samples_per_file;
+	s->files = files_in(o);
 	s->samples_per_file = o->samples_per_file;
+	s->counts = o->counts;
 	s->batch = o->batch;
 	o->one_shard = w->compat.dlio && workload_loader(w)->flags & LOADER_GROUPS;
 	s->ranks = o->one_shard ? 1 : o->ranks;
@@ -421,18 +463,21 @@ static void init_streams(struct order *o, const struct workload *w, uint64_t see
 	o->used *= o->batch * o->ranks;
 }
 
-static void init(struct order *o, const struct workload *w, int part, uint64_t samples,
-		 uint32_t ranks, uint64_t batch, uint64_t seed, uint64_t epoch)
+static void init(struct order *o, const struct workload *w, int part,
+		 const struct sample_counts *counts, uint64_t samples, uint32_t ranks,
+		 uint64_t batch, uint64_t seed, uint64_t epoch)
 {
 	int64_t per_file = w->dataset.num_samples_per_file;
 
 	memset(o, 0, sizeof(*o));
+	o->counts = counts;
 	assert(epoch > 0);
 	o->samples = samples;
 	o->samples_per_file = per_file > 0 ? (uint64_t)per_file : 1;
 	o->ranks = ranks;
 	o->batch = batch;
-	assert(samples % o->samples_per_file == 0);
+	if (counts)
+		o->samples_per_file = counts->stride;
 	if (workload_loader(w)->flags & LOADER_STREAMS)
 		init_streams(o, w, seed, epoch);
 	else if (workload_loader(w)->deal != DEAL_NONE)
@@ -454,13 +499,20 @@ static void init(struct order *o, const struct workload *w, int part, uint64_t s
 void order_init(struct order *o, const struct workload *w, uint64_t samples, uint32_t ranks,
 		uint64_t batch, uint64_t seed, uint64_t epoch)
 {
-	init(o, w, RECORDED_TRAIN, samples, ranks, batch, seed, epoch);
+	init(o, w, RECORDED_TRAIN, NULL, samples, ranks, batch, seed, epoch);
 }
 
 void order_init_evaluation(struct order *o, const struct workload *w, uint64_t samples,
 			   uint32_t ranks, uint64_t batch, uint64_t seed, uint64_t epoch)
 {
-	init(o, w, RECORDED_EVAL, samples, ranks, batch, seed, epoch);
+	init(o, w, RECORDED_EVAL, NULL, samples, ranks, batch, seed, epoch);
+}
+
+void order_of_dataset(struct order *o, const struct dataset *d, enum dataset_kind kind,
+		      uint32_t ranks, uint64_t batch, uint64_t seed, uint64_t epoch)
+{
+	init(o, d->workload, kind == DATASET_EVAL ? RECORDED_EVAL : RECORDED_TRAIN,
+	     dataset_counts(d, kind), dataset_samples(d, kind), ranks, batch, seed, epoch);
 }
 
 uint64_t order_steps(const struct order *o)
@@ -468,7 +520,17 @@ uint64_t order_steps(const struct order *o)
 	return o->used == 0 ? 0 : o->used / o->ranks / o->batch;
 }
 
-uint64_t order_sequence_at(const struct order *o, uint64_t position)
+/* Positions in the order in which files are taken, by the sums of their samples. */
+static uint64_t in_shuffled_files(const struct order *o, uint64_t position)
+{
+	const uint64_t *sum = o->list->wide;
+	uint64_t place = place_of_sum(sum, o->counts->files, position);
+
+	return perm_at(&o->perm, place) * o->samples_per_file + (position - sum[place]);
+}
+
+/* The nth sample that comes, counted without the numbers that are nobody's. */
+static uint64_t nth_at(const struct order *o, uint64_t position)
 {
 	switch (o->how) {
 	case ORDER_SAMPLES:
@@ -492,6 +554,15 @@ uint64_t order_sequence_at(const struct order *o, uint64_t position)
 		break;
 	}
 	return position;
+}
+
+uint64_t order_sequence_at(const struct order *o, uint64_t position)
+{
+	if (!o->counts)
+		return nth_at(o, position);
+	if (o->how == ORDER_FILES)
+		return in_shuffled_files(o, position);
+	return sample_number(o->counts, nth_at(o, position));
 }
 
 /* floor(samples * s / ranks) */
@@ -532,7 +603,7 @@ uint64_t order_at(const struct order *o, uint32_t rank, uint64_t k)
 	if (o->how != ORDER_SHARDS)
 		return order_sequence_at(o, rank * o->block + k);
 	order_shard(o, rank, &first, &count, &total);
-	return first + (k < count ? k : count - 1);
+	return sample_number(o->counts, first + (k < count ? k : count - 1));
 }
 
 static uint64_t rank_steps(const struct order *o)

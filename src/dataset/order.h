@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/rng.h"
 #include "dataset/dataset.h"
+#include "dataset/sample_counts.h"
 #include "dataset/shard_stream.h"
 #include "dataset/tf_stream.h"
 #include "workload/workload.h"
@@ -17,6 +18,8 @@
 
 struct order_list {
 	uint64_t n;
+	/* Not NULL: no samples, but in `wide` the sums of the samples of files in their order. */
+	const struct sample_counts *counts;
 	uint32_t *narrow; /* n < 2^32 */
 	uint64_t *wide;
 	/* What it holds; epoch 0: nothing yet. */
@@ -37,6 +40,10 @@ uint64_t order_list_bytes(uint64_t n);
 /* Entries of the list for samples of training, or of evaluations, of which the dataset has
  * `samples`; 0: none is taken. */
 uint64_t order_list_entries(const struct workload *w, bool evaluation, uint64_t samples);
+/* The same for files of different lengths whose order alone is shuffled: entries, which are of 8
+ * bytes; and the list of them, in place of order_list_init. */
+uint64_t order_file_sums(const struct workload *w, const struct sample_counts *counts);
+int order_list_init_files(struct order_list *l, const struct sample_counts *counts, struct err *e);
 /* Memory of the list of an order that is dealt to `ranks` in batches, and of its shuffle; 0: there
  * is none. order_deal_init takes it, in place of order_list_init. */
 uint64_t order_deal_bytes(const struct workload *w, uint64_t samples, uint32_t ranks,
@@ -75,8 +82,9 @@ struct order {
 		ORDER_TF_LISTS,
 		ORDER_STREAMS
 	} how;
-	uint64_t samples; /* in the dataset */
-	uint64_t samples_per_file;
+	uint64_t samples;                   /* in the dataset */
+	uint64_t samples_per_file;          /* with counts, of the longest file */
+	const struct sample_counts *counts; /* NULL: all files have the same */
 	uint64_t used; /* samples of this epoch over all ranks: a whole number of steps */
 	uint32_t ranks;
 	uint64_t block; /* consecutive positions of one rank */
@@ -150,6 +158,9 @@ void order_init(struct order *o, const struct workload *w, uint64_t samples, uin
 /* The same for the samples of evaluations. */
 void order_init_evaluation(struct order *o, const struct workload *w, uint64_t samples,
 			   uint32_t ranks, uint64_t batch, uint64_t seed, uint64_t epoch);
+/* The order of a kind of files of a dataset, whose counts it keeps: what runs have. */
+void order_of_dataset(struct order *o, const struct dataset *d, enum dataset_kind kind,
+		      uint32_t ranks, uint64_t batch, uint64_t seed, uint64_t epoch);
 /* Steps every rank makes in the epoch: the same number for all. */
 uint64_t order_steps(const struct order *o);
 /* The global sample (file = s / samples_per_file) at position `k` (< steps * batch) of `rank`. Not

@@ -172,6 +172,17 @@ static void add_positions(struct order_proof *p, const struct order *o, uint64_t
 		order_proof_add(p, order_sequence_at(o, i));
 }
 
+/* Samples of the dataset, counted without the numbers that are nobody's. */
+static void add_samples(struct order_proof *p, const struct order *o, uint64_t first, uint64_t last)
+{
+	if (!o->counts) {
+		order_proof_range(p, first, last);
+		return;
+	}
+	for (uint64_t s = first; s < last; s++)
+		order_proof_add(p, sample_number(o->counts, s));
+}
+
 /* What no rank is asked to read: the end of each block beyond the whole steps, and all after the
  * blocks. */
 static void add_left_over(struct order_proof *p, const struct order *o)
@@ -234,7 +245,7 @@ static void add_expected(struct order_proof *p, const struct order *o)
 		return;
 	}
 	if (o->how != ORDER_SHARDS) {
-		order_proof_range(p, 0, o->samples);
+		add_samples(p, o, 0, o->samples);
 		if (o->how == ORDER_STRIDED)
 			add_positions(p, o, o->samples, o->total);
 		/* each rank accounts for all samples */
@@ -469,7 +480,7 @@ static void *prove_spans(void *arg)
 		b = min_u64(samples, a + SPAN);
 		walk_positions(p, a, b);
 		if (!j->of_delivered)
-			order_proof_range(&p->all, a, b);
+			add_samples(&p->all, j->o, a, b);
 	}
 }
 

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "dataset/each.h"
 #include "dataset/folder_file.h"
+#include "dataset/listed.h"
 #include "dataset/listing.h"
 #include "dataset/manifest.h"
 
@@ -175,7 +176,7 @@ static uint64_t tolerance(const struct check *c, uint64_t want)
 {
 	uint64_t small = 256 + want / 8;
 
-	if (c->out->how == PRESENCE_MANIFEST)
+	if (c->out->how == PRESENCE_MANIFEST || c->out->how == PRESENCE_LISTED)
 		return 0;
 	if (want / 64 > 4096)
 		return want / 64;
@@ -461,6 +462,25 @@ static int check_names(struct check *c, struct err *e)
 	return 0;
 }
 
+/* What lies there is the dataset: dataset_find looked at each file. */
+static int check_listed(struct check *c, struct err *e)
+{
+	const struct listed_files *l = c->d->listed;
+	uint64_t odd = 0;
+	int rc;
+
+	c->out->how = PRESENCE_LISTED;
+	rc = check_sizes(c, &odd, e);
+	if (rc < 0)
+		return rc;
+	snprintf(c->out->note, sizeof(c->out->note),
+		 "the dataset is the %" PRIu64 " + %" PRIu64 " %s files that lie in the folder; by "
+		 "their own indexes they have %" PRIu64 " + %" PRIu64 " samples",
+		 l->kind[DATASET_TRAIN].files, l->kind[DATASET_EVAL].files, c->d->format->is.name,
+		 l->kind[DATASET_TRAIN].samples, l->kind[DATASET_EVAL].samples);
+	return 0;
+}
+
 static int check_nothing(const struct check *c, struct err *e)
 {
 	if (!(c->d->format->is.flags & FORMAT_NO_IO))
@@ -492,6 +512,8 @@ int dataset_check(struct dataset *d, struct store *store, bool need_eval,
 	c.kinds = need_eval ? DATASET_KINDS : DATASET_EVAL;
 	if (store_base_flags(store) & STORE_KEEPS_NOTHING)
 		return check_nothing(&c, e);
+	if (d->listed)
+		return check_listed(&c, e);
 	rc = manifest_read(&c.io, d->folder, &m, e);
 	if (rc < 0)
 		return rc;

@@ -21,6 +21,7 @@ enum presence {
 	PRESENCE_MANIFEST, /* a complete manifest matches */
 	PRESENCE_SIZES, /* no manifest (a dataset of DLIO's); names and sizes agree where checked */
 	PRESENCE_ASSUMED, /* the store keeps nothing and the format reads nothing */
+	PRESENCE_LISTED,  /* files that others wrote, as they are */
 };
 struct presence_result {
 	enum presence how;

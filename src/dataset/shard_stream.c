@@ -20,14 +20,30 @@ static uint64_t files_of(const struct shard_rules *r, uint32_t rank, uint32_t wo
 }
 
 /* The i-th shard of a worker: every `workers`-th of every `ranks`-th. */
+static uint64_t file_at(const struct shard_rules *r, uint32_t rank, uint32_t worker, uint64_t i)
+{
+	return (i * workers_of(r) + worker) * r->ranks + rank;
+}
+
 static uint64_t file_of(const struct shard_stream *s, uint64_t i)
 {
-	return (i * workers_of(s->rules) + s->worker) * s->rules->ranks + s->rank;
+	return file_at(s->rules, s->rank, s->worker, i);
+}
+
+static uint64_t samples_of(const struct shard_rules *r, uint64_t file)
+{
+	return samples_in_file(r->counts, file, r->samples_per_file);
 }
 
 uint64_t shard_batches(const struct shard_rules *r, uint32_t rank, uint32_t worker)
 {
-	return files_of(r, rank, worker) * r->samples_per_file / r->batch;
+	uint64_t files = files_of(r, rank, worker), samples = 0;
+
+	if (!r->counts)
+		return files * r->samples_per_file / r->batch;
+	for (uint64_t i = 0; i < files; i++)
+		samples += samples_of(r, file_at(r, rank % r->ranks, worker, i));
+	return samples / r->batch;
 }
 
 uint64_t shard_steps(const struct shard_rules *r, uint32_t rank)
@@ -41,7 +57,14 @@ uint64_t shard_steps(const struct shard_rules *r, uint32_t rank)
 
 uint64_t shard_steps_least(const struct shard_rules *r)
 {
-	return shard_steps(r, r->ranks - 1);
+	uint64_t least = shard_steps(r, r->ranks - 1);
+
+	for (uint32_t rank = 0; r->counts && rank + 1 < r->ranks; rank++) {
+		uint64_t steps = shard_steps(r, rank);
+
+		least = steps < least ? steps : least;
+	}
+	return least;
 }
 
 /* ---- the buffer ---- */
@@ -150,10 +173,13 @@ static bool next_file(struct shard_stream *s)
 bool shard_stream_wants(struct shard_stream *s, uint64_t *sample)
 {
 	while (buffer_wants(&s->samples)) {
-		if ((s->open && s->in_file < s->rules->samples_per_file) || next_file(s)) {
+		if (s->open && s->in_file < samples_of(s->rules, s->file)) {
 			*sample = s->file * s->rules->samples_per_file + s->in_file;
 			return true;
 		}
+		/* one without samples is passed over */
+		if (next_file(s))
+			continue;
 		buffer_dry(&s->samples);
 	}
 	return false;

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/rng.h"
+#include "dataset/sample_counts.h"
 
 /* WebDataset's `initial` of the buffer of shards. */
 #define SHARD_INITIAL 100u
@@ -21,6 +22,7 @@
 /* Of one epoch, the same for all ranks. */
 struct shard_rules {
 	uint64_t files, samples_per_file, batch;
+	const struct sample_counts *counts; /* NULL: all files have samples_per_file */
 	uint32_t ranks;           /* that files are dealt to; further ones have those of others */
 	uint32_t workers;         /* of a rank; 0 is 1: the rank itself */
 	uint64_t file_buffer;     /* shards of the buffer; 0: none */
@@ -30,7 +32,8 @@ struct shard_rules {
 
 /* Whole batches that a worker has. */
 uint64_t shard_batches(const struct shard_rules *r, uint32_t rank, uint32_t worker);
-/* All of a rank's; those of the rank that has fewest, which sets the steps for all. */
+/* All of a rank's; those of the rank that has fewest, which sets the steps for all. With counts
+ * linear in the files. */
 uint64_t shard_steps(const struct shard_rules *r, uint32_t rank);
 uint64_t shard_steps_least(const struct shard_rules *r);
 

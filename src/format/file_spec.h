@@ -25,6 +25,9 @@ struct file_spec {
 	uint64_t chunk[FORMAT_DIMS_MAX + 1]; /* with the sample axis */
 	uint64_t max_dims[FORMAT_DIMS_MAX];  /* without it */
 	const void *own; /* what format_ops.own made of the keys; NULL: their defaults */
+	/* Files that others wrote alone (dataset.names listed); else NULL and 0. */
+	const void *index; /* what format_ops.look made of the file's own index */
+	uint64_t bytes;    /* of the file */
 };
 /* Elements in one sample: the product of dims. Checked for overflow when specs are built (by
  * check). */

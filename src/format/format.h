@@ -116,6 +116,16 @@ struct folder_files {
 		    struct file_spec *f, struct err *e);
 };
 
+/* What a file that others wrote holds. */
+struct file_look {
+	uint64_t samples;
+	/* Of those bytes of a sample that readers want: in the mean, and of the largest sample as
+	 * far as it is known. */
+	uint64_t sample_bytes, most_bytes;
+	void *index; /* comes back as file_spec.index; released with free. NULL: none is needed */
+	size_t index_bytes;
+};
+
 struct format_ops {
 	struct format_facts is;
 	/* What keys of the format's own say of all files: *own is released with free, also after a
@@ -193,6 +203,13 @@ struct format_ops {
 	 * computed. NULL: in no file of this format. */
 	int (*extent)(const struct reader_config *c, const struct file_spec *f, uint64_t index,
 		      struct extent *out, struct err *e);
+
+	/* Formats with FORMAT_LISTED, else NULL: what the file of others at `path`, of so many
+	 * bytes, holds by its own index. ERR_DATA in a sentence, without the path, when it cannot
+	 * be used. `form`: what all files have in common (own: the keys). Any memory it takes for
+	 * a while is bounded. Called by several threads. */
+	int (*look)(const struct io *io, const char *path, uint64_t bytes,
+		    const struct file_spec *form, struct file_look *out, struct err *e);
 
 	/* What of a sample's bytes readers want; NULL: all. */
 	uint64_t (*wanted_bytes)(const struct file_spec *f);

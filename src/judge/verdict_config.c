@@ -5,7 +5,7 @@ static const double DROPPED_SHARE = 0.01;
 
 static uint64_t train_samples(const struct workload *w)
 {
-	return (uint64_t)w->dataset.num_files_train * (uint64_t)w->dataset.num_samples_per_file;
+	return (uint64_t)workload_samples(w, false);
 }
 
 #define NAMED_MOST 3

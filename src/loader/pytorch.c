@@ -288,8 +288,7 @@ static size_t stream_memory(const struct loader_config *c)
 {
 	struct order o;
 
-	order_init(&o, c->workload, dataset_samples(c->dataset, c->kind), c->ranks ? c->ranks : 1,
-		   c->batch_size, 0, 1);
+	order_of_dataset(&o, c->dataset, c->kind, c->ranks ? c->ranks : 1, c->batch_size, 0, 1);
 	return shard_stream_bytes(&o.shards);
 }
 

@@ -623,9 +623,12 @@ static bool next_planned(struct groups_source *source, uint64_t *sample)
 {
 	struct group_plan *p = (struct group_plan *)source;
 
-	if (!p->open || p->next >= p->per_file) {
+	while (!p->open ||
+	       p->next >= samples_in_file(p->walk.rules->counts, p->file, p->per_file)) {
 		p->open = shard_stream_next_file(&p->walk, &p->file);
 		p->next = 0;
+		if (!p->open)
+			break;
 	}
 	*sample = p->file * p->per_file + p->next;
 	return p->open;
@@ -663,7 +666,8 @@ static int begin_groups(struct sample_reader *r, int64_t *now)
 	publish_activity(r, READING, 0, begin);
 	while (rc == 0 && r->settings->access == ACCESS_FRAMEWORK &&
 	       shard_stream_next_file(&r->plan.walk, &file))
-		rc = load_index(r, file);
+		if (dataset_file_samples(r->config->dataset, r->config->kind, file) > 0)
+			rc = load_index(r, file);
 	*now = clock_now_ns();
 	r->stat->read_ns += *now - begin;
 	if (rc < 0)

@@ -23,8 +23,7 @@ static double dataset_bytes(const struct run_record *r)
 {
 	if (!r->has_workload)
 		return r->data_bytes;
-	return (double)r->workload.dataset.num_files_train *
-	       (double)r->workload.dataset.num_samples_per_file * r->facts.sample_bytes;
+	return (double)workload_samples(&r->workload, false) * r->facts.sample_bytes;
 }
 
 /* Hosts for which DLIO says that the cache may serve reads. */

@@ -291,8 +291,7 @@ uint64_t derive_total_steps(const struct run_record *r, uint32_t rank, size_t ep
 
 		if (!eval && w->train.total_training_steps > 0)
 			return (uint64_t)w->train.total_training_steps;
-		samples = (double)(eval ? w->dataset.num_files_eval : w->dataset.num_files_train) *
-			  (double)w->dataset.num_samples_per_file;
+		samples = (double)workload_samples(w, eval);
 		return batch > 0 && samples > 0 ? whole_steps(samples / (double)batch / r->ranks)
 						: 0;
 	}

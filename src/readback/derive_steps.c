@@ -164,11 +164,10 @@ static bool batches_are_full(const struct run_record *r, bool eval)
 {
 	const struct workload *w = &r->workload;
 	int64_t batch = eval ? w->reader.batch_size_eval : w->reader.batch_size;
-	int64_t files = eval ? w->dataset.num_files_eval : w->dataset.num_files_train;
-	int64_t samples, together;
+	int64_t samples = workload_samples(w, eval), together;
 
-	return batch > 0 && files > 0 &&
-	       !__builtin_mul_overflow(files, w->dataset.num_samples_per_file, &samples) &&
+	/* of files of different length each worker of a stream has its own */
+	return batch > 0 && samples > 0 && samples < INT64_MAX && !workload_files_differ(w) &&
 	       !__builtin_mul_overflow(batch, (int64_t)r->ranks, &together) && together > 0 &&
 	       samples % together == 0;
 }

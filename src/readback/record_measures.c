@@ -111,13 +111,14 @@ static double phase_sum(const double *v, size_t n)
 static uint64_t planned_steps(const struct run_record *r)
 {
 	const struct workload *w = &r->workload;
-	double files, steps;
+	double samples, steps;
 
 	if (!r->has_workload || w->reader.batch_size < 1 || r->ranks == 0)
 		return 0;
-	files = r->files >= 0 ? r->files : (double)w->dataset.num_files_train;
-	steps = floor(files * (double)w->dataset.num_samples_per_file /
-		      (double)w->reader.batch_size / r->ranks);
+	samples = r->files >= 0 && !workload_files_differ(w)
+			  ? r->files * (double)w->dataset.num_samples_per_file
+			  : (double)workload_samples(w, false);
+	steps = floor(samples / (double)w->reader.batch_size / r->ranks);
 	if (w->train.total_training_steps > 0)
 		steps = fmin(steps, (double)w->train.total_training_steps);
 	return steps >= 1 && steps < 1e15 ? (uint64_t)steps : 0;

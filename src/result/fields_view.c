@@ -296,5 +296,6 @@ const char *checked_by(const struct presence_result *p)
 		return NULL;
 	return p->how == PRESENCE_MANIFEST  ? "manifest"
 	       : p->how == PRESENCE_ASSUMED ? "nothing"
+	       : p->how == PRESENCE_LISTED  ? "indexes"
 					    : "sizes";
 }

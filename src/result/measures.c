@@ -907,7 +907,7 @@ static void get_result(struct loading *x, struct workload *w, struct dataset *d)
 	get_one(x, "result", &shape_result, r, 1);
 	demand(x,
 	       r->status <= RUN_FAILED && r->barrier.way <= BARRIER_MPI &&
-		       r->presence.how <= PRESENCE_ASSUMED && r->epochs_done <= r->epochs_begun &&
+		       r->presence.how <= PRESENCE_LISTED && r->epochs_done <= r->epochs_begun &&
 		       r->epochs_begun <= r->epochs_planned,
 	       "its status, its epochs or its barrier");
 	demand(x, r->probe.count <= PROBE_POINTS_MAX && r->probe.sized_count <= PROBE_SIZED_MAX,

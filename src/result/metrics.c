@@ -26,9 +26,8 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 static uint64_t dlio_steps(const struct result *r, enum phase_kind kind)
 {
 	const struct workload *w = r->workload;
-	int64_t files = kind == PHASE_EVAL ? w->dataset.num_files_eval : w->dataset.num_files_train;
 	int64_t batch = kind == PHASE_EVAL ? w->reader.batch_size_eval : w->reader.batch_size;
-	double samples = (double)files * (double)w->dataset.num_samples_per_file;
+	double samples = (double)workload_samples(w, kind == PHASE_EVAL);
 
 	if (kind == PHASE_BLOCK && w->train.total_training_steps > 0)
 		return (uint64_t)w->train.total_training_steps;
@@ -556,12 +555,15 @@ double metrics_data_bytes(const struct result *r)
 {
 	const struct workload *w = r->workload;
 	const struct dataset *d = r->dataset;
-	double samples =
-		(double)w->dataset.num_samples_per_file * (double)w->dataset.num_files_train;
+	double samples = (double)workload_samples(w, false);
 	double files = 0;
 
 	if (w->compat.dlio || !d)
 		return samples * w->dataset.record_length_bytes;
+	if (d->listed)
+		return d->files[DATASET_TRAIN]
+			       ? samples * dataset_mean_sample_bytes(d, DATASET_TRAIN)
+			       : 0;
 	if (!d->drawn)
 		return samples * (d->files[DATASET_TRAIN]
 					  ? (double)dataset_sample_bytes(d, DATASET_TRAIN, 0)

@@ -14,6 +14,7 @@
 #include "comm/net.h"
 #include "conf/node.h"
 #include "dataset/generate.h"
+#include "dataset/listed.h"
 #include "dataset/presence.h"
 #include "os/sysinfo.h"
 #include "result/dlio_log.h"
@@ -95,7 +96,12 @@ static int describe_run(void *arg, struct err *e)
 	int rc = store_create(&p->store, p->w->storage.store,
 			      node_path(p->w->tree, "workload.storage"), e);
 
-	return rc < 0 ? rc : dataset_init(p->d, p->w, e);
+	if (rc == 0)
+		rc = dataset_init(p->d, p->w, e);
+	if (rc < 0 || p->w->dataset.names != NAMES_LISTED || !workload_reads(p->w))
+		return rc;
+	rc = dataset_find(p->d, p->store, CHECK_THREADS, &run->shared.stop.flag, NULL, e);
+	return rc < 0 ? rc : dataset_found_agrees(p->d, e);
 }
 
 static int plan_run(void *arg, struct err *e)
@@ -226,7 +232,8 @@ static int survey_files(const struct run_plan *p, struct run_shared *shared, uin
 		.store = p->store,
 		.eval = p->w->workflow.evaluation,
 		.generated = found->how == PRESENCE_MANIFEST,
-		.samples = (all + share - 1) / share,
+		/* what files that others wrote should hold is not known */
+		.samples = p->d->listed ? 0 : (all + share - 1) / share,
 		.seed = p->seed + node,
 		.stop = &shared->stop.flag,
 		.done = &shared->checked,

@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "base/saturate.h"
 #include "base/str.h"
+#include "dataset/listed.h"
 #include "os/sysinfo.h"
 #include "judge/judge.h"
 #include "metric/series.h"
@@ -115,9 +116,8 @@ static uint64_t batch_size(const struct workload *w, int kind)
 void plan_order(const struct run_plan *p, const struct order_list *list, int kind, uint32_t epoch,
 		struct order *out)
 {
-	(kind == DATASET_EVAL ? order_init_evaluation
-			      : order_init)(out, p->w, dataset_samples(p->d, kind), p->at->ranks,
-					    batch_size(p->w, kind), p->seed, epoch);
+	order_of_dataset(out, p->d, (enum dataset_kind)kind, p->at->ranks, batch_size(p->w, kind),
+			 p->seed, epoch);
 	if (list && list->n)
 		out->list = list;
 }
@@ -129,8 +129,11 @@ int plan_lists(const struct run_plan *p, struct order_list list[DATASET_KINDS], 
 	for (int kind = 0; kind < DATASET_KINDS && rc == 0; kind++) {
 		uint64_t samples = dataset_samples(p->d, kind);
 		uint64_t n = order_list_entries(p->w, kind == DATASET_EVAL, samples);
+		const struct sample_counts *counts = dataset_counts(p->d, (enum dataset_kind)kind);
 
-		if (p->steps[kind] && n)
+		if (p->steps[kind] && order_file_sums(p->w, counts))
+			rc = order_list_init_files(&list[kind], counts, e);
+		else if (p->steps[kind] && n)
 			rc = order_list_init(&list[kind], n, e);
 		else if (p->steps[kind] && workload_loader(p->w)->deal != DEAL_NONE)
 			rc = order_deal_init(&list[kind], p->w, samples, p->at->ranks,
@@ -323,6 +326,12 @@ static uint64_t own_bytes(const struct run_plan *p, uint64_t rank_bytes)
 								    dataset_samples(p->d, kind))),
 				order_deal_bytes(p->w, dataset_samples(p->d, kind), p->at->ranks,
 						 batch_size(p->w, kind))));
+	for (int kind = 0; p->d && kind < DATASET_KINDS; kind++)
+		total = u64_sum(
+			total,
+			8 * order_file_sums(p->w, dataset_counts(p->d, (enum dataset_kind)kind)));
+	if (p->d && p->d->listed)
+		total = u64_sum(total, p->d->listed->index_bytes);
 	if (p->d && shard_cache_wanted(p->w))
 		total = u64_sum(total, shard_cache_bytes(p->d));
 	if (p->eval_steps)

@@ -77,6 +77,9 @@ enum {
 	FORMAT_FILLED = 1u << 10,
 	/* Its samples lie in groups, which loaders can ask for (format_ops.unit_begin). */
 	FORMAT_GROUPS = 1u << 11,
+	/* Files that others wrote can be used as they are (dataset.names listed,
+	 * format_ops.look). */
+	FORMAT_LISTED = 1u << 12,
 };
 
 /* Which of DALI's own readers reads the format (loader/dali_source.h). */

@@ -424,6 +424,23 @@ static void derive_recorded_sizes(struct workload *w)
 	keep_number(w, "record_length_bytes", mean);
 }
 
+int64_t workload_samples(const struct workload *w, bool evaluation)
+{
+	int64_t all = evaluation ? w->dataset.num_samples_eval : w->dataset.num_samples_train;
+	int64_t files = evaluation ? w->dataset.num_files_eval : w->dataset.num_files_train;
+
+	if (w->dataset.names == NAMES_LISTED && all > 0)
+		return all;
+	return __builtin_mul_overflow(files, w->dataset.num_samples_per_file, &all) ? INT64_MAX
+										    : all;
+}
+
+bool workload_files_differ(const struct workload *w)
+{
+	return w->dataset.names == NAMES_LISTED &&
+	       (w->dataset.num_samples_train > 0 || w->dataset.num_samples_eval > 0);
+}
+
 bool workload_is_recorded(const struct workload *w)
 {
 	return w->dataset.sizes == SIZES_RECORDED || w->reader.order == ORDER_RECORDED ||

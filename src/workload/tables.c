@@ -26,6 +26,7 @@ static const char *const decodes[] = {"full", "verify", "none", NULL};
 static const char *const orders[] = {"stoker",  "dlio",     "distributed", "random",
 				     "sharded", "recorded", NULL};
 static const char *const sizes[] = {"computed", "recorded", NULL};
+static const char *const file_names[] = {"numbered", "listed", NULL};
 static const char *const interleaves[] = {"reads", "calls", "one", NULL};
 static const char *const shuffle_algorithms[] = {"py1e", "py1s", "naive", "py1br", "py2s", NULL};
 static const char *const transports[] = {"none", "shared_memory", NULL};
@@ -139,7 +140,20 @@ const struct opt workload_rows[] = {
 	I64(dataset.num_files_train, "8", "Files to train on.", COUNT(0), .unit = "files")
 	I64(dataset.num_files_eval, "0",
 	      "Files to evaluate on; generated whenever more than 0.", COUNT(0), .unit = "files")
-	I64(dataset.num_samples_per_file, "1", "Samples in each file.", COUNT(1), .unit = "samples")
+	I64(dataset.num_samples_per_file, "1",
+	      "Samples in each file; in the one that has most, where dataset.num_samples_train says "
+	      "how many all of them have.", COUNT(1), .unit = "samples")
+	ENUM(dataset.names, "numbered", file_names,
+	      "Which files the dataset has. numbered: those with the names of DLIO, or of the "
+	      "format. listed: those that lie in dataset.data_folder and its subfolders, whoever "
+	      "wrote them; how many samples each has is read from its own index. --data FOLDER "
+	      "sets this and all counts for such a folder.", OURS)
+	I64(dataset.num_samples_train, "0",
+	      "With dataset.names listed: samples of all training files together, where files have "
+	      "different numbers of them; 0: dataset.num_samples_per_file in each.",
+	      COUNT(0), .unit = "samples", OURS)
+	I64(dataset.num_samples_eval, "0", "The same of the evaluation files.",
+	      COUNT(0), .unit = "samples", OURS)
 	I64(dataset.generation_buffer_size, "2147483648",
 	      "Write size of the indexed_binary generator.", BYTES(1), LATER)
 	STR(dataset.data_folder, "./data/",

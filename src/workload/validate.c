@@ -308,6 +308,58 @@ static int check_recorded(struct workload *w, struct err *e)
 				   w->dataset.num_files_eval, e);
 }
 
+/* Files that others wrote: nothing is known of them but what their own indexes say. */
+static int check_listed(const struct workload *w, struct err *e)
+{
+	static const char key[] = "dataset.names";
+	const struct format_facts *format = workload_format(w);
+	const char *against = NULL;
+
+	if (w->dataset.names != NAMES_LISTED) {
+		if (w->dataset.num_samples_train > 0 || w->dataset.num_samples_eval > 0)
+			return workload_key_error(
+				w, ERR_USAGE, e,
+				w->dataset.num_samples_train > 0 ? "dataset.num_samples_train"
+								 : "dataset.num_samples_eval",
+				"dataset.num_samples_train and num_samples_eval are for files of "
+				"different lengths, which only dataset.names=listed has");
+		return 0;
+	}
+	if (!(format->flags & FORMAT_LISTED))
+		return workload_key_error(
+			w, ERR_USAGE, e, key,
+			"dataset.names listed does not go with dataset.format %s: "
+			"files of this format that others wrote are not read",
+			format->name);
+	if (w->compat.dlio)
+		against = "compat.dlio=true: DLIO reads files of its own names alone";
+	else if (w->workflow.generate_data)
+		against = "workflow.generate_data: files that others wrote are not generated";
+	else if (!w->dataset.keep_files)
+		against = "dataset.keep_files=false: files that others wrote are not removed";
+	else if (workload_is_recorded(w))
+		against = "sizes, orders or requests of a recorded job";
+	else if (w->reader.decode == 1)
+		against = "reader.decode verify: what files that others wrote should hold is not "
+			  "known";
+	if (against)
+		return workload_key_error(w, ERR_USAGE, e, key,
+					  "dataset.names listed does not go with %s", against);
+	if (!workload_files_differ(w))
+		return 0;
+	if (w->reader.order == ORDER_DLIO)
+		against = "reader.order dlio";
+	else if (workload_loader(w)->deal != DEAL_NONE ||
+		 (format->flags & FORMAT_STREAM && workload_loader(w)->flags & LOADER_ITERATES))
+		against = "the order of this reader.data_loader";
+	if (against)
+		return workload_key_error(w, ERR_USAGE, e, "reader.data_loader",
+					  "the files have different numbers of samples, which %s "
+					  "does not go with: use reader.data_loader=pytorch",
+					  against);
+	return 0;
+}
+
 static double sample_bytes(const struct workload *w)
 {
 	double bytes = w->elem->bytes;
@@ -574,6 +626,9 @@ static int64_t epoch_steps(const struct workload *w, int64_t samples, int64_t ba
 	int64_t workers = w->reader.read_threads > 0 ? w->reader.read_threads : 1;
 	int64_t per_file = w->dataset.num_samples_per_file, files, steps = 0;
 
+	/* of files of different length the plan knows more */
+	if (workload_loader(w)->flags & LOADER_STREAMS && workload_files_differ(w))
+		return samples / batch / ranks;
 	/* of the last rank, which has fewest; short batches of each worker are dropped */
 	if (workload_loader(w)->flags & LOADER_STREAMS) {
 		bool alike = w->compat.dlio && workload_loader(w)->flags & LOADER_GROUPS;
@@ -608,8 +663,8 @@ static int check_train_steps(struct workload *w, int64_t ranks, struct err *e)
 			"dataset.num_files_train is 0 while workflow.train is on: "
 			"there is nothing to train on");
 	/* check_size tells, now or after the other errors were mended */
-	if (__builtin_mul_overflow(w->dataset.num_files_train, w->dataset.num_samples_per_file,
-				   &samples))
+	samples = workload_samples(w, false);
+	if (samples == INT64_MAX)
 		return 0;
 	if (w->reader.order == ORDER_RECORDED && w->recorded)
 		samples = (int64_t)recorded_visits_least(w->recorded, RECORDED_TRAIN);
@@ -617,11 +672,12 @@ static int check_train_steps(struct workload *w, int64_t ranks, struct err *e)
 	    epoch_steps(w, samples, batch, ranks) == 0)
 		return workload_key_error(
 			w, ERR_USAGE, e, "reader.batch_size",
-			"%" PRId64 " training samples (%" PRId64 " files of %" PRId64
+			"%" PRId64 " training samples (%" PRId64 " files of %s%" PRId64
 			") do not make one step of reader.batch_size %" PRId64 " on %" PRId64
 			" %s%s: use more files or a smaller batch",
-			samples, w->dataset.num_files_train, w->dataset.num_samples_per_file, batch,
-			ranks, ranks == 1 ? "rank" : "ranks",
+			samples, w->dataset.num_files_train,
+			workload_files_differ(w) ? "up to " : "", w->dataset.num_samples_per_file,
+			batch, ranks, ranks == 1 ? "rank" : "ranks",
 			workload_loader(w)->flags & LOADER_STREAMS
 				? ", each of whose workers has files of its own"
 				: "");
@@ -650,8 +706,7 @@ static int check_train_steps(struct workload *w, int64_t ranks, struct err *e)
  * all, and a run that only evaluates has nothing to do, which its plan refuses. */
 static void check_evaluation(struct workload *w, int64_t ranks)
 {
-	int64_t samples = w->dataset.num_files_eval * w->dataset.num_samples_per_file;
-	int64_t per_step;
+	int64_t samples = workload_samples(w, true), per_step;
 
 	if (!w->workflow.evaluation || workload_only_evaluates(w))
 		return;
@@ -758,6 +813,7 @@ int workload_validate(struct workload *w, int64_t ranks, struct err *e)
 	KEEP(check_dims(w, &why));
 	KEEP(check_file_bytes(w, &why));
 	KEEP(check_recorded(w, &why));
+	KEEP(check_listed(w, &why));
 	if (!w->errors.n)
 		KEEP(check_size(w, &why));
 	if (workload_format(w)->check_keys)

@@ -43,6 +43,7 @@ enum sample_order {
 	ORDER_RECORDED
 }; /* reader.order: "stoker", "dlio", "distributed", "random", "sharded", "recorded" */
 enum file_sizes { SIZES_COMPUTED, SIZES_RECORDED };
+enum file_names { NAMES_NUMBERED, NAMES_LISTED };
 
 struct framework_costs;
 struct recorded;
@@ -75,6 +76,8 @@ struct workload {
 		int sizes;           /* enum file_sizes */
 		char *recorded_file; /* NULL, or once it was read an absolute path */
 		int64_t num_files_train, num_files_eval, num_samples_per_file;
+		int names;                                   /* enum file_names */
+		int64_t num_samples_train, num_samples_eval; /* 0: the product of the others */
 		int64_t generation_buffer_size;
 		char *data_folder;
 		int64_t num_subfolders_train, num_subfolders_eval;
@@ -316,6 +319,10 @@ void workload_print(const struct workload *w, bool only_set, struct buf *out);
 void workload_warn(struct workload *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The same to w->notes. */
 void workload_note(struct workload *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Samples of all training or evaluation files; INT64_MAX where 64 bits do not count them. */
+int64_t workload_samples(const struct workload *w, bool evaluation);
+/* Whether files have different numbers of samples. */
+bool workload_files_differ(const struct workload *w);
 /* Whether sizes, order or requests are those of a recorded job (dataset.recorded_file). */
 bool workload_is_recorded(const struct workload *w);
 /* Whether a law is missing in the profile of costs that the run would spend: its AU is too high. */

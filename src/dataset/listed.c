@@ -1,0 +1,332 @@
+/* Listing a folder of files that others wrote, and counting what they hold. */
+#include "dataset/listed.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/saturate.h"
+#include "base/str.h"
+#include "dataset/each.h"
+
+#define DEPTH_MAX 16
+#define FILES_MAX 10000000u
+
+/* ---- names ---- */
+
+/* Words that name a part to evaluate on: Hugging Face's and those of the usual datasets. */
+static const char *const eval_words[] = {"validation", "valid", "val", "test", "eval", "dev", NULL};
+static const char *const train_words[] = {"train", "training", NULL};
+
+struct name {
+	char *path;
+	int kind;
+};
+
+struct names {
+	const struct dataset *d;
+	const struct stop_flag *stop;
+	struct name *v;
+	size_t n, room;
+	struct str_list folders; /* still to be listed, below the dataset's */
+	const char *folder;      /* that is listed now */
+};
+
+static bool is_one_of(const char *word, size_t n, const char *const *words)
+{
+	for (; *words; words++)
+		if (strlen(*words) == n && strncasecmp(word, *words, n) == 0)
+			return true;
+	return false;
+}
+
+/* The last part of the path that says so; -1: none does. */
+static int kind_of(const char *path)
+{
+	int kind = -1;
+
+	for (const char *part = path; part; part = strchr(part, '/')) {
+		size_t n;
+
+		part += *part == '/';
+		n = strcspn(part, "-_./");
+		if (is_one_of(part, n, eval_words))
+			kind = DATASET_EVAL;
+		else if (is_one_of(part, n, train_words))
+			kind = DATASET_TRAIN;
+	}
+	return kind;
+}
+
+static bool is_of_format(const struct dataset *d, const char *name)
+{
+	const char *const *other = d->format->is.other_extensions;
+	const char *dot = strrchr(name, '.');
+
+	if (!dot)
+		return false;
+	if (strcasecmp(dot + 1, d->format->is.extension) == 0)
+		return true;
+	for (; other && *other; other++)
+		if (strcasecmp(dot + 1, *other) == 0)
+			return true;
+	return false;
+}
+
+static int add_entry(void *arg, const char *name, bool is_dir)
+{
+	struct names *l = arg;
+	char *path;
+
+	if (stop_is_set(l->stop))
+		return ERR_CANCELED;
+	if (name[0] == '.' || name[0] == '_')
+		return 0;
+	if (!is_dir && !is_of_format(l->d, name))
+		return 0;
+	path = l->folder[0] ? xasprintf("%s/%s", l->folder, name) : xstrdup(name);
+	if (is_dir) {
+		str_list_add(&l->folders, path);
+		return 0;
+	}
+	if (l->n == l->room) {
+		l->room = l->room ? 2 * l->room : 64;
+		l->v = xrealloc(l->v, l->room * sizeof(*l->v));
+	}
+	l->v[l->n++] = (struct name){path, kind_of(path)};
+	return l->n > FILES_MAX ? -E2BIG : 0;
+}
+
+static unsigned depth_of(const char *path)
+{
+	unsigned depth = *path != '\0';
+
+	for (; *path; path++)
+		depth += *path == '/';
+	return depth;
+}
+
+static int list_folder(struct names *l, struct store *store, const char *folder, struct err *e)
+{
+	char path[DATASET_PATH_MAX];
+	int n = snprintf(path, sizeof(path), folder[0] ? "%s/%s" : "%s%s", l->d->folder, folder);
+	int rc;
+
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return err_set(e, -ENAMETOOLONG, "paths in '%.200s' have more than %zu characters",
+			       l->d->folder, sizeof(path) - 1);
+	l->folder = folder;
+	rc = store_list(store, path, add_entry, l, e);
+	if (rc == ERR_CANCELED)
+		return err_set(e, rc, "stopped on request");
+	if (rc == -E2BIG)
+		return err_set(e, ERR_USAGE, "'%.200s' has more than %u files", l->d->folder,
+			       FILES_MAX);
+	return rc;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct name *)a)->path, ((const struct name *)b)->path);
+}
+
+static int list_all(struct names *l, struct store *store, struct err *e)
+{
+	int rc = list_folder(l, store, "", e);
+
+	for (size_t i = 0; rc == 0 && i < l->folders.n; i++)
+		/* links may lead round in a circle */
+		if (depth_of(l->folders.v[i]) < DEPTH_MAX)
+			rc = list_folder(l, store, l->folders.v[i], e);
+	if (rc == 0 && l->n == 0)
+		rc = err_set(e, -ENOENT,
+			     "'%.200s' has no file of format %s (dataset.names listed looks for "
+			     "names that end with .%s, in it and below)",
+			     l->d->folder, l->d->format->is.name, l->d->format->is.extension);
+	if (l->n > 1)
+		qsort(l->v, l->n, sizeof(*l->v), by_path);
+	return rc;
+}
+
+static void release_names(struct names *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		free(l->v[i].path);
+	free(l->v);
+	str_list_release(&l->folders);
+}
+
+/* Takes the paths out of the list. */
+static void take_names(struct listed_files *out, struct names *l)
+{
+	bool train = false;
+
+	for (size_t i = 0; i < l->n; i++)
+		train = train || l->v[i].kind != DATASET_EVAL;
+	for (int k = 0; k < DATASET_KINDS; k++) {
+		struct listed_kind *kind = &out->kind[k];
+
+		kind->file = xcalloc(l->n + 1, sizeof(*kind->file));
+		for (size_t i = 0; i < l->n; i++) {
+			if ((train && l->v[i].kind == DATASET_EVAL) != (k == DATASET_EVAL))
+				continue;
+			kind->file[kind->files++].path = l->v[i].path;
+			l->v[i].path = NULL;
+		}
+	}
+}
+
+/* ---- what they hold ---- */
+
+struct finding {
+	struct dataset *d;
+	_Atomic uint64_t index_bytes;
+};
+
+static int look_at(void *arg, enum dataset_kind kind, uint64_t index, struct each_worker *w,
+		   struct err *e)
+{
+	struct finding *f = arg;
+	struct listed_file *file = &f->d->listed->kind[kind].file[index];
+	struct store_stat st;
+	uint64_t all;
+	int rc = io_stat_path(&w->io, w->path, &st, e);
+
+	if (rc < 0)
+		return rc;
+	file->bytes = st.bytes;
+	rc = f->d->format->look(&w->io, w->path, st.bytes, &f->d->form, &file->look, e);
+	if (rc < 0)
+		return rc == ERR_CANCELED ? rc : err_name(rc, e, "'%s'", w->path);
+	/* relaxed: a sum that is only compared with a limit */
+	all = atomic_fetch_add_explicit(&f->index_bytes, file->look.index_bytes,
+					memory_order_relaxed) +
+	      file->look.index_bytes;
+	if (all > LISTED_INDEX_MAX)
+		return err_set(e, ERR_USAGE,
+			       "the indexes of the files in '%.200s' take more than %llu bytes of "
+			       "memory: use fewer files, or files with fewer and larger groups of "
+			       "samples",
+			       f->d->folder, LISTED_INDEX_MAX);
+	return 0;
+}
+
+static int count(struct dataset *d, struct err *e)
+{
+	struct listed_files *l = d->listed;
+
+	for (int k = 0; k < DATASET_KINDS; k++)
+		for (uint64_t i = 0; i < l->kind[k].files; i++)
+			if (l->kind[k].file[i].look.samples > l->stride)
+				l->stride = l->kind[k].file[i].look.samples;
+	if (l->stride == 0)
+		return err_set(
+			e, ERR_DATA, "none of the %" PRIu64 " files in '%.200s' has a sample",
+			l->kind[DATASET_TRAIN].files + l->kind[DATASET_EVAL].files, d->folder);
+	for (int k = 0; k < DATASET_KINDS; k++) {
+		struct listed_kind *kind = &l->kind[k];
+		uint64_t *first;
+
+		first = try_calloc(kind->files + 1, sizeof(*first), "the samples of every file", e);
+		if (!first)
+			return -ENOMEM;
+		kind->counts = (struct sample_counts){kind->files, l->stride, first};
+		for (uint64_t i = 0; i < kind->files; i++) {
+			const struct listed_file *f = &kind->file[i];
+
+			kind->differ = kind->differ || f->look.samples != l->stride;
+			kind->samples = u64_sum(kind->samples, f->look.samples);
+			first[i + 1] = kind->samples;
+			kind->bytes = u64_sum(kind->bytes, f->bytes);
+		}
+		if (u64_product(kind->files, l->stride) > INT64_MAX || kind->samples > INT64_MAX ||
+		    kind->bytes > INT64_MAX)
+			return err_set(e, ERR_DATA,
+				       "the files in '%.200s' say that they have more samples or "
+				       "bytes than can be counted",
+				       d->folder);
+	}
+	return 0;
+}
+
+int dataset_find(struct dataset *d, struct store *store, unsigned threads,
+		 const struct stop_flag *stop, _Atomic uint64_t *done, struct err *e)
+{
+	struct names names = {.d = d, .stop = stop};
+	struct finding finding = {.d = d};
+	struct each_job job = {.dataset = d,
+			       .store = store,
+			       .threads = threads,
+			       .stop = stop,
+			       .moved = done,
+			       .file = look_at,
+			       .arg = &finding};
+	int rc;
+
+	if (!d->format->look)
+		return err_set(e, ERR_USAGE,
+			       "dataset.names listed does not go with dataset.format %s",
+			       d->format->is.name);
+	listed_release(d->listed);
+	d->listed = xcalloc(1, sizeof(*d->listed));
+	rc = list_all(&names, store, e);
+	if (rc == 0)
+		take_names(d->listed, &names);
+	release_names(&names);
+	for (int k = 0; k < DATASET_KINDS; k++)
+		d->files[k] = d->name_total[k] = d->listed->kind[k].files;
+	if (rc == 0)
+		rc = each_file(&job, e);
+	if (rc == 0)
+		rc = count(d, e);
+	if (rc < 0) {
+		listed_release(d->listed);
+		d->listed = NULL;
+		return rc;
+	}
+	d->listed->index_bytes = finding.index_bytes;
+	dataset_take_listed(d);
+	return 0;
+}
+
+int dataset_found_agrees(const struct dataset *d, struct err *e)
+{
+	const struct workload *w = d->workload;
+	const struct listed_kind *train = &d->listed->kind[DATASET_TRAIN],
+				 *eval = &d->listed->kind[DATASET_EVAL];
+
+	if ((uint64_t)w->dataset.num_files_train == train->files &&
+	    (uint64_t)w->dataset.num_files_eval == eval->files &&
+	    (uint64_t)w->dataset.num_samples_per_file == d->listed->stride &&
+	    (uint64_t)workload_samples(w, false) == train->samples &&
+	    (uint64_t)workload_samples(w, true) == eval->samples)
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "'%.200s' has %" PRIu64 " training files with %" PRIu64
+		       " samples and %" PRIu64 " evaluation files with %" PRIu64
+		       ", of which one has at most %" PRIu64
+		       ", but the workload says otherwise: set dataset.num_files_train=%" PRIu64
+		       " dataset.num_files_eval=%" PRIu64 " dataset.num_samples_per_file=%" PRIu64
+		       " dataset.num_samples_train=%" PRIu64 " dataset.num_samples_eval=%" PRIu64
+		       ", or name the folder with --data, which does",
+		       d->folder, train->files, train->samples, eval->files, eval->samples,
+		       d->listed->stride, train->files, eval->files, d->listed->stride,
+		       train->differ ? train->samples : 0, eval->differ ? eval->samples : 0);
+}
+
+void listed_release(struct listed_files *l)
+{
+	if (!l)
+		return;
+	for (int k = 0; k < DATASET_KINDS; k++) {
+		for (uint64_t i = 0; l->kind[k].file && i < l->kind[k].files; i++) {
+			free(l->kind[k].file[i].path);
+			free(l->kind[k].file[i].look.index);
+		}
+		free(l->kind[k].file);
+		free(l->kind[k].counts.first);
+	}
+	free(l);
+}
