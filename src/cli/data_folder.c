@@ -401,7 +401,8 @@ static void put_counts(const struct dataset *d, const struct workload *w, bool n
 	override_put(keys, "dataset.file_bytes", "0");
 	override_put(keys, "dataset.record_length_bytes_stdev", "0");
 	add(keys, "dataset.record_length_bytes", d->dims[0] ? d->dims[0] : 1);
-	if (!named && eval->files == 0)
+	/* who named no workload asked for no evaluation, whatever the files are called */
+	if (!named)
 		override_put(keys, "workflow.evaluation", "false");
 }
 

@@ -726,6 +726,9 @@ void dataset_take_listed(struct dataset *d)
 		for (uint64_t i = 0; i < kind->files; i++) {
 			const struct file_look *look = &kind->file[i].look;
 
+			for (int r = 0; r < FILE_ROOMS; r++)
+				if (look->room[r] > d->form.room[r])
+					d->form.room[r] = look->room[r];
 			if (look->most_bytes > d->max_sample_bytes)
 				d->max_sample_bytes = look->most_bytes;
 			if (kind->file[i].bytes > d->max_file_bytes)
@@ -739,8 +742,9 @@ void dataset_take_listed(struct dataset *d)
 	d->drawn = NULL;
 	d->elem = d->form.elem = elem_find("uint8");
 	d->ndims = d->form.ndims = 1;
-	d->dims[0] = d->form.dims[0] = samples ? payload / samples : 0;
+	d->dims[0] = d->form.dims[0] = samples ? (payload + samples / 2) / samples : 0;
 	d->form.samples = d->samples_per_file;
+	d->form.bytes = d->max_file_bytes;
 }
 
 uint64_t dataset_file_index(const struct dataset *d, enum dataset_kind kind, uint64_t index)
@@ -765,6 +769,7 @@ void dataset_file_spec(const struct dataset *d, enum dataset_kind kind, uint64_t
 		out->dims[0] = f->look.sample_bytes;
 		out->index = f->look.index;
 		out->bytes = f->bytes;
+		memset(out->room, 0, sizeof(out->room));
 		return;
 	}
 	/* the drawn ones are of all files of both kinds, training's first */

@@ -6,6 +6,8 @@
 
 #define FORMAT_DIMS_MAX 8
 
+#define FILE_ROOMS 4
+
 /* Everything a blob's bytes depend on besides its content stream. */
 struct file_spec {
 	const struct elem_type *elem;
@@ -27,7 +29,8 @@ struct file_spec {
 	const void *own; /* what format_ops.own made of the keys; NULL: their defaults */
 	/* Files that others wrote alone (dataset.names listed); else NULL and 0. */
 	const void *index; /* what format_ops.look made of the file's own index */
-	uint64_t bytes;    /* of the file */
+	uint64_t bytes;    /* of the file; in what all have in common, of the largest */
+	uint64_t room[FILE_ROOMS]; /* in what all have in common: file_look.room */
 };
 /* Elements in one sample: the product of dims. Checked for overflow when specs are built (by
  * check). */

@@ -124,6 +124,9 @@ struct file_look {
 	uint64_t sample_bytes, most_bytes;
 	void *index; /* comes back as file_spec.index; released with free. NULL: none is needed */
 	size_t index_bytes;
+	/* Numbers of the format's own, by which readers have their memory: the largest of all files
+	 * come back as file_spec.room of reader_config.example. */
+	uint64_t room[FILE_ROOMS];
 };
 
 struct format_ops {

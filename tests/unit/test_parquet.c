@@ -151,6 +151,8 @@ static void one_group(struct thrift_out *o, int64_t stored, int64_t at, int64_t 
 	thrift_put_int(o, 2, THRIFT_I64, at);
 	thrift_put_struct(o, 3);
 	thrift_put_int(o, 1, THRIFT_I32, PARQUET_INT32);
+	for (int id = 4; id <= 6; id++)
+		thrift_put_int(o, id, id == 4 ? THRIFT_I32 : THRIFT_I64, 0);
 	thrift_put_int(o, 7, THRIFT_I64, stored);
 	thrift_put_int(o, 9, THRIFT_I64, at);
 	thrift_end(o);
@@ -203,6 +205,7 @@ static void hostile_metadata(void **state)
 	thrift_put_list(&o, 2, THRIFT_STRUCT, 200);
 	for (int i = 0; i < 200; i++) {
 		thrift_item_struct(&o);
+		thrift_put_int(&o, 3, THRIFT_I32, 0);
 		thrift_put_int(&o, 5, THRIFT_I32, 1);
 		thrift_end(&o);
 	}

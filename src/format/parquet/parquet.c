@@ -6,6 +6,7 @@
 
 #include "base/little_endian.h"
 #include "format/blob_stream.h"
+#include "format/parquet/parquet_index.h"
 #include "format/parquet/parquet_keys.h"
 #include "format/parquet/parquet_metadata.h"
 #include "format/parquet/parquet_read.h"
@@ -58,6 +59,7 @@ static int begin_payload(struct writer *w, uint32_t raw, struct err *e)
 	w->block_left = w->crc = 0;
 	switch (w->l->codec) {
 	case PARQUET_PLAIN_BYTES:
+	case PARQUET_BROTLI: /* nothing is written so */
 		return 0;
 	case PARQUET_SNAPPY:
 		p += thrift_put_varint(p, raw);
@@ -408,7 +410,8 @@ static int check_keys(const struct workload *w, struct err *e)
 		return workload_key_error(w, ERR_ABSENT, e, "dataset.parquet.partition_by",
 					  "dataset.parquet.partition_by is not supported: DLIO's "
 					  "readers do not find the files it makes");
-	if (!columns || columns->n == 0)
+	/* files that others wrote have columns of their own */
+	if (!columns || columns->n == 0 || w->dataset.names == NAMES_LISTED)
 		return 0;
 	if (w->dataset.record_dims.n || w->dataset.file_bytes > 0 ||
 	    w->dataset.record_length_bytes_stdev > 0 || w->dataset.sizes == SIZES_RECORDED)
@@ -436,7 +439,7 @@ const struct format_ops format_parquet = {
 	.is.extension = "parquet",
 	.is.magic = "PAR1",
 	.is.compressions = (const char *const[]){"snappy", "gzip", "zstd", "lz4_raw", NULL},
-	.is.flags = FORMAT_STREAM | FORMAT_IN_OBJECTS | FORMAT_GROUPS,
+	.is.flags = FORMAT_STREAM | FORMAT_IN_OBJECTS | FORMAT_GROUPS | FORMAT_LISTED,
 	.is.keys = keys,
 	.is.reader_keys = reader_keys,
 	.is.check_keys = check_keys,
@@ -450,6 +453,7 @@ const struct format_ops format_parquet = {
 	.read = parquet_read,
 	.load_index = parquet_load_index,
 	.reader_close = parquet_reader_close,
+	.look = parquet_look,
 	.wanted_bytes = parquet_wanted_bytes,
 	.unit_bytes = sizeof(struct parquet_unit),
 	.unit_begin = parquet_unit_begin,

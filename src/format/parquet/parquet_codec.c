@@ -1,5 +1,5 @@
 /* Decompressing pages: Snappy and LZ4 blocks here, gzip by zlib, Zstandard by its library where it
- * is installed, but for frames that hold their bytes stored. */
+ * is installed, but for frames that hold their bytes stored; Brotli by its library. */
 #include "format/parquet/parquet_codec.h"
 
 #include <dlfcn.h>
@@ -216,6 +216,33 @@ static int zstd(const unsigned char *in, size_t n, struct into *o, struct err *e
 	return whole(o, e);
 }
 
+/* ---- Brotli ---- */
+
+static int (*brotli_decompress)(size_t n, const uint8_t *in, size_t *room, uint8_t *out);
+static pthread_once_t brotli_once = PTHREAD_ONCE_INIT;
+
+static void brotli_load(void)
+{
+	void *library = dlopen("libbrotlidec.so.1", RTLD_NOW | RTLD_LOCAL);
+
+	if (library)
+		*(void **)&brotli_decompress = dlsym(library, "BrotliDecoderDecompress");
+}
+
+static int brotli(const unsigned char *in, size_t n, struct into *o, struct err *e)
+{
+	pthread_once(&brotli_once, brotli_load);
+	if (!brotli_decompress)
+		return err_set(e, ERR_ABSENT,
+			       "the page is compressed with Brotli, whose library "
+			       "(libbrotlidec.so.1) is not installed on this machine");
+	o->done = o->raw;
+	/* 1: all of it fitted */
+	if (brotli_decompress(n, in, &o->done, o->out) != 1)
+		return damaged("it is not what Brotli makes", e);
+	return whole(o, e);
+}
+
 int parquet_decompress(int codec, const unsigned char *in, size_t n, unsigned char *out, size_t raw,
 		       struct inflater *inflater, struct err *e)
 {
@@ -234,16 +261,17 @@ int parquet_decompress(int codec, const unsigned char *in, size_t n, unsigned ch
 		return gzip(in, n, &o, inflater, e);
 	case PARQUET_ZSTD:
 		return zstd(in, n, &o, e);
+	case PARQUET_BROTLI:
+		return brotli(in, n, &o, e);
 	case PARQUET_LZ4_RAW:
 		return lz4(in, n, &o, e);
 	default:
 		return err_set(e, ERR_ABSENT,
 			       "pages compressed with codec %d (%s) are not read: none, snappy, "
-			       "gzip, zstd and lz4_raw are",
+			       "gzip, brotli, zstd and lz4_raw are",
 			       codec,
 			       name         ? name
 			       : codec == 3 ? "lzo"
-			       : codec == 4 ? "brotli"
 			       : codec == 5 ? "lz4 of Hadoop"
 					    : "unknown");
 	}

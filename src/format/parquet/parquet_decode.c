@@ -5,6 +5,7 @@
 
 #include "format/parquet/parquet_layout.h"
 #include "format/parquet/parquet_codec.h"
+#include "format/parquet/parquet_delta.h"
 
 struct window {
 	const unsigned char *at, *end;
@@ -204,7 +205,8 @@ static int split(struct parquet_decoder *d, struct window in, uint64_t n, parque
 	unsigned width = width_of_type(d);
 	int rc = 0;
 
-	if (width == 0 || width > 64 || d->type == PARQUET_BOOLEAN || n > left(&in) / width)
+	if (width == 0 || width > PARQUET_SCRATCH_BYTES || d->type == PARQUET_BOOLEAN ||
+	    n > left(&in) / width)
 		return damaged("its split streams are cut off", e);
 	for (uint64_t done = 0; rc == 0 && done < n;) {
 		size_t most = PARQUET_SCRATCH_BYTES / width;
@@ -314,19 +316,6 @@ static int run_of_bools(struct parquet_decoder *d, struct window in, uint64_t n,
 	return rc;
 }
 
-/* As the specification has them. */
-static const char *encoding_name(int encoding)
-{
-	static const char *const name[] = {[4] = "BIT_PACKED",
-					   [5] = "DELTA_BINARY_PACKED",
-					   [6] = "DELTA_LENGTH_BYTE_ARRAY",
-					   [7] = "DELTA_BYTE_ARRAY"};
-	const size_t n = sizeof(name) / sizeof(name[0]);
-
-	return encoding >= 0 && (size_t)encoding < n && name[encoding] ? name[encoding]
-								       : "something unknown";
-}
-
 static int decode_values(struct parquet_decoder *d, int encoding, struct window in, uint64_t n,
 			 parquet_values_fn *values, void *arg, struct err *e)
 {
@@ -340,12 +329,15 @@ static int decode_values(struct parquet_decoder *d, int encoding, struct window 
 		return run_of_bools(d, in, n, values, arg, e);
 	case PARQUET_BYTE_STREAM_SPLIT:
 		return split(d, in, n, values, arg, e);
+	case PARQUET_DELTA_BINARY_PACKED:
+	case PARQUET_DELTA_LENGTH_BYTE_ARRAY:
+	case PARQUET_DELTA_BYTE_ARRAY:
+		return parquet_delta(d, encoding, in.at, left(&in), n, values, arg, e);
 	default:
 		return err_set(e, ERR_ABSENT,
 			       "the values of a page are encoded as %s (%d), which is not decoded: "
-			       "PLAIN, dictionaries, RLE of booleans and BYTE_STREAM_SPLIT are; "
 			       "reader.decode none needs no decoding",
-			       encoding_name(encoding), encoding);
+			       encoding == 4 ? "BIT_PACKED" : "something unknown", encoding);
 	}
 }
 

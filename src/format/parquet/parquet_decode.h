@@ -10,7 +10,8 @@
 
 #define PARQUET_SCRATCH_BYTES 65536u
 
-/* PLAIN values, of booleans a byte each; `n` of them. */
+/* PLAIN values, of booleans a byte each; `n` of them. A long value may come in parts, of which the
+ * last one counts and the others have n 0. */
 typedef int parquet_values_fn(void *arg, const unsigned char *values, size_t n, size_t bytes,
 			      struct err *e);
 

@@ -11,8 +11,11 @@ struct parse {
 	uint64_t data_end;
 	struct parquet_visitor *v;
 	uint64_t columns, groups, rows;
-	bool has_schema;
+	bool has_schema, has_rows, has_groups;
 };
+
+/* Fields of a chunk's metadata that there must be: type, codec, values, both sizes, place. */
+#define CHUNK_FIELDS (1u << 1 | 1u << 4 | 1u << 5 | 1u << 6 | 1u << 7 | 1u << 9)
 
 int parquet_tail_parse(const unsigned char *tail, uint64_t file_bytes, uint32_t *metadata_bytes,
 		       struct err *e)
@@ -69,7 +72,7 @@ static int parse_element(struct parse *p, struct element *x, struct err *e)
 	struct thrift_field f = {0};
 	int rc;
 
-	*x = (struct element){.leaf.name = (const unsigned char *)""};
+	*x = (struct element){.leaf.name = (const unsigned char *)"", .repetition = -1};
 	while ((rc = thrift_field(&p->in, &f, e)) > 0) {
 		if (f.id == 1) {
 			rc = small_of(p, &f, &x->leaf.type, e);
@@ -120,6 +123,8 @@ static int parse_schema(struct parse *p, const struct thrift_field *f, struct er
 	struct level stack[PARQUET_SCHEMA_DEPTH_MAX] = {{.left = 1}};
 	enum thrift_type type;
 	unsigned depth = 1;
+	const unsigned char *top = (const unsigned char *)"";
+	size_t top_bytes = 0;
 	struct element x;
 	uint64_t n = 0;
 	int rc = thrift_list(&p->in, f, &type, &n, e);
@@ -137,8 +142,16 @@ static int parse_schema(struct parse *p, const struct thrift_field *f, struct er
 			return thrift_damaged(&p->in, "the schema has more elements than its tree",
 					      e);
 		up->left--;
+		if (i > 0 && (x.repetition < 0 || x.repetition > 2))
+			return thrift_damaged(&p->in, "a column has an unknown repetition", e);
 		x.leaf.definition_max = up->definition + (i > 0 && x.repetition != 0);
 		x.leaf.repetition_max = up->repetition + (i > 0 && x.repetition == 2);
+		if (depth == 2) {
+			top = x.leaf.name;
+			top_bytes = x.leaf.name_bytes;
+		}
+		x.leaf.top = top;
+		x.leaf.top_bytes = top_bytes;
 		if (x.children == 0) {
 			rc = i == 0 ? 0 : leaf_found(p, &x, e);
 		} else if (depth == PARQUET_SCHEMA_DEPTH_MAX) {
@@ -165,6 +178,7 @@ static int parse_chunk_metadata(struct parse *p, struct parquet_stored_chunk *c,
 				struct err *e)
 {
 	struct thrift_field f = {0};
+	unsigned seen = 0;
 	int rc;
 
 	while ((rc = thrift_field(&p->in, &f, e)) > 0) {
@@ -186,7 +200,11 @@ static int parse_chunk_metadata(struct parse *p, struct parquet_stored_chunk *c,
 			rc = thrift_skip(&p->in, f.type, e);
 		if (rc < 0)
 			return rc;
+		if (f.id >= 0 && f.id < 32)
+			seen |= 1u << f.id;
 	}
+	if (rc == 0 && (seen & CHUNK_FIELDS) != CHUNK_FIELDS)
+		return thrift_damaged(&p->in, "the metadata of a column chunk are not whole", e);
 	return rc;
 }
 
@@ -213,7 +231,11 @@ static int parse_chunk(struct parse *p, struct parquet_stored_chunk *c, struct e
 		return rc;
 	if (!found)
 		return thrift_damaged(&p->in, "a column chunk has no metadata", e);
-	c->at = at.dictionary > 0 && at.dictionary < at.data ? at.dictionary : at.data;
+	c->at = at.dictionary > 0 && (at.dictionary < at.data || at.data == 0) ? at.dictionary
+									       : at.data;
+	/* pyarrow tells no place of data where a row group has no rows, and others of nothing */
+	if (c->stored == 0 && c->values == 0)
+		c->at = 4;
 	if (c->at < 4 || c->at > p->data_end || c->stored > p->data_end - c->at)
 		return thrift_damaged(&p->in, "a column chunk lies outside of the file", e);
 	return p->v && p->v->chunk ? p->v->chunk(p->v, c, e) : 0;
@@ -265,13 +287,20 @@ static int parse_groups(struct parse *p, const struct thrift_field *f, struct er
 	uint64_t n = 0;
 	int rc = thrift_list(&p->in, f, &type, &n, e);
 
-	if (rc == 0 && ((type != THRIFT_STRUCT && n > 0) || p->groups > 0))
+	if (rc == 0 && ((type != THRIFT_STRUCT && n > 0) || p->has_groups))
 		return thrift_damaged(&p->in, "the row groups are not a list", e);
+	p->has_groups = true;
 	if (rc == 0 && !p->has_schema)
 		return thrift_damaged(&p->in, "the row groups come before the schema", e);
 	for (uint64_t i = 0; rc == 0 && i < n; i++)
 		rc = parse_group(p, e);
 	return rc;
+}
+
+static int rows_of(struct parse *p, const struct thrift_field *f, uint64_t *rows, struct err *e)
+{
+	p->has_rows = true;
+	return count_of(p, f, rows, e);
 }
 
 int parquet_metadata_parse(const void *bytes, size_t n, uint64_t data_end,
@@ -288,7 +317,7 @@ int parquet_metadata_parse(const void *bytes, size_t n, uint64_t data_end,
 		if (f.id == 2)
 			rc = parse_schema(&p, &f, e);
 		else if (f.id == 3)
-			rc = count_of(&p, &f, &rows, e);
+			rc = rows_of(&p, &f, &rows, e);
 		else if (f.id == 4)
 			rc = parse_groups(&p, &f, e);
 		else
@@ -296,6 +325,8 @@ int parquet_metadata_parse(const void *bytes, size_t n, uint64_t data_end,
 		if (rc < 0)
 			return rc;
 	}
+	if (rc == 0 && (!p.has_schema || !p.has_rows || !p.has_groups))
+		return thrift_damaged(&p.in, "they say no schema, no rows or no row groups", e);
 	if (rc == 0 && rows != p.rows)
 		return thrift_damaged(&p.in, "the row groups have other rows than the file", e);
 	*out = (struct parquet_totals){rows, p.groups, p.columns};

@@ -9,6 +9,8 @@
 struct parquet_leaf {
 	const unsigned char *name;
 	size_t name_bytes;
+	const unsigned char *top; /* the name of the column of the table that it is a part of */
+	size_t top_bytes;
 	int type, type_length;
 	unsigned definition_max, repetition_max;
 };

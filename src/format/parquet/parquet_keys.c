@@ -135,6 +135,23 @@ static int choose_columns(struct parquet_shape *s, const struct node *names, str
 	return chosen ? 0 : node_refuse(names, key, e, "no column is chosen");
 }
 
+/* The same of files that others wrote, which have columns of their own. */
+static int check_choice(struct parquet_shape *s, const struct node *names, struct err *e)
+{
+	static const char key[] = "storage.storage_options.columns";
+
+	if (!names || names->kind == NODE_NULL || (names->kind == NODE_LIST && names->n == 0))
+		return 0;
+	if (names->kind != NODE_LIST)
+		return node_refuse(names, key, e, "it is a list of names of columns");
+	for (size_t i = 0; i < names->n; i++)
+		if (names->child[i]->kind != NODE_STR)
+			return node_refuse(names->child[i], key, e,
+					   "it is a list of names of columns");
+	s->choice = names;
+	return 0;
+}
+
 static int choose_marked(const struct workload *w, struct parquet_shape *s, struct err *e)
 {
 	uint32_t marked = 0;
@@ -187,7 +204,9 @@ static int read_pattern(const struct workload *w, struct parquet_shape *s, struc
 	s->coalesce = (uint32_t)coalesce;
 	s->workers = (uint32_t)workers;
 	s->window = (uint32_t)window;
-	if (rc == 0 && s->columns > 0 && w->reader.parquet_columns)
+	if (rc == 0 && w->dataset.names == NAMES_LISTED)
+		rc = check_choice(s, options ? node_get(options, "columns") : NULL, e);
+	else if (rc == 0 && s->columns > 0 && w->reader.parquet_columns)
 		rc = choose_marked(w, s, e);
 	else if (rc == 0 && s->columns > 0 && options)
 		rc = choose_columns(s, node_get(options, "columns"), e);

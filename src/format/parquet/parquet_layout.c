@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "format/parquet/parquet_index.h"
+
 /* Of both writers: a page ends at so many bytes, or rows; pyarrow's dictionary too. */
 #define PAGE_BYTES (1u << 20)
 #define PAGE_ROWS 20000u
@@ -27,6 +29,7 @@ static uint64_t stored_bytes(enum parquet_codec codec, uint64_t raw)
 {
 	switch (codec) {
 	case PARQUET_PLAIN_BYTES:
+	case PARQUET_BROTLI: /* nothing is written so */
 		break;
 	case PARQUET_SNAPPY:
 		return thrift_varint_bytes(raw) + (raw ? 5 + raw : 0);
@@ -433,6 +436,12 @@ int parquet_layout_of(const struct file_spec *f, struct parquet_layout *l, struc
 	int rc;
 
 	*l = (struct parquet_layout){.samples = f->samples, .group_rows = GROUP_ROWS};
+	if (f->index) {
+		l->index = f->index;
+		l->groups = l->index->groups;
+		l->columns = l->index->columns;
+		return 0;
+	}
 	rc = codec_of(f->compression, &l->codec, e);
 	if (rc < 0)
 		return rc;
@@ -478,12 +487,23 @@ int parquet_layout_of(const struct file_spec *f, struct parquet_layout *l, struc
 
 void parquet_group_at(const struct parquet_layout *l, uint64_t index, struct parquet_group *g)
 {
-	uint64_t batch = index / l->groups_of_batch, within = index % l->groups_of_batch;
-	uint64_t end;
+	uint64_t batch, within, end;
 	int kind = 0;
 
 	assert(index < l->groups);
 	g->index = index;
+	if (l->index) {
+		const struct parquet_stored_group *at = &l->index->group[index];
+
+		*g = (struct parquet_group){.index = index,
+					    .first = at->first,
+					    .rows = at[1].first - at->first,
+					    .at = at->at,
+					    .bytes = at->end - at->at};
+		return;
+	}
+	batch = index / l->groups_of_batch;
+	within = index % l->groups_of_batch;
 	g->first = batch * l->batch_rows + within * l->group_rows;
 	g->at = 4 + batch * l->batch_bytes + within * l->kind[0].bytes;
 	end = (batch + 1) * l->batch_rows;
@@ -495,7 +515,35 @@ void parquet_group_at(const struct parquet_layout *l, uint64_t index, struct par
 	g->bytes = l->kind[kind].bytes;
 }
 
+bool parquet_is_listed(const struct file_spec *form)
+{
+	return form && form->bytes > 0;
+}
+
+bool parquet_skips(const struct parquet_layout *l, uint32_t i)
+{
+	return l->index ? l->index->leaf[i].skipped : l->column[i].skipped;
+}
+
+/* The last that begins at the row or before it; those without rows are passed over. */
+static uint64_t indexed_group(const struct parquet_index *x, uint64_t row)
+{
+	uint64_t low = 0, high = x->groups;
+
+	while (high - low > 1) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (x->group[middle].first <= row)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 uint64_t parquet_group_of_row(const struct parquet_layout *l, uint64_t row)
 {
+	if (l->index)
+		return indexed_group(l->index, row);
 	return row / l->batch_rows * l->groups_of_batch + row % l->batch_rows / l->group_rows;
 }

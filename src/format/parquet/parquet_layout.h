@@ -32,6 +32,7 @@ enum parquet_codec {
 	PARQUET_PLAIN_BYTES,
 	PARQUET_SNAPPY,
 	PARQUET_GZIP,
+	PARQUET_BROTLI = 4, /* only read */
 	PARQUET_ZSTD = 6,
 	PARQUET_LZ4_RAW = 7
 };
@@ -69,12 +70,17 @@ struct parquet_column {
 
 enum parquet_writer { WRITER_S3DLIO, WRITER_PYARROW };
 
+struct node;
+struct parquet_index;
 struct parquet_pattern;
 
 /* What the keys of dataset.parquet say, and those of reading. One block. */
 struct parquet_shape {
 	const struct parquet_pattern *pattern; /* parquet_ranges.h */
 	uint64_t footer_cap;
+	/* Of files that others wrote: names of columns that are wanted, of the workload; NULL: all
+	 */
+	const struct node *choice;
 	uint32_t coalesce;        /* row groups that are asked for together */
 	uint32_t workers, window; /* as in the pattern; 0: the pattern's */
 	uint64_t row_bytes;       /* payload of a row that readers want; 0: all of it */
@@ -85,7 +91,9 @@ struct parquet_shape {
 	struct parquet_column column[];
 };
 
+/* A file that others wrote has an index, and of the rest only columns, samples and groups. */
 struct parquet_layout {
+	const struct parquet_index *index;
 	const struct parquet_column *column;
 	uint32_t columns;
 	struct parquet_column one; /* without keys: all of a sample */
@@ -102,6 +110,10 @@ struct parquet_layout {
 	uint64_t known_metadata_bytes; /* 0: not known yet */
 };
 
+/* Whether the files of a dataset are such, by what they have in common (reader_config.example). */
+bool parquet_is_listed(const struct file_spec *form);
+/* Whether no reader wants column `i`. */
+bool parquet_skips(const struct parquet_layout *l, uint32_t i);
 /* Fills in what follows from type and size of a column. */
 int parquet_complete_column(struct parquet_column *c, struct err *e);
 /* ERR_USAGE when there cannot be such a file. `f` must live as long as the layout. */

@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "format/parquet/parquet_index.h"
+
 /* In the order of reader.parquet_requests. */
 static const struct parquet_pattern patterns[] = {
 	{
@@ -81,9 +83,18 @@ bool parquet_next_place(struct parquet_places *p, struct parquet_place *out)
 			continue;
 		}
 		p->column++;
+		if (p->l->index) {
+			const struct parquet_stored_place *at =
+				parquet_place_in(p->l->index, p->group.index, i);
+
+			if (parquet_skips(p->l, i) || at->bytes == 0)
+				continue;
+			*out = (struct parquet_place){p->group, i, at->at, at->bytes};
+			return true;
+		}
 		parquet_chunk_of(p->l, i, p->group.rows, &k);
 		p->at += k.stored;
-		if (p->l->column[i].skipped)
+		if (parquet_skips(p->l, i))
 			continue;
 		*out = (struct parquet_place){p->group, i, p->at - k.stored, k.stored};
 		return true;
@@ -93,7 +104,7 @@ bool parquet_next_place(struct parquet_places *p, struct parquet_place *out)
 static bool skips(const struct parquet_layout *l)
 {
 	for (uint32_t i = 0; i < l->columns; i++)
-		if (l->column[i].skipped)
+		if (parquet_skips(l, i))
 			return true;
 	return false;
 }
@@ -108,9 +119,10 @@ void parquet_ranges_of(struct parquet_ranges *r, const struct parquet_pattern *p
 	parquet_group_at(l, first, &from);
 	parquet_group_at(l, end - 1, &to);
 	bytes = to.at + to.bytes - from.at;
-	/* nothing lies between row groups that are all wanted */
+	/* nothing lies between row groups that are all wanted; in files of others the gaps of
+	 * coalesced requests are looked at */
 	if (pattern->reads != PARQUET_READ_CHUNKS && !skips(l) &&
-	    (pattern->reads == PARQUET_READ_EXTENT || bytes <= pattern->most)) {
+	    (pattern->reads == PARQUET_READ_EXTENT || (!l->index && bytes <= pattern->most))) {
 		r->all = (struct extent){.offset = from.at, .bytes = bytes};
 		return;
 	}

@@ -15,6 +15,7 @@
 #include "format/blob_stream.h"
 #include "format/parquet/parquet_decode.h"
 #include "format/parquet/parquet_footer.h"
+#include "format/parquet/parquet_index.h"
 #include "format/parquet/parquet_metadata.h"
 #include "format/parquet/parquet_units.h"
 #include "format/pyfile.h"
@@ -63,6 +64,24 @@ static size_t step_of(const struct parquet_layout *l, uint32_t coalesce)
 	return most < GROUP_PIECE_MAX ? (size_t)((most + 4095) & ~(uint64_t)4095) : GROUP_PIECE_MAX;
 }
 
+static uint32_t at_most(uint64_t n, uint32_t most)
+{
+	return n < most ? (uint32_t)n : most;
+}
+
+/* Of files that others wrote: no page is larger than the largest column chunk. */
+static void listed_layout(const struct reader_config *config, struct parquet_layout *l)
+{
+	const uint64_t *room = config->example->room;
+
+	*l = (struct parquet_layout){
+		.known_metadata_bytes = room[PARQUET_ROOM_METADATA],
+		.page_raw_max = at_most(room[PARQUET_ROOM_RAW], PARQUET_FOREIGN_PAGE_MAX),
+		.page_stored_max = at_most(room[PARQUET_ROOM_STORED], PARQUET_FOREIGN_PAGE_MAX),
+		.kind[0].bytes = room[PARQUET_ROOM_GROUP],
+	};
+}
+
 /* Of a file with the largest rows. One with smaller rows may have more of them in a page. */
 static int largest_layout(const struct reader_config *config, struct parquet_layout *l)
 {
@@ -109,7 +128,10 @@ static size_t metadata_room(const struct reader *r, const struct reader_config *
 		return (size_t)(r->footer_cap < config->max_file_bytes || !config->max_file_bytes
 					? r->footer_cap
 					: config->max_file_bytes);
-	n = config->example ? parquet_metadata_bytes(l) + PARQUET_TAIL_BYTES : 0;
+	if (parquet_is_listed(config->example))
+		n = l->known_metadata_bytes;
+	else
+		n = config->example ? parquet_metadata_bytes(l) + PARQUET_TAIL_BYTES : 0;
 	return n > PYARROW_TAIL ? (size_t)n : PYARROW_TAIL;
 }
 
@@ -122,7 +144,9 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 
 	reader_base_lay_out(c, config, s, &r->base);
 	set_pattern(r, config, s);
-	if (config->example && largest_layout(config, &l) < 0)
+	if (parquet_is_listed(config->example))
+		listed_layout(config, &l);
+	else if (config->example && largest_layout(config, &l) < 0)
 		c->overflow = true;
 	page = (size_t)l.page_stored_max + PARQUET_PAGE_HEAD_MAX;
 	raw = config->decode == DECODE_NONE ? 0 : (size_t)l.page_raw_max + 64;
@@ -145,9 +169,11 @@ static void lay_out(struct carver *c, const struct reader_config *config, const 
 	if (!raw)
 		return;
 	r->decode.raw_room = r->decode.dictionary_room = raw;
+	if (parquet_is_listed(config->example) && raw > PARQUET_FOREIGN_DICTIONARY_MAX)
+		r->decode.dictionary_room = PARQUET_FOREIGN_DICTIONARY_MAX;
 	r->decode.raw = carve(c, raw);
-	r->decode.dictionary = carve(c, raw);
-	r->decode.place = carve(c, (raw / 4 + 2) * sizeof(uint32_t));
+	r->decode.dictionary = carve(c, r->decode.dictionary_room);
+	r->decode.place = carve(c, (r->decode.dictionary_room / 4 + 2) * sizeof(uint32_t));
 	r->decode.scratch = carve(c, PARQUET_SCRATCH_BYTES);
 	r->inflater_memory = carve(c, INFLATER_MEMORY);
 }
@@ -390,6 +416,74 @@ static int check_chunk(struct stream *s, const struct parquet_layout *l,
 	return rc;
 }
 
+static int count_values(void *arg, const unsigned char *values, size_t n, size_t bytes,
+			struct err *e)
+{
+	(void)values;
+	(void)bytes;
+	(void)e;
+	*(uint64_t *)arg += n;
+	return 0;
+}
+
+/* A page of a file that others wrote, which ends at `end` at the latest, and has at most so many
+ * values. */
+static int decode_page(struct stream *s, uint64_t end, uint64_t values, struct err *e)
+{
+	struct parquet_page_head head;
+	size_t used = 0;
+	uint64_t at = s->at - (s->end - s->pos), most = end - at, seen = 0;
+	int rc;
+
+	if (stop_is_set(s->r->base.io->stop))
+		return err_set(e, ERR_CANCELED, "stopped on request");
+	rc = have(s, most < PARQUET_PAGE_HEAD_MAX ? (size_t)most : PARQUET_PAGE_HEAD_MAX, e);
+
+	if (rc == 0)
+		rc = parquet_page_head_parse(s->r->piece + s->pos, s->end - s->pos, &head, &used,
+					     e);
+	if (rc == 0 && (used > most || head.stored > most - used))
+		rc = err_set(e, ERR_DATA, "it reaches behind its column chunk");
+	if (rc == 0 && head.type != PARQUET_DICTIONARY_PAGE && head.values > values)
+		rc = err_set(e, ERR_DATA,
+			     "it has %" PRIu32 " values, but its column chunk only %" PRIu64
+			     " more",
+			     head.values, values);
+	if (rc == 0)
+		rc = have(s, used + head.stored, e);
+	if (rc == 0 && s->end - s->pos < used + head.stored)
+		rc = cut_short(s->at, e);
+	if (rc == 0)
+		rc = parquet_decode_page(&s->r->decode, &head, s->r->piece + s->pos + used,
+					 count_values, &seen, e);
+	if (rc < 0)
+		return e ? err_wrap(e, "page at offset %" PRIu64, at) : rc;
+	s->pos += used + head.stored;
+	return 0;
+}
+
+/* All of a column chunk of a file that others wrote. */
+static int decode_chunk(struct stream *s, const struct parquet_layout *l,
+			const struct parquet_place *at, struct err *e)
+{
+	const struct parquet_stored_leaf *leaf = &l->index->leaf[at->column];
+	const struct parquet_stored_place *place =
+		parquet_place_in(l->index, at->group.index, at->column);
+	int rc = pass_to(s, at->at, e);
+
+	parquet_decoder_begin(&s->r->decode, leaf->type, leaf->type_length, place->codec,
+			      leaf->definition_max, leaf->repetition_max);
+	while (rc == 0 && s->at - (s->end - s->pos) < at->at + at->bytes)
+		rc = decode_page(s, at->at + at->bytes, place->values - s->r->decode.levels, e);
+	if (rc == 0 && s->r->decode.levels != place->values)
+		rc = err_set(e, ERR_DATA,
+			     "its pages have %" PRIu64 " values, and its metadata say %" PRIu64,
+			     s->r->decode.levels, place->values);
+	if (rc < 0 && e)
+		err_wrap(e, "row group %" PRIu64 ", column %" PRIu32, at->group.index, at->column);
+	return rc;
+}
+
 static int read_bytes(struct stream *s, const struct parquet_layout *l, uint64_t first,
 		      uint64_t end, const struct file_spec *f, struct err *e)
 {
@@ -400,7 +494,7 @@ static int read_bytes(struct stream *s, const struct parquet_layout *l, uint64_t
 	if (s->r->base.config.decode != DECODE_NONE) {
 		parquet_places_of(&places, l, first, end);
 		while (rc == 0 && parquet_next_place(&places, &at))
-			rc = check_chunk(s, l, &at, f, e);
+			rc = l->index ? decode_chunk(s, l, &at, e) : check_chunk(s, l, &at, f, e);
 		return rc;
 	}
 	while (rc == 0 && more(s)) {
@@ -494,6 +588,8 @@ static int expect_leaf(struct parquet_visitor *v, uint64_t column, const struct 
 {
 	const struct parquet_layout *l = ((struct expected *)v)->l;
 
+	if (l->index)
+		return 0; /* its chunks are compared */
 	if (column >= l->columns || leaf->type != (int)l->column[column].type)
 		return other_dataset(e, "column", column);
 	return 0;
@@ -508,6 +604,14 @@ static int expect_chunk(struct parquet_visitor *v, const struct parquet_stored_c
 
 	if (c->group >= x->l->groups || c->column >= x->l->columns)
 		return other_dataset(e, "row group", c->group);
+	if (x->l->index) {
+		const struct parquet_stored_place *at =
+			parquet_place_in(x->l->index, c->group, (uint32_t)c->column);
+
+		return c->at == at->at && c->stored == at->bytes
+			       ? 0
+			       : err_set(e, ERR_DATA, "it has changed since the run began");
+	}
 	parquet_group_at(x->l, c->group, &g);
 	if (c->column == 0)
 		x->at = g.at;
@@ -663,7 +767,7 @@ int parquet_read(struct reader *r, const char *path, const struct file_spec *f, 
 	}
 	r->row = index;
 	reader_sample_done(f, out);
-	if (r->row_bytes)
+	if (r->row_bytes && !f->index)
 		out->payload_bytes = r->row_bytes;
 	/* of a file that was loaded whole, the first sample has the payload of all */
 	if (!r->base.config.keep_open)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "format/parquet/parquet_index.h"
 
 static const struct parquet_shape *shape_of(const struct reader_config *c)
 {
@@ -53,7 +54,7 @@ uint64_t parquet_wanted_bytes(const struct file_spec *f)
 {
 	const struct parquet_shape *s = f->own;
 
-	return s && s->row_bytes ? s->row_bytes : file_spec_sample_bytes(f);
+	return s && s->row_bytes && !f->index ? s->row_bytes : file_spec_sample_bytes(f);
 }
 
 int parquet_unit_begin(void *unit, const struct reader_config *c, const struct file_spec *f,
@@ -96,6 +97,18 @@ void parquet_unit_pace(const struct reader_config *c, struct unit_pace *out)
 				  .window = s && s->window ? s->window : p->window,
 				  .early = p->early,
 				  .python = p->python_file};
+	if (parquet_is_listed(c->example)) {
+		out->unit_bytes = u64_product(c->example->room[PARQUET_ROOM_GROUP], coalesce);
+		/* with what may lie between row groups */
+		if (coalesce > 1)
+			out->unit_bytes = c->example->bytes < 2 * out->unit_bytes
+						  ? c->example->bytes
+						  : 2 * out->unit_bytes;
+		out->largest = out->unit_bytes;
+		if (p->reads == PARQUET_READ_COALESCED && p->most < out->largest)
+			out->largest = p->most;
+		return;
+	}
 	if (!c->example || parquet_layout_of(c->example, &l, NULL) < 0)
 		return;
 	for (int i = 0; i < 3; i++)
