@@ -113,8 +113,6 @@ static void from_listed(const struct found *f, struct str_list *keys)
 {
 	override_put(keys, "dataset.format", "%s", f->format->name);
 	override_put(keys, "dataset.names", "listed");
-	add(keys, "dataset.num_subfolders_train", 0);
-	add(keys, "dataset.num_subfolders_eval", 0);
 }
 
 /* Hydra's form. */
@@ -392,6 +390,8 @@ static void put_counts(const struct dataset *d, const struct workload *w, bool n
 
 	add(keys, "dataset.num_files_train", train->files);
 	add(keys, "dataset.num_files_eval", eval->files);
+	add(keys, "dataset.num_subfolders_train", 0);
+	add(keys, "dataset.num_subfolders_eval", 0);
 	add(keys, "dataset.num_samples_per_file", d->listed->stride);
 	add(keys, "dataset.num_samples_train", train->differ ? train->samples : 0);
 	add(keys, "dataset.num_samples_eval", eval->differ ? eval->samples : 0);

@@ -712,41 +712,6 @@ static const struct listed_file *listed_file(const struct dataset *d, enum datas
 	return d->listed ? &d->listed->kind[kind].file[index] : NULL;
 }
 
-void dataset_take_listed(struct dataset *d)
-{
-	uint64_t samples = 0, payload = 0;
-
-	d->samples_per_file = d->listed->stride;
-	d->max_sample_bytes = d->max_file_bytes = d->total_bytes = 0;
-	for (int k = 0; k < DATASET_KINDS; k++) {
-		const struct listed_kind *kind = &d->listed->kind[k];
-
-		d->kind_bytes[k] = kind->bytes;
-		d->total_bytes += kind->bytes;
-		for (uint64_t i = 0; i < kind->files; i++) {
-			const struct file_look *look = &kind->file[i].look;
-
-			for (int r = 0; r < FILE_ROOMS; r++)
-				if (look->room[r] > d->form.room[r])
-					d->form.room[r] = look->room[r];
-			if (look->most_bytes > d->max_sample_bytes)
-				d->max_sample_bytes = look->most_bytes;
-			if (kind->file[i].bytes > d->max_file_bytes)
-				d->max_file_bytes = kind->file[i].bytes;
-			samples = u64_sum(samples, look->samples);
-			payload = u64_sum(payload, u64_product(look->samples, look->sample_bytes));
-		}
-	}
-	d->likely_bytes = d->total_bytes;
-	free(d->drawn);
-	d->drawn = NULL;
-	d->elem = d->form.elem = elem_find("uint8");
-	d->ndims = d->form.ndims = 1;
-	d->dims[0] = d->form.dims[0] = samples ? (payload + samples / 2) / samples : 0;
-	d->form.samples = d->samples_per_file;
-	d->form.bytes = d->max_file_bytes;
-}
-
 uint64_t dataset_file_index(const struct dataset *d, enum dataset_kind kind, uint64_t index)
 {
 	return (kind == DATASET_EVAL ? d->name_total[DATASET_TRAIN] : 0) + index;
@@ -873,16 +838,6 @@ uint64_t dataset_samples(const struct dataset *d, enum dataset_kind kind)
 	if (d->workload && d->workload->dataset.names == NAMES_LISTED)
 		return (uint64_t)workload_samples(d->workload, kind == DATASET_EVAL);
 	return d->files[kind] * d->samples_per_file;
-}
-
-const struct sample_counts *dataset_counts(const struct dataset *d, enum dataset_kind kind)
-{
-	return d->listed && d->listed->kind[kind].differ ? &d->listed->kind[kind].counts : NULL;
-}
-
-uint64_t dataset_file_samples(const struct dataset *d, enum dataset_kind kind, uint64_t index)
-{
-	return samples_in_file(dataset_counts(d, kind), index, d->samples_per_file);
 }
 
 uint64_t dataset_sample_bytes(const struct dataset *d, enum dataset_kind kind, uint64_t file)

@@ -98,8 +98,6 @@ uint64_t dataset_samples(const struct dataset *d, enum dataset_kind kind);
  * f * samples_per_file on (sample_counts.h). */
 const struct sample_counts *dataset_counts(const struct dataset *d, enum dataset_kind kind);
 uint64_t dataset_file_samples(const struct dataset *d, enum dataset_kind kind, uint64_t index);
-/* For dataset_find: sizes and numbers become those of d->listed. */
-void dataset_take_listed(struct dataset *d);
 /* How well the mean size of files is known. */
 enum dataset_sizes {
 	SIZES_UNKNOWN, /* there are no such files */

@@ -251,6 +251,45 @@ static int count(struct dataset *d, struct err *e)
 	return 0;
 }
 
+/* Sizes and numbers become those of the files. */
+static void take_listed(struct dataset *d)
+{
+	uint64_t samples = 0, payload = 0;
+
+	d->samples_per_file = d->listed->stride;
+	d->max_sample_bytes = d->max_file_bytes = d->total_bytes = 0;
+	for (int k = 0; k < DATASET_KINDS; k++) {
+		const struct listed_kind *kind = &d->listed->kind[k];
+
+		d->kind_bytes[k] = kind->bytes;
+		d->total_bytes += kind->bytes;
+		for (uint64_t i = 0; i < kind->files; i++) {
+			const struct file_look *look = &kind->file[i].look;
+
+			for (int r = 0; r < FILE_ROOMS; r++)
+				if (look->room[r] > d->form.room[r])
+					d->form.room[r] = look->room[r];
+			if (look->most_bytes > d->max_sample_bytes)
+				d->max_sample_bytes = look->most_bytes;
+			if (kind->file[i].bytes > d->max_file_bytes)
+				d->max_file_bytes = kind->file[i].bytes;
+			/* the mean is that of training */
+			if (k == DATASET_EVAL && d->files[DATASET_TRAIN])
+				continue;
+			samples = u64_sum(samples, look->samples);
+			payload = u64_sum(payload, u64_product(look->samples, look->sample_bytes));
+		}
+	}
+	d->likely_bytes = d->total_bytes;
+	free(d->drawn);
+	d->drawn = NULL;
+	d->elem = d->form.elem = elem_find("uint8");
+	d->ndims = d->form.ndims = 1;
+	d->dims[0] = d->form.dims[0] = samples ? (payload + samples / 2) / samples : 0;
+	d->form.samples = d->samples_per_file;
+	d->form.bytes = d->max_file_bytes;
+}
+
 int dataset_find(struct dataset *d, struct store *store, unsigned threads,
 		 const struct stop_flag *stop, _Atomic uint64_t *done, struct err *e)
 {
@@ -287,7 +326,7 @@ int dataset_find(struct dataset *d, struct store *store, unsigned threads,
 		return rc;
 	}
 	d->listed->index_bytes = finding.index_bytes;
-	dataset_take_listed(d);
+	take_listed(d);
 	return 0;
 }
 
@@ -314,6 +353,16 @@ int dataset_found_agrees(const struct dataset *d, struct err *e)
 		       d->folder, train->files, train->samples, eval->files, eval->samples,
 		       d->listed->stride, train->files, eval->files, d->listed->stride,
 		       train->differ ? train->samples : 0, eval->differ ? eval->samples : 0);
+}
+
+const struct sample_counts *dataset_counts(const struct dataset *d, enum dataset_kind kind)
+{
+	return d->listed && d->listed->kind[kind].differ ? &d->listed->kind[kind].counts : NULL;
+}
+
+uint64_t dataset_file_samples(const struct dataset *d, enum dataset_kind kind, uint64_t index)
+{
+	return samples_in_file(dataset_counts(d, kind), index, d->samples_per_file);
 }
 
 void listed_release(struct listed_files *l)

@@ -33,6 +33,9 @@ static void judge_payload(struct verdict *v, const struct result *r, const struc
 		samples += m->epoch[i].samples;
 	if (!d || samples == 0 || d->files[DATASET_TRAIN] == 0)
 		return;
+	/* of others' files each has its own */
+	if (d->listed)
+		return;
 	if (d->drawn) {
 		if (r->workload->reader.read_type == READ_MEMORY)
 			verdict_found(v, VERDICT_PASS, FACT(BYTES_COPIES_LEFT_OUT));

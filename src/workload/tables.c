@@ -141,8 +141,8 @@ const struct opt workload_rows[] = {
 	I64(dataset.num_files_eval, "0",
 	      "Files to evaluate on; generated whenever more than 0.", COUNT(0), .unit = "files")
 	I64(dataset.num_samples_per_file, "1",
-	      "Samples in each file; in the one that has most, where dataset.num_samples_train says "
-	      "how many all of them have.", COUNT(1), .unit = "samples")
+	      "Samples in each file; in the one that has most, where dataset.num_samples_train "
+	      "says how many all of them have.", COUNT(1), .unit = "samples")
 	ENUM(dataset.names, "numbered", file_names,
 	      "Which files the dataset has. numbered: those with the names of DLIO, or of the "
 	      "format. listed: those that lie in dataset.data_folder and its subfolders, whoever "

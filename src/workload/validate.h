@@ -24,6 +24,8 @@ void workload_warn_of_costs(struct workload *w);
 /* unused_keys.c: says which keys that are set have no effect in a workload that is valid, and what
  * they are for. */
 void workload_warn_of_unused_keys(struct workload *w);
+/* validate_listed.c: what dataset.names listed goes with. */
+int workload_check_listed(const struct workload *w, struct err *e);
 /* validate_objects.c: what storage of objects, and reader.access object, go with; says which of
  * their keys have no effect. */
 int workload_check_objects(const struct workload *w, struct err *e);

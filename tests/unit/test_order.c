@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "dataset/listed.h"
 #include "dataset/order_proof.h"
 #include "dlio_maps.h"
 
@@ -585,9 +586,119 @@ static void test_iterative_order(void **state)
 	assert_int_equal(order_proof_check(&o, &got, &rest, why, sizeof(why)), ORDER_KEPT);
 }
 
+/* Each sample that there is at most once, and no number of a place that a file lacks. */
+static void check_unequal(const struct dataset *d, uint32_t ranks, uint64_t batch)
+{
+	const struct sample_counts *c = dataset_counts(d, DATASET_TRAIN);
+	struct order_proof delivered = {0}, undelivered = {0};
+	unsigned char seen[64] = {0};
+	struct order_list list = {0};
+	enum order_kept kept;
+	struct order o;
+	char why[256];
+
+	order_of_dataset(&o, d, DATASET_TRAIN, ranks, batch, 123, 1);
+	assert_ptr_equal(o.counts, c);
+	if (order_file_sums(d->workload, c)) {
+		assert_int_equal(order_list_init_files(&list, c, NULL), 0);
+		order_list_fill(&list, d->workload, false, 123, 1);
+		o.list = &list;
+	}
+	for (uint32_t r = 0; r < ranks; r++) {
+		for (uint64_t k = 0; k < order_steps(&o) * batch; k++) {
+			uint64_t s = order_at(&o, r, k), file = s / c->stride;
+
+			assert_true(file < c->files);
+			assert_true(s % c->stride < samples_in_file(c, file, 0));
+			assert_int_equal(seen[s]++, 0);
+			order_proof_add(&delivered, s);
+		}
+		order_proof_undelivered(&undelivered, &o, r, order_steps(&o));
+	}
+	assert_int_equal(order_proof_check(&o, &delivered, &undelivered, why, sizeof(why)),
+			 ORDER_KEPT);
+	assert_int_equal(order_prove(&o, order_steps(&o), &delivered, 2, NULL, &kept, why,
+				     sizeof(why), NULL),
+			 0);
+	assert_int_equal(kept, ORDER_KEPT);
+	order_list_release(&list);
+}
+
+static void files_of_unequal_length(void **state)
+{
+	static uint64_t first[] = {0, 5, 5, 8, 17, 18};
+	struct listed_files l = {.stride = 9};
+	struct listed_kind *kind = &l.kind[DATASET_TRAIN];
+
+	(void)state;
+	kind->files = 5;
+	kind->samples = 18;
+	kind->differ = true;
+	kind->counts = (struct sample_counts){5, 9, first};
+	for (int shuffle = 0; shuffle < 4; shuffle++) {
+		struct workload w = shuffled(shuffle & 1 ? SHUFFLE_SEED : SHUFFLE_OFF,
+					     shuffle & 2 ? SHUFFLE_SEED : SHUFFLE_OFF, 9);
+		struct dataset d = {.workload = &w, .listed = &l, .samples_per_file = 9};
+
+		check_unequal(&d, 1, 1);
+		check_unequal(&d, 2, 4);
+		check_unequal(&d, 3, 3);
+		w.reader.order = ORDER_SHARDED;
+		check_unequal(&d, 2, 3);
+		w.reader.order = ORDER_DISTRIBUTED;
+		w.reader.sample_shuffle = SHUFFLE_OFF;
+		check_unequal(&d, 3, 2);
+	}
+}
+
+/* A worker's files from their beginning to their end, whatever they have. */
+static void streams_of_unequal_length(void **state)
+{
+	static uint64_t first[] = {0, 5, 5, 8, 17, 18};
+	const struct sample_counts counts = {5, 9, first};
+	const struct shard_rules r = {.files = 5,
+				      .samples_per_file = 9,
+				      .batch = 2,
+				      .counts = &counts,
+				      .ranks = 2,
+				      .workers = 2,
+				      .file_buffer = 3,
+				      .buffer = 4,
+				      .seed = 1};
+	unsigned char seen[64] = {0};
+	uint64_t memory[64], sample, n = 0, batches = 0;
+	struct shard_stream s;
+
+	(void)state;
+	assert_true(shard_stream_bytes(&r) <= sizeof(memory));
+	for (uint32_t rank = 0; rank < 2; rank++)
+		for (uint32_t worker = 0; worker < 2; worker++) {
+			uint64_t own = 0;
+
+			shard_stream_begin(&s, &r, rank, worker, memory);
+			for (;;) {
+				while (shard_stream_wants(&s, &sample))
+					shard_stream_add(&s, sample);
+				if (!shard_stream_take(&s, &sample))
+					break;
+				assert_true(sample % 9 < samples_in_file(&counts, sample / 9, 0));
+				assert_int_equal(seen[sample]++, 0);
+				own++;
+			}
+			n += own;
+			batches += own / 2;
+		}
+	assert_int_equal(n, 18);
+	assert_int_equal(shard_steps(&r, 0) + shard_steps(&r, 1), batches);
+	/* files 0, 2, 4 of 9 samples; 1 and 3 of 9 */
+	assert_int_equal(shard_steps_least(&r), 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(files_of_unequal_length),
+		cmocka_unit_test(streams_of_unequal_length),
 		cmocka_unit_test(test_iterative_order),
 		cmocka_unit_test(every_sample_at_most_once),
 		cmocka_unit_test(steps_and_blocks),
