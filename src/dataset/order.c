@@ -508,11 +508,12 @@ void order_init_evaluation(struct order *o, const struct workload *w, uint64_t s
 	init(o, w, RECORDED_EVAL, NULL, samples, ranks, batch, seed, epoch);
 }
 
-void order_of_dataset(struct order *o, const struct dataset *d, enum dataset_kind kind,
-		      uint32_t ranks, uint64_t batch, uint64_t seed, uint64_t epoch)
+void order_of_dataset(struct order *o, const struct workload *w, const struct dataset *d,
+		      enum dataset_kind kind, uint32_t ranks, uint64_t batch, uint64_t seed,
+		      uint64_t epoch)
 {
-	init(o, d->workload, kind == DATASET_EVAL ? RECORDED_EVAL : RECORDED_TRAIN,
-	     dataset_counts(d, kind), dataset_samples(d, kind), ranks, batch, seed, epoch);
+	init(o, w, kind == DATASET_EVAL ? RECORDED_EVAL : RECORDED_TRAIN, dataset_counts(d, kind),
+	     dataset_samples(d, kind), ranks, batch, seed, epoch);
 }
 
 uint64_t order_steps(const struct order *o)

@@ -159,8 +159,9 @@ void order_init(struct order *o, const struct workload *w, uint64_t samples, uin
 void order_init_evaluation(struct order *o, const struct workload *w, uint64_t samples,
 			   uint32_t ranks, uint64_t batch, uint64_t seed, uint64_t epoch);
 /* The order of a kind of files of a dataset, whose counts it keeps: what runs have. */
-void order_of_dataset(struct order *o, const struct dataset *d, enum dataset_kind kind,
-		      uint32_t ranks, uint64_t batch, uint64_t seed, uint64_t epoch);
+void order_of_dataset(struct order *o, const struct workload *w, const struct dataset *d,
+		      enum dataset_kind kind, uint32_t ranks, uint64_t batch, uint64_t seed,
+		      uint64_t epoch);
 /* Steps every rank makes in the epoch: the same number for all. */
 uint64_t order_steps(const struct order *o);
 /* The global sample (file = s / samples_per_file) at position `k` (< steps * batch) of `rank`. Not

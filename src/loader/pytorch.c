@@ -288,7 +288,8 @@ static size_t stream_memory(const struct loader_config *c)
 {
 	struct order o;
 
-	order_of_dataset(&o, c->dataset, c->kind, c->ranks ? c->ranks : 1, c->batch_size, 0, 1);
+	order_of_dataset(&o, c->workload, c->dataset, c->kind, c->ranks ? c->ranks : 1,
+			 c->batch_size, 0, 1);
 	return shard_stream_bytes(&o.shards);
 }
 

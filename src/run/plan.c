@@ -116,8 +116,8 @@ static uint64_t batch_size(const struct workload *w, int kind)
 void plan_order(const struct run_plan *p, const struct order_list *list, int kind, uint32_t epoch,
 		struct order *out)
 {
-	order_of_dataset(out, p->d, (enum dataset_kind)kind, p->at->ranks, batch_size(p->w, kind),
-			 p->seed, epoch);
+	order_of_dataset(out, p->w, p->d, (enum dataset_kind)kind, p->at->ranks,
+			 batch_size(p->w, kind), p->seed, epoch);
 	if (list && list->n)
 		out->list = list;
 }

@@ -597,7 +597,7 @@ static void check_unequal(const struct dataset *d, uint32_t ranks, uint64_t batc
 	struct order o;
 	char why[256];
 
-	order_of_dataset(&o, d, DATASET_TRAIN, ranks, batch, 123, 1);
+	order_of_dataset(&o, d->workload, d, DATASET_TRAIN, ranks, batch, 123, 1);
 	assert_ptr_equal(o.counts, c);
 	if (order_file_sums(d->workload, c)) {
 		assert_int_equal(order_list_init_files(&list, c, NULL), 0);
