@@ -138,7 +138,10 @@ static int arrow_extent(const struct reader_config *c, const struct file_spec *f
  * each sample two offsets of its column, its bytes, and the same of every other column: pages,
  * which the system reads in the sizes of its read-ahead where they are not cached. Files of others
  * are read as their own metadata says, if one of their columns has as many bytes in a row as a
- * sample of the workload.
+ * sample of the workload; those with a footer as pa.ipc.open_file(..).read_all() does. Batches that
+ * are compressed are read and decompressed whole when the file is mapped, and kept in memory, so
+ * that a sample is no request; here their bytes are read then, decoding full decompresses them (in
+ * this thread alone), and verifying decompresses the batch that a sample lies in.
  *
  * There the program maps all files before its loaders begin, and they stay mapped; here a worker
  * does when it first needs one, and keeps at most KEPT_MAPPED, fewer where their lists of batches
@@ -147,7 +150,7 @@ static int arrow_extent(const struct reader_config *c, const struct file_spec *f
  * NATIVE is one read of a sample, at most 2 MiB at a time; its place is known from its number. */
 
 #define KEPT_MAPPED 512u
-#define KEPT_LISTS (16u << 20)
+#define KEPT_LISTS (24u << 20)
 
 struct mapped_file {
 	struct arrow_table table;
@@ -174,8 +177,9 @@ static uint64_t batches_of(const struct reader_config *c)
 
 	if (c->max_sample_bytes > INT32_MAX / rows)
 		rows = c->max_sample_bytes > INT32_MAX ? 1 : INT32_MAX / c->max_sample_bytes;
-	/* `datasets` splits a table that it got whole where it likes: twice as many, and a few */
-	return 2 * (c->samples_per_file / rows) + 8;
+	/* `datasets` splits a table that it got whole where it likes: twice as many, and a few for
+	 * dictionaries */
+	return 2 * (c->samples_per_file / rows) + 24;
 }
 
 static void lay_out_maps(struct carver *c, const struct reader_config *config, struct reader *r)
@@ -223,6 +227,10 @@ static void arrow_lay_out(struct carver *c, const struct reader_config *config,
 
 static int start(struct reader *r, struct err *e)
 {
+	if (r->scratch) {
+		arrow_scratch_begin(r->scratch);
+		r->scratch->decompress = r->base.config.decode == DECODE_FULL;
+	}
 	return r->base.config.access == ACCESS_FRAMEWORK ? store_map_check(r->base.io->store, e)
 							 : 0;
 }
@@ -271,7 +279,7 @@ static int mapped_sample(struct reader *r, struct mapped_file *m, const struct f
 			 uint64_t index, struct sample *out, struct err *e)
 {
 	const struct store_map *map = &m->table.map;
-	struct arrow_part part[ARROW_NODES_MAX], *payload = NULL;
+	struct arrow_part part[ARROW_PARTS_MAX], *payload = NULL;
 	uint64_t want = file_spec_sample_bytes(f);
 	uint32_t parts;
 	int rc;
@@ -281,11 +289,15 @@ static int mapped_sample(struct reader *r, struct mapped_file *m, const struct f
 			       "it has %" PRIu64 " rows, and sample %" PRIu64
 			       " is needed: it is truncated or belongs to another dataset",
 			       m->table.rows, index);
+	out->data = map->at;
+	/* pyarrow has what was compressed in memory */
+	if (m->table.compressed && !r->base.expect.content)
+		return 0;
 	rc = arrow_table_row(&m->table, r->base.io, index, r->scratch, part, &parts, e);
 	for (uint32_t i = 0; rc == 0 && i < parts; i++) {
 		if (part[i].bytes == want && !payload)
 			payload = &part[i];
-		if (part[i].bytes == 0)
+		if (part[i].bytes == 0 || part[i].at)
 			continue;
 		m->touched += store_map_pages(part[i].offset, part[i].bytes);
 		rc = io_map_touch(r->base.io, IO_DATA, map, part[i].offset, part[i].bytes, e);
@@ -298,6 +310,11 @@ static int mapped_sample(struct reader *r, struct mapped_file *m, const struct f
 			       " bytes of a sample of the workload: it is damaged, or belongs to "
 			       "another dataset",
 			       index, want);
+	if (payload->at) {
+		out->data = payload->at;
+		return expectation_check(&r->base.expect, f->file_index, index * want, UINT64_MAX,
+					 payload->at, want, e);
+	}
 	out->data = map->at + payload->offset;
 	return r->base.expect.content
 		       ? reader_compare_map(&r->base, map, f->file_index, payload->offset,
@@ -366,6 +383,8 @@ static int arrow_reader_close(struct reader *r, struct err *e)
 	(void)e;
 	for (uint32_t i = 0; i < r->files; i++)
 		unmap_file(&r->file[i]);
+	if (r->scratch)
+		arrow_scratch_release(r->scratch);
 	return 0;
 }
 
@@ -373,7 +392,8 @@ static const char *const keys[] = {"dataset.arrow.batch_rows", NULL};
 
 const struct format_ops format_arrow_stream = {
 	.is.name = "arrow_stream",
-	.is.help = "Streams of Apache Arrow, the cache of Hugging Face's datasets, which maps them "
+	.is.help = "Streams and files of Apache Arrow, the cache of Hugging Face's datasets, which "
+		   "maps them "
 		   "(framework access needs a store with files).",
 	.is.extension = "arrow",
 	.is.flags = FORMAT_MAPS,

@@ -26,8 +26,11 @@ enum {
 	FIELD_CHILDREN,
 	FIELD_ALL
 };
-enum { BATCH_LENGTH, BATCH_NODES, BATCH_BUFFERS, BATCH_COMPRESSION, BATCH_ALL };
-enum { STRUCT_BYTES = 16 }; /* of a node and of a buffer */
+enum { BATCH_LENGTH, BATCH_NODES, BATCH_BUFFERS, BATCH_COMPRESSION, BATCH_VIEWED };
+enum { DICTIONARY_ID, DICTIONARY_DATA, DICTIONARY_DELTA };
+enum { ENCODING_ID, ENCODING_INDEX };
+enum { FOOTER_VERSION, FOOTER_SCHEMA, FOOTER_DICTIONARIES, FOOTER_BATCHES };
+enum { STRUCT_BYTES = 16, BLOCK_BYTES = 24 }; /* of a node and of a buffer; of a block */
 /* Types. */
 enum {
 	TYPE_NULL = 1,
@@ -50,13 +53,18 @@ enum {
 	TYPE_DURATION,
 	TYPE_LARGE_BINARY,
 	TYPE_LARGE_UTF8,
-	TYPE_LARGE_LIST
+	TYPE_LARGE_LIST,
+	TYPE_RUN_ENDS,
+	TYPE_BINARY_VIEW,
+	TYPE_UTF8_VIEW
 };
 
 /* ---- reading ---- */
 
 struct view {
-	const unsigned char *p;
+	const unsigned char *p; /* NULL: bytes of a mapped file, from `from` on */
+	const struct store_map *map;
+	uint64_t from;
 	size_t n;
 	bool bad; /* something points outside */
 };
@@ -67,11 +75,15 @@ struct table {
 
 static uint64_t number(struct view *v, size_t at, size_t n)
 {
+	unsigned char copy[8];
+
 	if (at > v->n || n > v->n - at) {
 		v->bad = true;
 		return 0;
 	}
-	return le_get(v->p + at, n);
+	if (!v->p && store_map_copy(v->map, v->from + at, copy, n, NULL) < 0)
+		v->bad = true;
+	return v->bad ? 0 : le_get(v->p ? v->p + at : copy, n);
 }
 
 static struct table table_at(struct view *v, size_t at)
@@ -164,38 +176,57 @@ static int damaged(const char *what, struct err *e)
 		       what);
 }
 
+static int message_of(struct view *v, const char *what, struct table *message, uint64_t *type,
+		      struct err *e)
+{
+	uint64_t root = number(v, 0, 4);
+
+	*message = root < v->n ? table_at(v, (size_t)root) : (struct table){0};
+	*type = field_number(v, message, MESSAGE_TYPE, 1, 0);
+	return v->bad || message->fields == 0 ? damaged(what, e) : 0;
+}
+
 static int message_header(struct view *v, enum arrow_message want, const char *what,
 			  struct table *message, struct table *header, struct err *e)
 {
-	uint64_t root = number(v, 0, 4), type;
+	uint64_t type;
+	int rc = message_of(v, what, message, &type, e);
 
-	*message = root < v->n ? table_at(v, (size_t)root) : (struct table){0};
-	type = field_number(v, message, MESSAGE_TYPE, 1, 0);
-	if (v->bad || message->fields == 0)
-		return damaged(what, e);
+	if (rc < 0)
+		return rc;
 	if (type != (uint64_t)want)
 		return err_set(e, ERR_DATA,
-			       "a message of type %" PRIu64 " lies where the %s must be%s", type,
-			       what, type == 2 ? ": dictionaries are not supported" : "");
+			       "a message of type %" PRIu64 " lies where the %s must be", type,
+			       what);
 	*header = field_table(v, message, MESSAGE_HEADER);
 	return v->bad || header->fields == 0 ? damaged(what, e) : 0;
 }
 
-/* How a row of this type is found; the buffers that it has. */
-static int kind_of(struct view *v, const struct table *field, struct arrow_node *node,
-		   uint32_t *buffers)
+int arrow_message_type(const unsigned char *bytes, size_t n, unsigned *type, struct err *e)
+{
+	struct view v = {.p = bytes, .n = n};
+	struct table message;
+	uint64_t found = 0;
+	int rc = message_of(&v, "message", &message, &found, e);
+
+	*type = (unsigned)found;
+	return rc;
+}
+
+/* How a row of this type is found. */
+static int kind_of(struct view *v, const struct table *field, struct arrow_node *node)
 {
 	uint64_t type = field_number(v, field, FIELD_TYPE_TYPE, 1, 0);
 	struct table t = field_table(v, field, FIELD_TYPE);
 	static const uint64_t floats[] = {16, 32, 64}, intervals[] = {32, 64, 128};
 	uint64_t unit;
 
-	*buffers = 2;
+	node->buffers = 2;
 	node->kind = ARROW_FIXED;
 	switch (type) {
 	case TYPE_NULL:
 		node->kind = ARROW_NOTHING;
-		*buffers = 0;
+		node->buffers = 0;
 		return 0;
 	case TYPE_INT:
 		node->width = field_number(v, &t, 0, 4, 0);
@@ -232,7 +263,11 @@ static int kind_of(struct view *v, const struct table *field, struct arrow_node 
 	case TYPE_LARGE_UTF8:
 		node->kind = ARROW_BYTES;
 		node->width = type == TYPE_BINARY || type == TYPE_UTF8 ? 32 : 64;
-		*buffers = 3;
+		node->buffers = 3;
+		return 0;
+	case TYPE_BINARY_VIEW:
+	case TYPE_UTF8_VIEW:
+		node->kind = ARROW_VIEWS;
 		return 0;
 	case TYPE_LIST:
 	case TYPE_MAP:
@@ -243,15 +278,62 @@ static int kind_of(struct view *v, const struct table *field, struct arrow_node 
 	case TYPE_FIXED_LIST:
 		node->kind = ARROW_PIECES;
 		node->width = field_number(v, &t, 0, 4, 0);
-		*buffers = 1;
+		node->buffers = 1;
 		return node->width > INT32_MAX ? -1 : 0;
 	case TYPE_STRUCT:
 		node->kind = ARROW_GROUP;
-		*buffers = 1;
+		node->buffers = 1;
 		return 0;
 	default:
 		return -1;
 	}
+}
+
+static bool has_parts(const struct arrow_node *node)
+{
+	return node->kind == ARROW_LISTS || node->kind == ARROW_PIECES || node->kind == ARROW_GROUP;
+}
+
+static int unsupported(uint32_t node, struct err *e)
+{
+	return err_set(e, ERR_DATA,
+		       "column or part %" PRIu32
+		       " of the schema has a type that is not supported: unions, views of lists, "
+		       "run-ends, and dictionaries of values that have parts",
+		       node);
+}
+
+/* An array of numbers that stand for the values of a dictionary, which several may share. */
+static int add_dictionary(struct view *v, const struct table *field, const struct table *encoding,
+			  struct arrow_node *node, struct arrow_schema *s, struct err *e)
+{
+	int64_t id = (int64_t)field_number(v, encoding, ENCODING_ID, 8, 0);
+	struct table index = field_table(v, encoding, ENCODING_INDEX);
+	struct arrow_dictionary *d = &s->dictionary[0];
+	size_t parts;
+
+	node->kind = ARROW_INDEX;
+	node->buffers = 2;
+	node->width = index.fields ? field_number(v, &index, 0, 4, 0) : 32;
+	field_vector(v, field, FIELD_CHILDREN, 4, &parts);
+	if (v->bad)
+		return damaged("schema", e);
+	while (d < s->dictionary + s->dictionaries && d->id != id)
+		d++;
+	node->dictionary = (uint32_t)(d - s->dictionary);
+	if (node->dictionary == ARROW_DICTIONARIES_MAX)
+		return err_set(e, ERR_DATA,
+			       "the schema has more than the %u dictionaries that are supported",
+			       ARROW_DICTIONARIES_MAX);
+	if (node->width > 64 || node->width % 8 || node->width == 0 || parts > 0)
+		return unsupported(s->nodes, e);
+	if (node->dictionary < s->dictionaries)
+		return 0;
+	*d = (struct arrow_dictionary){.id = id, .values.parent = -1};
+	if (kind_of(v, field, &d->values) < 0 || has_parts(&d->values))
+		return v->bad ? damaged("schema", e) : unsupported(s->nodes, e);
+	s->dictionaries++;
+	return 0;
 }
 
 static int add_fields(struct view *v, const struct table *owner, unsigned field, int parent,
@@ -264,8 +346,9 @@ static int add_fields(struct view *v, const struct table *owner, unsigned field,
 		uint64_t forward = number(v, at + 4 * i, 4);
 		size_t target = at + 4 * i + (size_t)forward;
 		struct table one = target < v->n ? table_at(v, target) : (struct table){0};
+		struct table encoding = field_table(v, &one, FIELD_DICTIONARY);
 		struct arrow_node *node = &s->node[s->nodes];
-		uint32_t buffers, me = s->nodes;
+		uint32_t me = s->nodes;
 
 		if (v->bad || one.fields == 0)
 			return damaged("schema", e);
@@ -274,18 +357,15 @@ static int add_fields(struct view *v, const struct table *owner, unsigned field,
 				       "the schema has more columns and parts of columns than "
 				       "the %u, or more levels than the %d, that are supported",
 				       ARROW_NODES_MAX, DEPTH_MAX);
-		*node = (struct arrow_node){.parent = parent, .buffer = s->buffers};
-		if (field_at(v, &one, FIELD_DICTIONARY, 4) || kind_of(v, &one, node, &buffers) < 0)
-			return v->bad ? damaged("schema", e)
-				      : err_set(e, ERR_DATA,
-						"column or part %u of the schema has a type that "
-						"is not supported: unions, views, dictionaries "
-						"and run-ends",
-						me);
+		*node = (struct arrow_node){.parent = parent};
+		if (encoding.at)
+			rc = add_dictionary(v, &one, &encoding, node, s, e);
+		else if (kind_of(v, &one, node) < 0)
+			rc = v->bad ? damaged("schema", e) : unsupported(me, e);
+		if (rc < 0)
+			return rc;
 		s->nodes++;
-		s->buffers += buffers;
-		if (node->kind == ARROW_LISTS || node->kind == ARROW_PIECES ||
-		    node->kind == ARROW_GROUP)
+		if (has_parts(node))
 			rc = add_fields(v, &one, FIELD_CHILDREN, (int)me, depth + 1, s, e);
 		if (rc == 0 && (node->kind == ARROW_LISTS || node->kind == ARROW_PIECES) &&
 		    s->nodes == me + 1)
@@ -301,7 +381,7 @@ int arrow_schema_parse(const unsigned char *bytes, size_t n, struct arrow_schema
 	struct table message, schema;
 	int rc = message_header(&v, ARROW_SCHEMA, "schema", &message, &schema, e);
 
-	out->nodes = out->buffers = 0;
+	out->nodes = out->dictionaries = 0;
 	if (rc < 0)
 		return rc;
 	if (field_number(&v, &schema, SCHEMA_ENDIANNESS, 2, 0) != 0)
@@ -312,47 +392,164 @@ int arrow_schema_parse(const unsigned char *bytes, size_t n, struct arrow_schema
 	return rc;
 }
 
-int arrow_batch_parse(const unsigned char *bytes, size_t n, const struct arrow_schema *s,
-		      struct arrow_batch *out, struct err *e)
+/* The first buffer of each array; their number in all. */
+static int share_buffers(struct view *v, const struct table *batch, const struct arrow_node *node,
+			 uint32_t nodes, struct arrow_batch *out, uint64_t *count)
 {
+	size_t views, at = field_vector(v, batch, BATCH_VIEWED, 8, &views), seen = 0;
+
+	*count = 0;
+	for (uint32_t i = 0; i < nodes; i++) {
+		out->first[i] = (uint32_t)*count;
+		*count += node[i].buffers;
+		if (node[i].kind == ARROW_VIEWS && seen < views) {
+			uint64_t more = number(v, at + 8 * seen++, 8);
+
+			if (more > ARROW_BUFFERS_MAX)
+				return -1;
+			*count += more;
+		}
+		if (*count > ARROW_BUFFERS_MAX)
+			return -1;
+	}
+	return 0;
+}
+
+static int dictionary_of(struct view *v, const struct table *header, const struct arrow_schema *s,
+			 struct arrow_batch *out, struct table *batch, struct err *e)
+{
+	int64_t id = (int64_t)field_number(v, header, DICTIONARY_ID, 8, 0);
+
+	out->delta = field_number(v, header, DICTIONARY_DELTA, 1, 0) != 0;
+	*batch = field_table(v, header, DICTIONARY_DATA);
+	if (v->bad || batch->fields == 0)
+		return damaged("dictionary", e);
+	for (out->dictionary = 0; out->dictionary < s->dictionaries; out->dictionary++)
+		if (s->dictionary[out->dictionary].id == id)
+			return 0;
+	return err_set(e, ERR_DATA,
+		       "it has values of dictionary %" PRId64 ", which the schema does not name",
+		       id);
+}
+
+static int ranges_of(struct view *v, size_t at, uint64_t count, const char *what,
+		     struct arrow_batch *out, struct err *e)
+{
+	out->buffers = (uint32_t)count;
+	for (size_t i = 0; i < count; i++) {
+		struct arrow_range *b = &out->buffer[i];
+
+		b->offset = number(v, at + STRUCT_BYTES * i, 8);
+		b->bytes = number(v, at + STRUCT_BYTES * i + 8, 8);
+		if (b->offset > out->body_bytes || b->bytes > out->body_bytes - b->offset)
+			return err_set(e, ERR_DATA,
+				       "buffer %zu of the %s, %" PRIu64 " bytes at offset %" PRIu64
+				       ", lies outside of its body of %" PRIu64 " bytes",
+				       i, what, b->bytes, b->offset, out->body_bytes);
+	}
+	return 0;
+}
+
+static int codec_of(struct view *v, const struct table *batch, const char *what,
+		    struct arrow_batch *out, struct err *e)
+{
+	struct table compression = field_table(v, batch, BATCH_COMPRESSION);
+	uint64_t codec = field_number(v, &compression, 0, 1, 0),
+		 method = field_number(v, &compression, 1, 1, 0);
+
+	out->codec = ARROW_PLAIN;
+	if (v->bad)
+		return damaged(what, e);
+	if (!compression.at)
+		return 0;
+	if (codec > ARROW_ZSTD || method != 0)
+		return err_set(e, ERR_DATA,
+			       "the %s is compressed with codec %" PRIu64
+			       "; LZ4 frames and Zstandard of single buffers are supported",
+			       what, codec);
+	out->codec = (enum arrow_codec)codec;
+	return 0;
+}
+
+int arrow_batch_parse(const unsigned char *bytes, size_t n, enum arrow_message type,
+		      const struct arrow_schema *s, struct arrow_batch *out, struct err *e)
+{
+	const char *what = type == ARROW_BATCH ? "record batch" : "dictionary";
+	const struct arrow_node *node = s->node;
 	struct view v = {.p = bytes, .n = n};
 	struct table message, batch;
+	uint32_t nodes = s->nodes;
+	uint64_t want;
 	size_t count, at;
-	int rc = message_header(&v, ARROW_BATCH, "record batch", &message, &batch, e);
+	int rc = message_header(&v, type, what, &message, &batch, e);
 
+	if (rc == 0 && type == ARROW_DICTIONARY) {
+		struct table header = batch;
+
+		rc = dictionary_of(&v, &header, s, out, &batch, e);
+		if (rc == 0)
+			node = &s->dictionary[out->dictionary].values;
+		nodes = 1;
+	}
 	if (rc < 0)
 		return rc;
 	out->rows = field_number(&v, &batch, BATCH_LENGTH, 8, 0);
 	out->body_bytes = field_number(&v, &message, MESSAGE_BODY, 8, 0);
-	if (field_at(&v, &batch, BATCH_COMPRESSION, 4))
-		return err_set(e, ERR_DATA,
-			       "the record batch is compressed, which is not supported");
 	field_vector(&v, &batch, BATCH_NODES, STRUCT_BYTES, &count);
 	if (v.bad || out->rows > INT64_MAX || out->body_bytes > INT64_MAX)
-		return damaged("record batch", e);
-	if (count != s->nodes)
-		return err_set(e, ERR_DATA,
-			       "the record batch has %zu arrays and the schema %" PRIu32, count,
-			       s->nodes);
+		return damaged(what, e);
+	if (count != nodes)
+		return err_set(e, ERR_DATA, "the %s has %zu arrays and the schema %" PRIu32, what,
+			       count, nodes);
+	rc = codec_of(&v, &batch, what, out, e);
+	if (rc < 0)
+		return rc;
 	at = field_vector(&v, &batch, BATCH_BUFFERS, STRUCT_BYTES, &count);
-	if (v.bad)
-		return damaged("record batch", e);
-	if (count != s->buffers)
+	if (share_buffers(&v, &batch, node, nodes, out, &want) < 0 || v.bad)
+		return damaged(what, e);
+	if (count != want)
 		return err_set(e, ERR_DATA,
-			       "the record batch has %zu buffers and the schema asks for %" PRIu32,
-			       count, s->buffers);
-	for (size_t i = 0; i < count; i++) {
-		struct arrow_range *b = &out->buffer[i];
+			       "the %s has %zu buffers and the schema asks for %" PRIu64, what,
+			       count, want);
+	return ranges_of(&v, at, count, what, out, e);
+}
 
-		b->offset = number(&v, at + STRUCT_BYTES * i, 8);
-		b->bytes = number(&v, at + STRUCT_BYTES * i + 8, 8);
-		if (b->offset > out->body_bytes || b->bytes > out->body_bytes - b->offset)
-			return err_set(e, ERR_DATA,
-				       "buffer %zu of the record batch, %" PRIu64
-				       " bytes at offset %" PRIu64
-				       ", lies outside of its body of %" PRIu64 " bytes",
-				       i, b->bytes, b->offset, out->body_bytes);
-	}
+/* ---- the footer ---- */
+
+int arrow_footer_blocks(const struct store_map *map, uint64_t at, uint64_t n,
+			enum arrow_message type, uint64_t *first, uint64_t *count, struct err *e)
+{
+	struct view v = {.map = map, .from = at, .n = (size_t)n};
+	uint64_t root = number(&v, 0, 4);
+	struct table footer = root < v.n ? table_at(&v, (size_t)root) : (struct table){0};
+	size_t blocks = 0, place;
+
+	place = field_vector(&v, &footer,
+			     type == ARROW_BATCH ? FOOTER_BATCHES : FOOTER_DICTIONARIES,
+			     BLOCK_BYTES, &blocks);
+	if (v.bad || footer.fields == 0)
+		return damaged("footer", e);
+	*first = at + place;
+	*count = blocks;
+	return 0;
+}
+
+int arrow_footer_block(const struct store_map *map, uint64_t first, uint64_t i,
+		       struct arrow_block *out, struct err *e)
+{
+	unsigned char b[BLOCK_BYTES];
+	int rc = store_map_copy(map, first + BLOCK_BYTES * i, b, sizeof(b), e);
+
+	if (rc < 0)
+		return rc;
+	*out = (struct arrow_block){
+		.at = le_get(b, 8), .metadata = le_get(b + 8, 4), .body_bytes = le_get(b + 16, 8)};
+	if (out->at > map->bytes || out->metadata > map->bytes - out->at ||
+	    out->body_bytes > map->bytes - out->at - out->metadata)
+		return err_set(e, ERR_DATA,
+			       "the footer has a message of %" PRIu64 " and %" PRIu64
+			       " bytes at offset %" PRIu64 ", and the file has %" PRIu64,
+			       out->metadata, out->body_bytes, out->at, map->bytes);
 	return 0;
 }
 
