@@ -10,6 +10,7 @@
 #include "base/saturate.h"
 #include "base/str.h"
 #include "dataset/each.h"
+#include "workload/extension.h"
 
 #define DEPTH_MAX 16
 #define FILES_MAX 10000000u
@@ -60,21 +61,6 @@ static int kind_of(const char *path)
 	return kind;
 }
 
-static bool is_of_format(const struct dataset *d, const char *name)
-{
-	const char *const *other = d->format->is.other_extensions;
-	const char *dot = strrchr(name, '.');
-
-	if (!dot)
-		return false;
-	if (strcasecmp(dot + 1, d->format->is.extension) == 0)
-		return true;
-	for (; other && *other; other++)
-		if (strcasecmp(dot + 1, *other) == 0)
-			return true;
-	return false;
-}
-
 static int add_entry(void *arg, const char *name, bool is_dir)
 {
 	struct names *l = arg;
@@ -84,7 +70,7 @@ static int add_entry(void *arg, const char *name, bool is_dir)
 		return ERR_CANCELED;
 	if (name[0] == '.' || name[0] == '_')
 		return 0;
-	if (!is_dir && !is_of_format(l->d, name))
+	if (!is_dir && !format_has_extension(&l->d->format->is, name))
 		return 0;
 	path = l->folder[0] ? xasprintf("%s/%s", l->folder, name) : xstrdup(name);
 	if (is_dir) {

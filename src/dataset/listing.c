@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/transfer.h"
 #include "dataset/manifest.h"
+#include "workload/extension.h"
 
 struct in_folder {
 	listing_fn fn;
@@ -231,26 +232,10 @@ struct look {
 	struct err *e;
 };
 
-static bool has_extension(const struct format_facts *f, const char *extension)
-{
-	const char *const *other = f->other_extensions;
-
-	if (!f->extension || !f->extension[0])
-		return false;
-	if (strcasecmp(extension, f->extension) == 0)
-		return true;
-	for (; other && *other; other++)
-		if (strcasecmp(extension, *other) == 0)
-			return true;
-	return false;
-}
-
 static int format_of(const char *name)
 {
-	const char *dot = strrchr(name, '.');
-
-	for (int i = 0; dot && format_facts_table[i] && i < FORMATS_MAX; i++)
-		if (has_extension(format_facts_table[i], dot + 1))
+	for (int i = 0; format_facts_table[i] && i < FORMATS_MAX; i++)
+		if (format_has_extension(format_facts_table[i], name))
 			return i;
 	return -1;
 }

@@ -4,9 +4,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "workload/extension.h"
 #include "workload/workload.h"
 
 const struct store_facts *store_facts_find(const char *name)
@@ -88,6 +90,25 @@ static bool compresses(const struct format_facts *f, const char *compression)
 		if (strcmp(*c, compression) == 0)
 			return true;
 	return strcmp(compression, "none") == 0;
+}
+
+static bool ends_in(const char *name, const char *extension)
+{
+	size_t n = strlen(name), m = strlen(extension);
+
+	return m > 0 && n > m && name[n - m - 1] == '.' && strcasecmp(name + n - m, extension) == 0;
+}
+
+bool format_has_extension(const struct format_facts *f, const char *name)
+{
+	if (!f->extension)
+		return false;
+	if (ends_in(name, f->extension))
+		return true;
+	for (const char *const *o = f->other_extensions; o && *o; o++)
+		if (ends_in(name, *o))
+			return true;
+	return false;
 }
 
 int format_check_compression(const struct format_facts *f, const char *compression, struct err *e)

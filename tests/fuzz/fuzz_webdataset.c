@@ -41,6 +41,19 @@ static void mend(uint8_t *p, size_t size)
 	}
 }
 
+/* What fuzz_read put there, as a shard of others. */
+static void look(size_t size)
+{
+	struct file_look l;
+	struct err e;
+	int rc = fuzz.format->look(&fuzz.io, "f", size, &fuzz.spec, &l, &e);
+
+	if (rc < 0 && (rc != ERR_DATA || !e.text[0]))
+		abort();
+	if (rc == 0 && l.samples > 0 && l.most_bytes < l.sample_bytes)
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint8_t *copy;
@@ -51,8 +64,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(copy, data, size);
 	extra(copy, size);
 	fuzz_read("webdataset", data, size);
+	look(size);
 	mend(copy, size);
 	fuzz_read("webdataset", copy, size);
+	look(size);
 	free(copy);
 	return 0;
 }

@@ -14,7 +14,7 @@ from random import Random
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 from strace_requests import explain, requests  # noqa: E402
-from util import left_out, libraries  # noqa: E402
+from util import left_out, libraries, load  # noqa: E402
 
 STOKER = os.environ["STOKER"]
 TOOL = os.path.join(os.environ["STOKER_TOOLS"], "format_tool")
@@ -177,9 +177,9 @@ def beside_the_library(folder, python, generation):
 FOREIGN = ({"jpg": 60000, "cls": 2, "json": 900}, {"input.png": 9000, "seg.png": 3000, "txt": 0}, {"JPG": 20000}, {"bin": 5000})
 
 
-def foreign(path, form, members, prefix, random):
+def foreign(path, form, members, prefix, random, mode="w"):
     """A shard of others: samples of unequal sizes, with what belongs to none between them."""
-    with tarfile.open(path, "w", format=form) as t:
+    with tarfile.open(path, mode, format=form) as t:
         def add(name, n, kind=tarfile.REGTYPE):
             member = tarfile.TarInfo(name)
             member.size, member.type = n, kind
@@ -200,7 +200,7 @@ def foreign_shards(folder, python, generation):
     for form in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
         for k, members in enumerate(FOREIGN):
             prefix = ("", "train/n0144.x/", "long/" * 40)[k % 3 if form != tarfile.USTAR_FORMAT else k % 2]
-            foreign(path, form, members, prefix, random)
+            foreign(path, form, members, prefix, random, "w:gz" if k == 2 else "w")
             lines = run(python, "-c", READ, path).splitlines()
             assert len(lines) == 9 and lines[3].split()[0] == f"{prefix}0003", lines
             real, _ = requests([python, "-c", READ, path], path, None)
@@ -217,6 +217,57 @@ def foreign_shards(folder, python, generation):
             shards += 1
             compared += len(real)
     print(f"{shards} shards of others are read to their end, with {compared} requests of the library's")
+
+
+def told(python, path):
+    """What the library makes of a shard: the number of its samples, or None where it ends with an error."""
+    done = subprocess.run([python, "-c", READ, str(path)], capture_output=True, text=True)
+    return len(done.stdout.splitlines()) if done.returncode == 0 else None
+
+
+def shard(path, names, end=True, mode="w"):
+    with tarfile.open(path, mode) as t:
+        for name in names:
+            member = tarfile.TarInfo(name)
+            member.size = 700
+            t.addfile(member, io.BytesIO(b"x" * 700))
+    if not end:
+        with open(path, "r+b") as f:
+            f.truncate(1536 * len(names))
+
+
+def foreign_folder(folder, python):
+    """A folder of shards that others wrote is run as it is, to each shard's end; samples are the library's."""
+    data = pathlib.Path(folder, "cc3m")
+    data.mkdir()
+    files = {
+        "cc3m-train-0003.tar": [f"{i:05}.{e}" for i in range(12) for e in ("jpg", "json", "txt")],
+        "cc3m-train-0004.tar": [f"./{i:05}.{e}" for i in range(12) for e in ("CLS", "seg.png")],
+        # members of a sample that are apart, of hidden names, without a dot, and of a sample that says it is none
+        "cc3m-train-0005.tar": ["a.jpg", "b.jpg", "a.txt", ".hidden", "d/.x", "d/.y", "d.e/.x", "README", "__meta__/x.jpg", "c.__bad__", "c.jpg", "z.jpg"],
+        "cc3m-train-0006.tar.gz": [f"{'long/' * 40}{i}.npy" for i in range(9)],
+        "cc3m-train-0007.tar": [],
+        "cc3m-train-0008.tar": [f"{i}.jpg" for i in range(5)],
+    }
+    for name, names in files.items():
+        shard(data / name, names, end=name[14] != "8", mode="w:gz" if name.endswith("gz") else "w")
+    (data / "sizes.json").write_text("{}")
+    # the library ends with an error where nothing but an empty shard was named
+    counts = [told(python, data / name) or 0 for name in files]
+    assert counts == [12, 12, 5, 9, 0, 5], counts
+    out = pathlib.Path(folder, "out_foreign")
+    for workers in (1, 2):
+        keys = {"reader.decode": "none", "reader.batch_size": 1, "reader.read_threads": workers, "train.epochs": 2, "train.computation_time": 0.0001}
+        run(STOKER, "run", "--data", data, "--output", out, *(f"{k}={v}" for k, v in keys.items()))
+        epochs = load(out)["training"]["epochs"]
+        assert [(e["order_proved"], e["samples"]) for e in epochs] == [(True, sum(counts))] * 2, epochs
+    for name, names, words in (("twice", ["a.jpg", "a.JPG", "b.jpg"], "is there twice"), ("keys", ["a.__key__"], "is there twice")):
+        path = data / f"{name}.tar"
+        shard(path, names)
+        said = run(STOKER, "run", "--data", data, "--output", out, ok=False)
+        assert told(python, path) is None and words in said and f"{name}.tar" in said, said
+        path.unlink()
+    print(f"a folder of shards that others wrote: {sum(counts)} samples, as the library counts them")
 
 
 def job(folder, data, **more):
@@ -273,6 +324,7 @@ def main():
             return
         beside_the_library(folder, python, generation)
         foreign_shards(folder, python, generation)
+        foreign_folder(folder, python)
         order_of_workers(folder, python)
 
 

@@ -1,6 +1,7 @@
 /* arrow_stream: streams of Apache Arrow, as Hugging Face's `datasets` keeps them: it converts what
  * it loads once (parquet and the rest), and from then on maps these files. Written, and compared,
  * as one ascending stream; every byte but the samples' follows from the keys. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,11 +114,18 @@ static int arrow_put(struct blob_stream *s, const struct file_spec *f,
 	return rc < 0 ? rc : blob_stream_put(s, end, sizeof(end), e);
 }
 
+static int not_computed(struct err *e)
+{
+	return err_set(e, ERR_USAGE,
+		       "the place of a sample in files that others wrote does not follow from the "
+		       "workload: they need reader.access=framework, and no reader.queue_depth");
+}
+
 static int arrow_extent(const struct reader_config *c, const struct file_spec *f, uint64_t index,
 			struct extent *out, struct err *e)
 {
 	struct arrow_layout l;
-	int rc = arrow_layout_of(f, &l, e);
+	int rc = f->bytes ? not_computed(e) : arrow_layout_of(f, &l, e);
 
 	if (rc < 0)
 		return rc;
@@ -304,6 +312,8 @@ static int mapped_sample(struct reader *r, struct mapped_file *m, const struct f
 	}
 	if (rc < 0)
 		return rc;
+	if (f->bytes)
+		return 0; /* others wrote it: a sample is what its row has */
 	if (!payload)
 		return err_set(e, ERR_DATA,
 			       "no column of row %" PRIu64 " has the %" PRIu64
@@ -371,7 +381,7 @@ static int read_native(struct reader *r, const char *path, const struct file_spe
 		       uint64_t index, struct sample *out, struct err *e)
 {
 	struct arrow_layout l = {0};
-	int rc = arrow_layout_of(f, &l, e);
+	int rc = f->bytes ? not_computed(e) : arrow_layout_of(f, &l, e);
 
 	return rc < 0 ? rc : reader_items(r, path, f, index, native_sample, &l, out, e);
 }
@@ -388,6 +398,52 @@ static int arrow_reader_close(struct reader *r, struct err *e)
 	return 0;
 }
 
+/* ---- files of others ---- */
+
+/* Batches of one file, at most. */
+#define LOOK_BATCHES (1u << 20)
+
+/* Rows follow from the batches. A sample is all that a row has, in the mean. */
+static int arrow_look(const struct io *io, const char *path, uint64_t bytes,
+		      const struct file_spec *form, struct file_look *out, struct err *e)
+{
+	struct arrow_scratch *scratch = try_calloc(1, sizeof(*scratch), "an Arrow file's lists", e);
+	struct arrow_table t = {.most = LOOK_BATCHES};
+	struct io uncounted = {.store = io->store};
+	struct blob *blob = NULL;
+	int rc = scratch ? store_map_check(io->store, e) : -ENOMEM;
+
+	(void)form;
+	*out = (struct file_look){0};
+	if (rc == 0) {
+		arrow_scratch_begin(scratch);
+		scratch->list_only = true;
+		t.entry = try_calloc(LOOK_BATCHES, sizeof(*t.entry), "an Arrow file's batches", e);
+		blob = t.entry ? store_blob_new(io->store, e) : NULL;
+		rc = blob ? io_open(io, path, STORE_READ, blob, e) : -ENOMEM;
+	}
+	if (rc == 0) {
+		int closed;
+
+		rc = io_map(io, blob, bytes, &t.map, e);
+		closed = io_close(io, blob, rc == 0 ? e : NULL);
+		rc = rc == 0 ? closed : rc;
+	}
+	if (rc == 0)
+		rc = arrow_table_list(&t, &uncounted, scratch, e);
+	if (rc == 0)
+		*out = (struct file_look){.samples = t.rows,
+					  .sample_bytes = t.rows ? bytes / t.rows : 0,
+					  .most_bytes = t.rows ? bytes / t.rows : 0};
+	store_unmap(&t.map);
+	if (scratch)
+		arrow_scratch_release(scratch);
+	free(blob);
+	free(t.entry);
+	free(scratch);
+	return rc;
+}
+
 static const char *const keys[] = {"dataset.arrow.batch_rows", NULL};
 
 const struct format_ops format_arrow_stream = {
@@ -396,7 +452,7 @@ const struct format_ops format_arrow_stream = {
 		   "maps them "
 		   "(framework access needs a store with files).",
 	.is.extension = "arrow",
-	.is.flags = FORMAT_MAPS,
+	.is.flags = FORMAT_MAPS | FORMAT_LISTED,
 	.is.keys = keys,
 	.own = arrow_own,
 	.check = arrow_check,
@@ -407,4 +463,5 @@ const struct format_ops format_arrow_stream = {
 	.read = arrow_read,
 	.reader_close = arrow_reader_close,
 	.extent = arrow_extent,
+	.look = arrow_look,
 };

@@ -41,7 +41,7 @@ static int make_room(unsigned char **at, size_t *bytes, uint64_t want, struct er
 
 void arrow_scratch_begin(struct arrow_scratch *s)
 {
-	s->decompress = false;
+	s->decompress = s->list_only = false;
 	s->rows.room = s->values.room = s->packed = NULL;
 	s->rows.room_bytes = s->values.room_bytes = s->packed_bytes = 0;
 	s->rows.held = s->values.held = 0;
@@ -112,7 +112,7 @@ static int decompress(const struct arrow_table *t, struct arrow_loaded *l, uint6
 				     "not supported");
 	}
 	if (rc == 0)
-		rc = make_room(&l->room, &l->room_bytes, sum, e);
+		rc = make_room(&l->room, &l->room_bytes, sum + 1, e);
 	sum = 0;
 	for (uint32_t i = 0; rc == 0 && i < batch->buffers; i++) {
 		struct arrow_range *b = &batch->buffer[i];
@@ -177,12 +177,14 @@ static int add_batch(struct arrow_table *t, const struct io *io, struct arrow_en
 			       "the record batch at offset %" PRIu64 " has a body of %" PRIu64
 			       " bytes, and %" PRIu64 " are left: the file is truncated",
 			       next->at, l->batch.body_bytes, t->map.bytes - body);
-	if (ask)
+	if (ask && !s->list_only)
 		io_map_will_need(io, &t->map, body, l->batch.body_bytes);
 	rc = add_entry(t, next, type, &l->batch, e);
 	if (rc < 0 || l->batch.codec == ARROW_PLAIN)
 		return rc;
 	t->compressed = true;
+	if (s->list_only)
+		return 0;
 	rc = io_map_touch(io, IO_DATA, &t->map, body, l->batch.body_bytes, e);
 	return rc == 0 && s->decompress ? decompress(t, l, body, s, e) : rc;
 }
@@ -284,7 +286,8 @@ static int list_blocks(struct arrow_table *t, const struct io *io, uint64_t foot
 		rc = arrow_footer_block(&t->map, first, i, &b, e);
 		if (rc < 0)
 			return rc;
-		io_map_will_need(io, &t->map, b.at, b.metadata + b.body_bytes);
+		if (!s->list_only)
+			io_map_will_need(io, &t->map, b.at, b.metadata + b.body_bytes);
 		rc = next_message(t, io, b.at, &next, e);
 		if (rc < 0)
 			return rc;

@@ -48,6 +48,7 @@ struct arrow_loaded {
 struct arrow_scratch {
 	unsigned char metadata[ARROW_METADATA_MAX];
 	bool decompress; /* every batch that is listed */
+	bool list_only;  /* bodies are neither asked for nor touched */
 	struct arrow_loaded rows, values;
 	unsigned char *packed;
 	size_t packed_bytes;

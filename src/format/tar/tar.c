@@ -304,12 +304,28 @@ int tar_member_end(struct tar_member *m, const struct tar_header *h, struct err 
 	return m->named ? 0 : keep_name(m, (const unsigned char *)h->name, strlen(h->name) + 1, e);
 }
 
+/* "a/b/.c": with nothing in front of the dot the key is all that is before it, as the library's
+ * pattern has it, unless the folder's name has a dot. */
+static bool key_of_hidden(const char *name, const char *base)
+{
+	const char *p = base - 1;
+
+	if (base == name)
+		return false;
+	while (p > name && p[-1] != '/') {
+		p--;
+		if (*p == '.')
+			return false;
+	}
+	return true;
+}
+
 bool tar_sample_key(const char *name, size_t *key, const char **extension)
 {
 	const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
 	const char *dot = strchr(base, '.');
 
-	if (!dot || dot == base)
+	if (!dot || (dot == base && !key_of_hidden(name, base)))
 		return false;
 	*key = (size_t)(dot - name);
 	*extension = dot + 1;

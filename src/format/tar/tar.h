@@ -71,7 +71,8 @@ int tar_member_end(struct tar_member *m, const struct tar_header *h, struct err 
 
 /* WebDataset's division of a name into key and extension at the first dot of what follows the last
  * slash. *key gets the length of the key, *extension what is behind the dot. false: the name has no
- * dot, or nothing in front of it, and belongs to no sample. */
+ * dot and belongs to no sample, as does one that begins with its dot, unless it lies in a folder
+ * without a dot: "a/.b" belongs to the sample "a/". */
 bool tar_sample_key(const char *name, size_t *key, const char **extension);
 /* Names that WebDataset passes over: "__x__" and what is below such a folder. */
 bool tar_is_meta(const char *name);

@@ -3,14 +3,19 @@
  * file have one size in the archive, so sample i begins at i times it. Two blocks of zeros end the
  * archive, which is filled up to whole records of 10,240 bytes. */
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "format/blob_stream.h"
 #include "format/pyfile.h"
 #include "format/reader.h"
 #include "format/tar/tar.h"
+#include "format/tar/tar_source.h"
+#include "format/tar/tar_walk.h"
 
 #define PAYLOAD "bin"
 #define LABEL "cls"
@@ -135,11 +140,18 @@ static int webdataset_put(struct blob_stream *s, const struct file_spec *f,
 	return rc < 0 ? rc : blob_stream_zeros(s, l.file_bytes - f->samples * l.stride, e);
 }
 
+static int not_computed(struct err *e)
+{
+	return err_set(e, ERR_USAGE,
+		       "in shards that others wrote the place of a sample is known only from those "
+		       "before it: they need reader.access=framework, and no reader.queue_depth");
+}
+
 static int webdataset_extent(const struct reader_config *c, const struct file_spec *f,
 			     uint64_t index, struct extent *out, struct err *e)
 {
 	struct layout l;
-	int rc = layout_of(f, &l, e);
+	int rc = f->bytes ? not_computed(e) : layout_of(f, &l, e);
 
 	if (rc < 0)
 		return rc;
@@ -175,28 +187,27 @@ struct slot {
 
 struct stream {
 	bool open;
+	bool listed; /* others wrote it */
 	uint64_t file_index;
 	uint64_t next; /* sample it delivers next */
 	struct pybuffer py;
-	size_t pos, end;  /* of what is in the piece */
-	bool peeked;      /* the first piece was read */
-	uint64_t offset;  /* of the next byte in the archive */
-	uint64_t skip;    /* bytes of the last member that were not asked for yet */
-	bool begun, over; /* `next` has begun; the end was seen */
-	unsigned slot;    /* its */
-	size_t key_bytes;
+	struct tar_source source;
+	bool peeked;   /* the first piece was read */
+	bool over;     /* the end was seen */
+	unsigned slot; /* of the sample that has begun */
 };
 
 struct reader {
 	struct reader_base base;
 	struct stream stream;
-	struct tar_member member;
+	struct tar_walk *walk;
 	struct slot slot[SLOTS];
-	char *path, *key;      /* of the open stream; of the sample that has begun */
+	char *path;            /* of the open stream */
 	unsigned char *buffer; /* Python's */
 	size_t buffer_bytes;
-	unsigned char *piece; /* tarfile's */
-	unsigned char *extra; /* an extended header */
+	unsigned char *piece;          /* tarfile's */
+	unsigned char *extra;          /* an extended header */
+	unsigned char *plain, *memory; /* of an archive that is compressed */
 	size_t slot_bytes;
 	unsigned char *record; /* native: all of a sample, or a part of it */
 	size_t record_bytes;
@@ -206,8 +217,10 @@ static void lay_out_framework(struct carver *c, const struct reader_config *conf
 			      struct reader *r)
 {
 	r->path = carve(c, PATH_ROOM);
-	r->key = carve(c, TAR_NAME_MAX);
+	r->walk = carve(c, sizeof(*r->walk));
 	r->extra = carve(c, TAR_EXTRA_MAX);
+	r->plain = carve(c, TAR_PLAIN_BYTES);
+	r->memory = carve(c, INFLATER_MEMORY);
 	r->piece = carve(c, TAR_RECORD);
 	r->buffer_bytes = reader_buffer_bytes(config);
 	r->buffer = carve(c, r->buffer_bytes);
@@ -238,125 +251,18 @@ static void webdataset_lay_out(struct carver *c, const struct reader_config *con
 
 FORMAT_READER(webdataset, webdataset_lay_out, reader_start_nothing)
 
-static int at_offset(uint64_t offset, int rc, struct err *e)
-{
-	if (e)
-		err_wrap(e, "the member at offset %" PRIu64, offset);
-	return rc;
-}
-
 /* ---- as Python's tarfile ---- */
 
-/* The archive's next n bytes to `out`, or (NULL) nowhere. Fewer at the end of the file. */
-static ssize_t stream_take(struct reader *r, unsigned char *out, uint64_t n, struct err *e)
+static ssize_t next_piece(void *reader, const unsigned char **piece, struct err *e)
 {
-	struct stream *s = &r->stream;
-	uint64_t done = 0;
+	struct reader *r = reader;
+	ssize_t got = pybuffer_read(&r->stream.py, r->piece,
+				    r->stream.peeked ? TAR_RECORD : TAR_BLOCK, e);
 
-	while (done < n) {
-		size_t part = s->end - s->pos;
-
-		if (part == 0) {
-			ssize_t got = pybuffer_read(&s->py, r->piece,
-						    s->peeked ? TAR_RECORD : TAR_BLOCK, e);
-
-			if (got < 0)
-				return got;
-			if (got == 0)
-				break;
-			s->peeked = true;
-			s->pos = 0;
-			s->end = (size_t)got;
-			continue;
-		}
-		if (part > n - done)
-			part = (size_t)(n - done);
-		if (out)
-			memcpy(out + done, r->piece + s->pos, part);
-		s->pos += part;
-		done += part;
-	}
-	s->offset += done;
-	return (ssize_t)done;
-}
-
-static int stream_exactly(struct reader *r, unsigned char *out, uint64_t n, struct err *e)
-{
-	uint64_t from = r->stream.offset;
-	ssize_t got = stream_take(r, out, n, e);
-
-	if (got < 0)
-		return (int)got;
-	return (uint64_t)got == n
-		       ? 0
-		       : err_set(e, ERR_DATA,
-				 "the archive ends at offset %" PRIu64 ", within %" PRIu64
-				 " bytes at offset %" PRIu64 ": it is truncated",
-				 from + (uint64_t)got, n, from);
-}
-
-/* What is left of the last member, and its padding, is asked for only with the next header. */
-static int next_header(struct reader *r, struct tar_header *h, struct err *e)
-{
-	struct stream *s = &r->stream;
-	unsigned char block[TAR_BLOCK];
-	int rc = stream_exactly(r, NULL, s->skip, e);
-
-	s->skip = 0;
-	if (rc == 0)
-		rc = stream_exactly(r, block, sizeof(block), e);
-	if (rc < 0)
-		return rc;
-	rc = tar_get_header(block, h, e);
-	return rc < 0 ? at_offset(s->offset - TAR_BLOCK, rc, e) : 0;
-}
-
-static int take_extra(struct reader *r, const struct tar_header *h, struct err *e)
-{
-	uint64_t at = r->stream.offset - TAR_BLOCK;
-	int rc;
-
-	if (h->kind == TAR_LONG_LINK || h->kind == TAR_PAX_ALL) {
-		r->stream.skip = tar_padded(h->bytes);
-		return 0;
-	}
-	if (h->bytes > TAR_EXTRA_MAX)
-		return err_set(e, ERR_DATA,
-			       "the extended header at offset %" PRIu64 " has %" PRIu64
-			       " bytes; at most %u are read",
-			       at, h->bytes, TAR_EXTRA_MAX);
-	rc = stream_exactly(r, r->extra, h->bytes, e);
-	r->stream.skip = tar_padded(h->bytes) - h->bytes;
-	if (rc == 0)
-		rc = tar_member_extra(&r->member, h->kind, r->extra, (size_t)h->bytes, e);
-	return rc < 0 ? at_offset(at, rc, e) : 0;
-}
-
-/* The next member that has data, with its header read: 1, or 0 at the end. */
-static int next_member(struct reader *r, struct err *e)
-{
-	struct tar_header h;
-	int rc;
-
-	tar_member_begin(&r->member);
-	for (;;) {
-		rc = next_header(r, &h, e);
-		if (rc < 0 || h.kind == TAR_END)
-			return rc;
-		if (h.kind != TAR_FILE && h.kind != TAR_OTHER) {
-			rc = take_extra(r, &h, e);
-			if (rc < 0)
-				return rc;
-			continue;
-		}
-		rc = tar_member_end(&r->member, &h, e);
-		if (rc < 0)
-			return at_offset(r->stream.offset - TAR_BLOCK, rc, e);
-		r->stream.skip = tar_padded(r->member.bytes);
-		if (r->member.is_file)
-			return 1;
-		tar_member_begin(&r->member);
-	}
+	if (got > 0)
+		r->stream.peeked = true;
+	*piece = r->piece;
+	return got;
 }
 
 /* Whether a member has the name of one that is written here, into this file. */
@@ -375,30 +281,24 @@ static bool is_own(const char *name, uint64_t file_index)
 static int member_data(struct reader *r, const char *extension, uint64_t sample_bytes,
 		       struct err *e)
 {
-	struct stream *s = &r->stream;
-	struct slot *slot = &r->slot[s->slot];
-	uint64_t n = r->member.bytes;
+	const struct tar_member *m = &r->walk->member;
+	struct slot *slot = &r->slot[r->stream.slot];
 	unsigned char *to = NULL;
-	int rc;
 
-	if (strcmp(extension, PAYLOAD) == 0 &&
-	    (r->base.config.decode != DECODE_NONE || is_own(r->member.name, s->file_index))) {
-		if (slot->has)
-			return err_set(e, ERR_DATA, "the member '%.120s' is there twice",
-				       r->member.name);
-		if (n != sample_bytes)
+	if (!r->stream.listed && strcmp(extension, PAYLOAD) == 0 &&
+	    (r->base.config.decode != DECODE_NONE || is_own(m->name, r->stream.file_index))) {
+		if (m->bytes != sample_bytes)
 			return err_set(e, ERR_DATA,
 				       "the member '%.120s' has %" PRIu64
 				       " bytes, and a sample of the workload has %" PRIu64
 				       ": it is damaged, or belongs to another dataset",
-				       r->member.name, n, sample_bytes);
-		*slot = (struct slot){.has = true, .at = s->offset, .bytes = n, .data = slot->data};
-		if (n <= r->slot_bytes)
+				       m->name, m->bytes, sample_bytes);
+		*slot = (struct slot){
+			.has = true, .at = r->walk->offset, .bytes = m->bytes, .data = slot->data};
+		if (m->bytes <= r->slot_bytes)
 			to = slot->data;
 	}
-	rc = stream_exactly(r, to, n, e);
-	s->skip = tar_padded(n) - n;
-	return rc;
+	return tar_walk_data(r->walk, to, e);
 }
 
 /* Reads members until one begins another sample, whose data is read too, or the end: then the one
@@ -407,43 +307,34 @@ static int stream_sample(struct reader *r, uint64_t sample_bytes, struct slot **
 			 struct err *e)
 {
 	struct stream *s = &r->stream;
-	const char *extension;
-	size_t key;
-	int rc;
 
 	*whole = NULL;
 	while (!*whole && !s->over) {
-		rc = next_member(r, e);
+		bool had = r->walk->begun, bad;
+		const char *extension;
+		enum tar_belongs to;
+		int rc = tar_walk_next(r->walk, e);
+
 		if (rc < 0)
 			return rc;
 		if (rc == 0) {
-			*whole = s->begun ? &r->slot[s->slot] : NULL;
-			s->begun = false;
+			*whole = had && !r->walk->bad ? &r->slot[s->slot] : NULL;
 			s->over = true;
 			break;
 		}
-		if (tar_is_meta(r->member.name) ||
-		    !tar_sample_key(r->member.name, &key, &extension)) {
-			/* WebDataset reads what belongs to no sample, but for its metadata */
-			if (!tar_is_meta(r->member.name)) {
-				rc = stream_exactly(r, NULL, r->member.bytes, e);
-				s->skip = tar_padded(r->member.bytes) - r->member.bytes;
-			}
-			if (rc < 0)
-				return rc;
+		rc = tar_walk_group(r->walk, &to, &extension, &bad, e);
+		if (rc < 0)
+			return rc;
+		if (to == TAR_TO_META)
 			continue;
-		}
-		if (!s->begun || key != s->key_bytes || memcmp(r->key, r->member.name, key) != 0) {
-			if (s->begun) {
+		if (to == TAR_TO_NEXT) {
+			if (had && !bad)
 				*whole = &r->slot[s->slot];
-				s->slot = !s->slot;
-			}
-			s->begun = true;
-			s->key_bytes = key;
-			memcpy(r->key, r->member.name, key);
+			s->slot = !s->slot;
 			r->slot[s->slot].has = false;
 		}
-		rc = member_data(r, extension, sample_bytes, e);
+		rc = to == TAR_TO_NOTHING ? tar_walk_data(r->walk, NULL, e)
+					  : member_data(r, extension, sample_bytes, e);
 		if (rc < 0)
 			return rc;
 	}
@@ -456,7 +347,7 @@ static int deliver(struct reader *r, const struct file_spec *f, const struct slo
 	uint64_t from = index * file_spec_sample_bytes(f);
 
 	out->data = r->slot_bytes ? slot->data : r->piece;
-	if (r->base.config.decode == DECODE_NONE)
+	if (r->base.config.decode == DECODE_NONE || r->stream.listed)
 		return 0;
 	if (!slot->has)
 		return err_set(e, ERR_DATA,
@@ -513,7 +404,9 @@ static int stream_open(struct reader *r, const char *path, const struct file_spe
 
 	if (rc < 0)
 		return rc;
-	*s = (struct stream){.open = true, .file_index = f->file_index};
+	*s = (struct stream){.open = true, .listed = f->bytes > 0, .file_index = f->file_index};
+	tar_source_begin(&s->source, next_piece, r, r->plain, r->memory);
+	tar_walk_begin(r->walk, tar_source_take, &s->source, r->extra);
 	rc = io_stat_blob(r->base.io, r->base.blob, &st, e);
 	if (rc == 0)
 		rc = reader_buffer_of(&r->base.config, st.block_bytes, r->buffer_bytes, &buffer, e);
@@ -615,7 +508,7 @@ static int read_native(struct reader *r, const char *path, const struct file_spe
 		       uint64_t index, struct sample *out, struct err *e)
 {
 	struct layout l = {0};
-	int rc = layout_of(f, &l, e);
+	int rc = f->bytes ? not_computed(e) : layout_of(f, &l, e);
 
 	if (rc == 0 && r->base.config.decode != DECODE_NONE && l.stride > r->record_bytes)
 		rc = err_set(e, ERR_USAGE, "a sample is larger than the reader's buffer");
@@ -624,16 +517,151 @@ static int read_native(struct reader *r, const char *path, const struct file_spe
 
 FORMAT_READ_STREAM(webdataset, read_framework, read_native)
 
+/* ---- what shards of others hold ---- */
+
+/* A tar archive has no index: its headers are read, each with what lies behind it, and the data of
+ * large members are passed over. One that is compressed is read whole. */
+#define LOOK_NEAR 4096u   /* behind a header that was gone to */
+#define LOOK_FAR 65536u   /* where members follow closely */
+#define LOOK_CLOSE 16384u /* members of fewer bytes follow closely */
+
+struct shard_look {
+	const struct io *io;
+	struct blob *blob;
+	uint64_t at, bytes; /* next byte of the file; of the file */
+	uint64_t from;      /* of what is in `window` */
+	size_t have;
+	unsigned char *window; /* LOOK_FAR */
+	uint64_t passed;       /* bytes of the last member that was passed over */
+	struct tar_source source;
+	struct tar_walk walk;
+	unsigned char extra[TAR_EXTRA_MAX], plain[TAR_PLAIN_BYTES], memory[INFLATER_MEMORY];
+	unsigned char room[LOOK_FAR];
+};
+
+static ssize_t look_window(struct shard_look *l, size_t n, struct err *e)
+{
+	ssize_t got;
+
+	if (n > l->bytes - l->at)
+		n = (size_t)(l->bytes - l->at);
+	got = n ? io_pread(l->io, IO_META, l->blob, l->window, n, l->at, e) : 0;
+	l->from = l->at;
+	l->have = got > 0 ? (size_t)got : 0;
+	return got;
+}
+
+static ssize_t look_piece(void *look, const unsigned char **piece, struct err *e)
+{
+	struct shard_look *l = look;
+	ssize_t got = look_window(l, LOOK_FAR, e);
+
+	if (got > 0)
+		l->at += (uint64_t)got;
+	*piece = l->window;
+	return got;
+}
+
+/* tar_take_fn: what nobody wants is not read. */
+static ssize_t look_take(void *look, unsigned char *out, uint64_t n, struct err *e)
+{
+	struct shard_look *l = look;
+	uint64_t done = 0;
+
+	if (!out) {
+		uint64_t left = l->bytes - l->at;
+
+		if (n > 0)
+			l->passed = n;
+		n = n < left ? n : left;
+		l->at += n;
+		return (ssize_t)n;
+	}
+	while (done < n) {
+		uint64_t in = l->at - l->from;
+		size_t part;
+
+		if (l->at < l->from || in >= l->have) {
+			ssize_t got =
+				look_window(l, l->passed < LOOK_CLOSE ? LOOK_FAR : LOOK_NEAR, e);
+
+			if (got < 0)
+				return got;
+			if (got == 0)
+				break;
+			continue;
+		}
+		part = l->have - (size_t)in;
+		if (part > n - done)
+			part = (size_t)(n - done);
+		memcpy(out + done, l->window + in, part);
+		l->at += part;
+		done += part;
+	}
+	return (ssize_t)done;
+}
+
+static int look_through(struct shard_look *l, struct tar_counts *counts, struct err *e)
+{
+	ssize_t got = look_window(l, LOOK_NEAR, e);
+
+	if (got < 0)
+		return (int)got;
+	if (got > 0 && (l->window[0] == 0x1f || l->window[0] == 'B' || l->window[0] == 0xfd ||
+			l->window[0] == 0x28)) {
+		tar_source_begin(&l->source, look_piece, l, l->plain, l->memory);
+		tar_walk_begin(&l->walk, tar_source_take, &l->source, l->extra);
+	} else {
+		tar_walk_begin(&l->walk, look_take, l, l->extra);
+	}
+	return tar_walk_count(&l->walk, counts, e);
+}
+
+static int webdataset_look(const struct io *io, const char *path, uint64_t bytes,
+			   const struct file_spec *form, struct file_look *out, struct err *e)
+{
+	struct shard_look *l = try_calloc(1, sizeof(*l), "what is looked at of a shard", e);
+	struct tar_counts counts;
+	int rc, closed;
+
+	(void)form;
+	*out = (struct file_look){0};
+	if (!l)
+		return -ENOMEM;
+	l->io = io;
+	l->bytes = bytes;
+	l->window = l->room;
+	l->blob = store_blob_new(io->store, e);
+	rc = l->blob ? io_open(io, path, STORE_READ, l->blob, e) : -ENOMEM;
+	if (rc == 0) {
+		rc = look_through(l, &counts, e);
+		closed = io_close(io, l->blob, rc == 0 ? e : NULL);
+		rc = rc == 0 ? closed : rc;
+	}
+	if (rc == 0)
+		*out = (struct file_look){
+			.samples = counts.samples,
+			.sample_bytes = counts.samples ? counts.bytes / counts.samples : 0,
+			.most_bytes = counts.most_bytes};
+	if (l->blob)
+		free(l->blob);
+	free(l);
+	return rc;
+}
+
 static int webdataset_reader_close(struct reader *r, struct err *e)
 {
 	return stream_close(r, 0, e);
 }
 
+static const char *const other_extensions[] = {"tgz", "tar.gz", NULL};
+
 const struct format_ops format_webdataset = {
 	.is.name = "webdataset",
 	.is.help = "WebDataset's shards: tar archives with a payload and a label for each sample.",
 	.is.extension = "tar",
-	.is.flags = FORMAT_STREAM | FORMAT_FILLED,
+	.is.other_extensions = other_extensions,
+	.is.flags = FORMAT_STREAM | FORMAT_FILLED | FORMAT_LISTED,
 	.check = webdataset_check,
 	.file_bytes = webdataset_file_bytes,
 	.put = webdataset_put,
@@ -642,4 +670,5 @@ const struct format_ops format_webdataset = {
 	.read = webdataset_read,
 	.reader_close = webdataset_reader_close,
 	.extent = webdataset_extent,
+	.look = webdataset_look,
 };
