@@ -58,7 +58,7 @@ MAY_READ_PROSE = {
 }
 # What one person can carry on, with some room. Growth is a change of these figures, and a line in the commit's body that
 # says what for.
-SRC_LINES, SRC_FILES = 215300, 877
+SRC_LINES, SRC_FILES = 217200, 895
 EXITS = re.compile(r"\b(exit|_exit|abort)\s*\(")
 
 

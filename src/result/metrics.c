@@ -558,12 +558,9 @@ double metrics_data_bytes(const struct result *r)
 	double samples = (double)workload_samples(w, false);
 	double files = 0;
 
-	if (w->compat.dlio || !d)
+	/* of files that others wrote the key has the mean; their own sizes are not read back */
+	if (w->compat.dlio || !d || w->dataset.names == NAMES_LISTED)
 		return samples * w->dataset.record_length_bytes;
-	if (d->listed)
-		return d->files[DATASET_TRAIN]
-			       ? samples * dataset_mean_sample_bytes(d, DATASET_TRAIN)
-			       : 0;
 	if (!d->drawn)
 		return samples * (d->files[DATASET_TRAIN]
 					  ? (double)dataset_sample_bytes(d, DATASET_TRAIN, 0)

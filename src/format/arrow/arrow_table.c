@@ -28,7 +28,8 @@ static int make_room(unsigned char **at, size_t *bytes, uint64_t want, struct er
 	if (want <= *bytes)
 		return 0;
 	release(at, bytes);
-	p = mmap(NULL, want, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	p = mmap(NULL, want, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		 -1, 0);
 	if (p == MAP_FAILED)
 		return err_set(e, -ENOMEM,
 			       "there is no memory for the %" PRIu64
@@ -45,6 +46,7 @@ void arrow_scratch_begin(struct arrow_scratch *s)
 	s->rows.room = s->values.room = s->packed = NULL;
 	s->rows.room_bytes = s->values.room_bytes = s->packed_bytes = 0;
 	s->rows.held = s->values.held = 0;
+	s->rows.used = s->values.used = 0;
 }
 
 void arrow_scratch_release(struct arrow_scratch *s)
@@ -96,34 +98,36 @@ static int decompress_buffer(const struct arrow_table *t, enum arrow_codec codec
 	return codec == ARROW_ZSTD ? codec_zstd(in, n, &o, e) : codec_lz4_frame(in, n, &o, e);
 }
 
-/* All buffers of l->batch into its room, and their places there. */
+/* All buffers of l->batch into its room, behind what is used of it, and their places there. Room
+ * that has anything stays where it is. */
 static int decompress(const struct arrow_table *t, struct arrow_loaded *l, uint64_t body,
 		      struct arrow_scratch *s, struct err *e)
 {
 	struct arrow_batch *batch = &l->batch;
-	uint64_t sum = 0, raw;
+	uint64_t sum = l->used, raw;
 	int rc = 0;
 
 	for (uint32_t i = 0; rc == 0 && i < batch->buffers; i++) {
 		rc = raw_bytes(t, &batch->buffer[i], body, &raw, e);
 		if (rc == 0 && (raw > ARROW_ROOM_MAX || (sum += raw) > ARROW_ROOM_MAX))
 			rc = err_set(e, ERR_DATA,
-				     "a record batch has more than 1 GiB, decompressed, which is "
-				     "not supported");
+				     "a record batch, or the dictionaries of a row, have more than "
+				     "1 GiB, decompressed, which is not supported");
 	}
 	if (rc == 0)
-		rc = make_room(&l->room, &l->room_bytes, sum + 1, e);
-	sum = 0;
+		rc = make_room(&l->room, &l->room_bytes,
+			       l == &s->values ? ARROW_ROOM_MAX + 1 : sum + 1, e);
 	for (uint32_t i = 0; rc == 0 && i < batch->buffers; i++) {
 		struct arrow_range *b = &batch->buffer[i];
 
 		rc = raw_bytes(t, b, body, &raw, e);
-		if (rc == 0 && raw > l->room_bytes - sum)
+		if (rc == 0 && raw > l->room_bytes - l->used)
 			rc = err_set(e, ERR_DATA, "the file changes while it is read");
 		if (rc == 0 && b->bytes)
-			rc = decompress_buffer(t, batch->codec, b, body, l->room + sum, raw, s, e);
-		*b = (struct arrow_range){.offset = sum, .bytes = raw};
-		sum += raw;
+			rc = decompress_buffer(t, batch->codec, b, body, l->room + l->used, raw, s,
+					       e);
+		*b = (struct arrow_range){.offset = l->used, .bytes = raw};
+		l->used += rc == 0 ? raw : 0;
 	}
 	return rc;
 }
@@ -186,6 +190,7 @@ static int add_batch(struct arrow_table *t, const struct io *io, struct arrow_en
 	if (s->list_only)
 		return 0;
 	rc = io_map_touch(io, IO_DATA, &t->map, body, l->batch.body_bytes, e);
+	l->used = 0;
 	return rc == 0 && s->decompress ? decompress(t, l, body, s, e) : rc;
 }
 
@@ -563,6 +568,8 @@ static int load(const struct arrow_table *t, const struct io *io, uint32_t i,
 		    (l->batch.rows != entry->rows || l->batch.body_bytes > t->map.bytes - body))
 			rc = outside("rows", e); /* changed since */
 		if (rc == 0 && l->batch.codec != ARROW_PLAIN) {
+			if (l == &s->rows)
+				l->used = 0;
 			rc = decompress(t, l, body, s, e);
 			l->held = rc == 0 ? i + 1 : 0;
 		}
@@ -617,6 +624,9 @@ int arrow_table_row(const struct arrow_table *t, const struct io *io, uint64_t r
 	struct look l = {.part = part, .parts = parts};
 	int rc = load(t, io, at, &s->rows, s, &l, e);
 
+	/* values of several dictionaries are given out together */
+	s->values.used = 0;
+	s->values.held = 0;
 	*parts = 0;
 	if (rc == 0 && in_batch >= t->entry[at].rows)
 		rc = outside("rows", e);

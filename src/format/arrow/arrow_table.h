@@ -37,6 +37,7 @@ struct arrow_loaded {
 	struct arrow_batch batch;
 	unsigned char *room; /* NULL: none was needed */
 	size_t room_bytes;
+	uint64_t used; /* of the room */
 	uint32_t held; /* 1 and up: the entry of the table that was listed last */
 };
 

@@ -13,7 +13,7 @@ void tar_source_begin(struct tar_source *s, tar_piece_fn *next, void *arg, unsig
 	inflater_init(&s->inflater, memory);
 }
 
-bool tar_is_gzip(const unsigned char *p, size_t n)
+static bool is_gzip(const unsigned char *p, size_t n)
 {
 	return n >= GZIP_HEAD && p[0] == 0x1f && p[1] == 0x8b && p[2] == 8;
 }
@@ -51,7 +51,7 @@ static int look(struct tar_source *s, struct err *e)
 			e, ERR_DATA,
 			"it is compressed with bzip2, xz or Zstandard, and only archives that "
 			"are not compressed, or with gzip, are read");
-	s->gzip = tar_is_gzip(s->piece, n);
+	s->gzip = is_gzip(s->piece, n);
 	if (!s->gzip)
 		return 0;
 	s->pos = head_bytes(s->piece, n);
@@ -117,7 +117,6 @@ ssize_t tar_source_take(void *source, unsigned char *out, uint64_t n, struct err
 	uint64_t done = 0;
 
 	while (done < n) {
-		const unsigned char *from = s->gzip ? s->plain + s->plain_pos : s->piece + s->pos;
 		size_t part = s->gzip ? s->plain_end - s->plain_pos : s->end - s->pos;
 
 		if (part == 0) {
@@ -132,7 +131,8 @@ ssize_t tar_source_take(void *source, unsigned char *out, uint64_t n, struct err
 		if (part > n - done)
 			part = (size_t)(n - done);
 		if (out)
-			memcpy(out + done, from, part);
+			memcpy(out + done, s->gzip ? s->plain + s->plain_pos : s->piece + s->pos,
+			       part);
 		*(s->gzip ? &s->plain_pos : &s->pos) += part;
 		done += part;
 	}

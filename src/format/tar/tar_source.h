@@ -30,5 +30,3 @@ void tar_source_begin(struct tar_source *s, tar_piece_fn *next, void *arg, unsig
 		      unsigned char *memory);
 /* tar_take_fn of a struct tar_source. A piece is asked for when all before it was taken. */
 ssize_t tar_source_take(void *source, unsigned char *out, uint64_t n, struct err *e);
-/* Whether a file that begins with these bytes is compressed with gzip. */
-bool tar_is_gzip(const unsigned char *p, size_t n);

@@ -31,7 +31,8 @@ static int cut_short(uint64_t got, uint64_t n, uint64_t from, struct err *e)
 		       from + got, n, from);
 }
 
-int tar_walk_exactly(struct tar_walk *w, unsigned char *out, uint64_t n, struct err *e)
+/* The next n bytes; ERR_DATA when the archive ends before. */
+static int exactly(struct tar_walk *w, unsigned char *out, uint64_t n, struct err *e)
 {
 	uint64_t from = w->offset;
 	ssize_t got = w->take(w->arg, out, n, e);
@@ -49,7 +50,7 @@ static int next_header(struct tar_walk *w, struct tar_header *h, struct err *e)
 	unsigned char block[TAR_BLOCK];
 	uint64_t from;
 	ssize_t got;
-	int rc = tar_walk_exactly(w, NULL, w->skip, e);
+	int rc = exactly(w, NULL, w->skip, e);
 
 	w->skip = 0;
 	if (rc < 0)
@@ -81,7 +82,7 @@ static int take_extra(struct tar_walk *w, const struct tar_header *h, struct err
 			       "the extended header at offset %" PRIu64 " has %" PRIu64
 			       " bytes; at most %u are read",
 			       at, h->bytes, TAR_EXTRA_MAX);
-	rc = tar_walk_exactly(w, w->extra, h->bytes, e);
+	rc = exactly(w, w->extra, h->bytes, e);
 	w->skip = tar_padded(h->bytes) - h->bytes;
 	if (rc == 0)
 		rc = tar_member_extra(&w->member, h->kind, w->extra, (size_t)h->bytes, e);
@@ -122,7 +123,7 @@ int tar_walk_next(struct tar_walk *w, struct err *e)
 int tar_walk_data(struct tar_walk *w, unsigned char *out, struct err *e)
 {
 	uint64_t n = w->member.bytes;
-	int rc = tar_walk_exactly(w, out, n, e);
+	int rc = exactly(w, out, n, e);
 
 	w->skip = tar_padded(n) - n;
 	return rc;

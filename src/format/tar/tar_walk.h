@@ -35,8 +35,6 @@ struct tar_walk {
 };
 
 void tar_walk_begin(struct tar_walk *w, tar_take_fn *take, void *arg, unsigned char *extra);
-/* The next n bytes; ERR_DATA when the archive ends before. */
-int tar_walk_exactly(struct tar_walk *w, unsigned char *out, uint64_t n, struct err *e);
 /* The next regular file, with its header read: 1, or 0 at the end, which is two blocks of zeros or
  * the end of the bytes where a header would begin. Before that the data of the last one is passed,
  * as far as nobody took it. */
