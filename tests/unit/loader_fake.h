@@ -175,7 +175,7 @@ static int fake_read(struct reader *r, const char *path, const struct file_spec 
 	if (sample == fail)
 		return err_set(e, ERR_DATA, "'%s' is broken", path);
 	r->io->stat->kind[IO_DATA].requests++;
-	*out = (struct sample){NULL, PAYLOAD};
+	*out = (struct sample){.payload_bytes = PAYLOAD};
 	return 0;
 }
 
