@@ -25,6 +25,7 @@ static const char *const of_a_run[] = {"dataset.verify_samples", "dataset.genera
 #define OWN_FILES_LEAST 10
 /* Files whose indexes are read at once: latencies count. */
 #define LOOK_THREADS 16
+#define TELL_NS 1000000000 /* what takes no longer needs no line */
 
 static void add(struct str_list *keys, const char *key, uint64_t value)
 {
@@ -447,7 +448,7 @@ static int add_counts(struct cli_args *a, struct err *e)
 		rc = dataset_find(&d, s, LOOK_THREADS, NULL, NULL, e);
 	if (rc == 0)
 		put_counts(&d, &w, a->workload || names_workload(a), &a->data_keys);
-	if (rc == 0 && !a->quiet)
+	if (rc == 0 && !a->quiet && clock_now_ns() - begin > TELL_NS)
 		log_msg(LOG_OUTPUT,
 			"%" PRIu64 " files have %" PRIu64
 			" samples: what they say of themselves was "

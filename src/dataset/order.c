@@ -298,7 +298,7 @@ static void init_tf_records(struct order *o, const struct workload *w, uint64_t 
 	o->how = ORDER_TF_RECORDS;
 	s->files = o->samples / o->samples_per_file;
 	s->samples_per_file = o->samples_per_file;
-	s->ranks = w->compat.dlio && workload_loader(w)->flags & LOADER_GROUPS ? 1 : o->ranks;
+	s->ranks = o->ranks;
 	s->cycle = (uint32_t)w->reader.read_threads;
 	s->ahead = w->reader.interleave == INTERLEAVE_ONE ? 0 : 2 * s->cycle;
 	s->block = w->reader.interleave == INTERLEAVE_READS ? 1 : (uint64_t)w->reader.block_length;
@@ -440,8 +440,7 @@ static void init_streams(struct order *o, const struct workload *w, uint64_t see
 	s->samples_per_file = o->samples_per_file;
 	s->counts = o->counts;
 	s->batch = o->batch;
-	o->one_shard = w->compat.dlio && workload_loader(w)->flags & LOADER_GROUPS;
-	s->ranks = o->one_shard ? 1 : o->ranks;
+	s->ranks = o->ranks;
 	s->workers = (uint32_t)w->reader.read_threads;
 	s->seed = seed + (w->train.seed_change_epoch ? epoch - 1 : 0);
 	if (w->reader.file_shuffle != SHUFFLE_OFF)
@@ -456,11 +455,10 @@ static void init_streams(struct order *o, const struct workload *w, uint64_t see
 		s->file_buffer = ORDER_FILL_MAX;
 	if (o->ranks == 0 || o->batch == 0)
 		return;
-	o->used = shard_steps_least(s);
-	/* every rank of DLIO reads from the first file on */
-	if (s->ranks != o->ranks && o->used > o->samples / o->batch / o->ranks)
-		o->used = o->samples / o->batch / o->ranks;
-	o->used *= o->batch * o->ranks;
+	/* DLIO gives every rank as many files */
+	if (w->compat.dlio)
+		s->files -= s->files % o->ranks;
+	o->used = shard_steps_least(s) * o->batch * o->ranks;
 }
 
 static void init(struct order *o, const struct workload *w, int part,

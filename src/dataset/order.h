@@ -97,7 +97,7 @@ struct order {
 			 * of an epoch */
 	/* ORDER_SHARDS */
 	uint32_t shift;             /* rank r has shard (r + shift) mod ranks */
-	bool one_shard;             /* with DLIO: all ranks have shard 0, or all files */
+	bool one_shard;             /* with DLIO: all ranks have shard 0 */
 	uint64_t fill;              /* places of the shuffle buffer (order_proof.h) */
 	uint32_t seed;              /* of its picks */
 	uint64_t files;             /* ORDER_TF_LISTS: that are left */
@@ -143,8 +143,7 @@ bool order_tf_records(const struct workload *w);
  * (shard_stream.h), with file_shuffle through a buffer of reader.file_shuffle_size files, with
  * sample_shuffle through one of shuffle_size samples that delivers from shuffle_initial on. Seed:
  * seed, plus epoch - 1 if seed_change_epoch. All ranks make the steps of the one with fewest whole
- * batches. With compat.dlio every rank goes through all files, and stops where ranks that share
- * them would.
+ * batches. With compat.dlio the last files are left out where ranks would have different numbers.
  *
  * ORDER_DEALT, whenever the loader has a `deal`: that of the library (deal.h), from a list of all
  * samples, which may have some again so that all ranks have the same number.

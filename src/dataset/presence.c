@@ -208,8 +208,11 @@ static int check_file(const struct check *c, const struct io *io, enum dataset_k
 	return err_set(e, ERR_DATA,
 		       "'%s' has %" PRIu64 " bytes, but the workload requires %" PRIu64
 		       ": it was generated with other settings or is truncated. Correct the "
-		       "dataset section of the workload, or " WAY_OUT,
-		       path, st.bytes, want);
+		       "dataset section of the workload, or " WAY_OUT "%s",
+		       path, st.bytes, want,
+		       c->d->format->is.flags & FORMAT_LISTED
+			       ? ". Files that others wrote are read with dataset.names=listed"
+			       : "");
 }
 
 /* The threads that ask for sizes take places in turn; the failure with the lowest number is

@@ -16,7 +16,7 @@ static uint64_t share(uint64_t n, uint32_t parts, uint32_t which)
 
 static uint64_t files_of(const struct shard_rules *r, uint32_t rank, uint32_t worker)
 {
-	return share(share(r->files, r->ranks, rank % r->ranks), workers_of(r), worker);
+	return share(share(r->files, r->ranks, rank), workers_of(r), worker);
 }
 
 /* The i-th shard of a worker: every `workers`-th of every `ranks`-th. */
@@ -42,7 +42,7 @@ uint64_t shard_batches(const struct shard_rules *r, uint32_t rank, uint32_t work
 	if (!r->counts)
 		return files * r->samples_per_file / r->batch;
 	for (uint64_t i = 0; i < files; i++)
-		samples += samples_of(r, file_at(r, rank % r->ranks, worker, i));
+		samples += samples_of(r, file_at(r, rank, worker, i));
 	return samples / r->batch;
 }
 
@@ -148,7 +148,7 @@ void shard_stream_begin(struct shard_stream *s, const struct shard_rules *r, uin
 	uint64_t *item = memory;
 
 	s->rules = r;
-	s->rank = rank % r->ranks;
+	s->rank = rank;
 	s->worker = worker;
 	s->files = files_of(r, rank, worker);
 	s->dealt = 0;

@@ -23,9 +23,8 @@
 struct shard_rules {
 	uint64_t files, samples_per_file, batch;
 	const struct sample_counts *counts; /* NULL: all files have samples_per_file */
-	uint32_t ranks;           /* that files are dealt to; further ones have those of others */
-	uint32_t workers;         /* of a rank; 0 is 1: the rank itself */
-	uint64_t file_buffer;     /* shards of the buffer; 0: none */
+	uint32_t ranks, workers;            /* of a rank; 0 is 1: the rank itself */
+	uint64_t file_buffer;               /* shards of the buffer; 0: none */
 	uint64_t buffer, initial; /* samples, and with how many it begins to deliver; 0: none */
 	uint64_t seed;            /* of both buffers, in every worker */
 };

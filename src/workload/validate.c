@@ -579,12 +579,10 @@ static int64_t epoch_steps(const struct workload *w, int64_t samples, int64_t ba
 		return samples / batch / ranks;
 	/* of the last rank, which has fewest; short batches of each worker are dropped */
 	if (workload_loader(w)->flags & LOADER_STREAMS) {
-		bool alike = w->compat.dlio && workload_loader(w)->flags & LOADER_GROUPS;
-
-		files = samples / per_file / (alike ? 1 : ranks);
+		files = samples / per_file / ranks;
 		for (int64_t k = 0; k < workers; k++)
 			steps += (files / workers + (files % workers > k)) * per_file / batch;
-		return alike && steps > samples / batch / ranks ? samples / batch / ranks : steps;
+		return steps;
 	}
 	if (workload_loader(w)->deal == DEAL_LITDATA)
 		return samples / batch / ranks;

@@ -26,8 +26,10 @@ int workload_check_listed(const struct workload *w, struct err *e)
 			"dataset.names listed does not go with dataset.format %s: "
 			"files of this format that others wrote are not read",
 			format->name);
-	if (w->compat.dlio)
-		against = "compat.dlio=true: DLIO reads files of its own names alone";
+	/* its iterator over row groups looks into the files; its other readers have one number */
+	if (w->compat.dlio && !(workload_loader(w)->flags & LOADER_GROUPS))
+		against = "compat.dlio=true and this loader: DLIO takes the number of samples in a "
+			  "file from the workload";
 	else if (w->workflow.generate_data)
 		against = "workflow.generate_data: files that others wrote are not generated";
 	else if (!w->dataset.keep_files)

@@ -243,7 +243,8 @@ def parse(path, data):
             calls.append(("open", file, "direct" if "O_DIRECT" in args else "", 0, 0))
             continue
         fd = int(args.split("<")[0]) if args[0].isdigit() else None
-        if call != "mmap" and fd not in place:
+        # a thread of a pool reads by an offset what another one has opened
+        if call not in ("mmap", "pread64", "preadv", "preadv2") and fd not in place:
             continue
         if call == "mmap":
             if "MAP_PRIVATE" in args or "MAP_SHARED" in args:

@@ -16,7 +16,7 @@ VALUES = {
     "framework": "pytorch", "framework.costs": "torch-1.13", "dataset.format": "npy", "dataset.num_files_train": "100", "dataset.record_dims": "[7,5]",
     "dataset.record_element_type": "float32", "reader.transformed_record_element_type": "float32",
     "reader.data_loader": "dali", "reader.data_loader_sampler": "index", "reader.batch_size": "2",
-    "dataset.hdf5.num_dset_per_record": "2", "storage.store": "mmap", "storage.storage_root": "/elsewhere",
+    "dataset.num_samples_train": "200", "dataset.num_samples_eval": "100", "dataset.hdf5.num_dset_per_record": "2", "storage.store": "mmap", "storage.storage_root": "/elsewhere",
     "train.total_training_steps": "7", "dataset.hdf5.chunk_dims": "[1,8]", "dataset.hdf5.max_shape": "[64,64]",
     "checkpoint.format": "safetensors", "output.log_file": "my.log", "workflow.profiling": "false",
     "dataset.data_folder": "/elsewhere", "output.metric.exclude_start_steps": "2", "model.parallelism.data": "-1",
@@ -25,7 +25,9 @@ VALUES = {
 }
 RECORDS = ["framework=tensorflow", "reader.data_loader=tensorflow", "dataset.format=tfrecord"]
 # What has to be set with a key so that it has an effect.
+LISTED = ["dataset.format=parquet", "dataset.names=listed", "dataset.num_files_eval=1", f"dataset.data_folder={SOURCE}/tests/data/parquet"]
 COMPANIONS = {
+    "dataset.names": LISTED, "dataset.num_samples_train": LISTED, "dataset.num_samples_eval": LISTED,
     "reader.queue_depth": ["reader.access=native"],
     "reader.transport": ["reader.data_loader=pytorch"], "reader.drop_last": ["reader.order=distributed"],
     "reader.stick_to_shard": ["reader.data_loader=native_dali", "dataset.format=npy"],

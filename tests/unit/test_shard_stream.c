@@ -84,17 +84,19 @@ static void random_of_python(void **state)
 /* Delivered and left over by all workers is everything, and steps are those of the last rank. */
 static void proof(void **state)
 {
-	static const uint64_t size[][2] = {{23, 11}, {7, 1}, {5, 4}, {2, 30}};
+	/* files, samples of each, files that ranks have: DLIO's have as many each */
+	static const uint64_t size[][3] = {{23, 11, 23}, {7, 1, 7}, {5, 4, 5},
+					   {2, 30, 2},   {8, 4, 6}, {2, 30, 0}};
 
 	(void)state;
-	for (unsigned k = 0; k < 4; k++) {
+	for (unsigned k = 0; k < 6; k++) {
 		struct order_proof got = {0}, rest = {0};
 		struct order o = {.how = ORDER_STREAMS,
 				  .samples = size[k][0] * size[k][1],
 				  .samples_per_file = size[k][1],
 				  .ranks = 3,
 				  .batch = 2,
-				  .shards = {.files = size[k][0],
+				  .shards = {.files = size[k][2],
 					     .samples_per_file = size[k][1],
 					     .batch = 2,
 					     .ranks = 3,
