@@ -279,6 +279,9 @@ static int check_recorded_work(const struct workload *w, struct err *e)
 	if (w->reader.access != READ_AS_RECORDED)
 		return workload_key_error(w, ERR_USAGE, e, key,
 					  "reader.recorded_work needs reader.access recorded");
+	/* not there where a result is read back */
+	if (!w->recorded)
+		return 0;
 	if (time_dist_waits(&w->reader.preprocess_time))
 		return workload_key_error(w, ERR_USAGE, e, key,
 					  "reader.recorded_work takes the place of "
@@ -292,6 +295,10 @@ static int check_recorded_work(const struct workload *w, struct err *e)
 
 static int check_recorded(struct workload *w, struct err *e)
 {
+	int rc = check_recorded_work(w, e);
+
+	if (rc < 0)
+		return rc;
 	if (!w->recorded) {
 		if (workload_is_set(w, "dataset.recorded_file"))
 			workload_warn(w, "dataset.recorded_file has no effect: it is for "
@@ -301,7 +308,6 @@ static int check_recorded(struct workload *w, struct err *e)
 	return check_recorded_sizes(w, e) ?:
 	       check_recorded_order(w, e) ?:
 	       check_recorded_access(w, e) ?:
-	       check_recorded_work(w, e) ?:
 	       check_recorded_part(w, RECORDED_TRAIN, "dataset.num_files_train",
 				   w->dataset.num_files_train, e) ?:
 	       check_recorded_part(w, RECORDED_EVAL, "dataset.num_files_eval",
