@@ -532,11 +532,12 @@ static int take_size(void *arg, const char *name, bool is_dir, uint64_t bytes)
 static void list_sizes(struct shard_cache *c, const char *far, const struct stop_flag *stop)
 {
 	struct sizes_listed l = {.cache = c, .stop = stop};
+	struct err unused;
 
 	for (uint64_t i = 0; i < c->files; i++)
 		c->size[i] = SIZE_UNKNOWN;
 	if (c->files >= SHARDS_LISTED)
-		store_list_sizes(c->remote, far, take_size, &l, NULL);
+		store_list_sizes(c->remote, far, take_size, &l, &unused);
 }
 
 /* Sizes are those of the remote files: of a dataset that others made they follow from nothing. */

@@ -279,7 +279,7 @@ static struct delivered *find_delivered(const struct profile *a, bool evaluation
 		by[file] = at;
 		d[at].samples += (double)a->held[file];
 	}
-	for (size_t i = 0; i<a->steps && * n> 0; i++) {
+	for (size_t i = 0; *n > 0 && i < a->steps; i++) {
 		const struct step *s = &a->step[i];
 
 		if (s->evaluation == evaluation && s->epoch < epochs && s->rank < a->trainers)
