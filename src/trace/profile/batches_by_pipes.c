@@ -671,6 +671,7 @@ static void observe(const struct profile *a, bool evaluation, const uint32_t *ti
 	*t = (struct step_times){0};
 	for (size_t i = 0; i < a->steps; i++) {
 		const struct step *s = &a->step[i], *last = i > 0 ? s - 1 : NULL;
+		uint32_t let_go;
 		double gap;
 
 		if (last && last->rank != s->rank)
@@ -682,13 +683,18 @@ static void observe(const struct profile *a, bool evaluation, const uint32_t *ti
 		given += times[i];
 		RAISE(t->handed, given);
 		if (!last || last->rank != s->rank || last->epoch != s->epoch ||
-		    last->evaluation != evaluation)
+		    last->evaluation != evaluation) {
+			own = 0;
 			continue;
+		}
 		values_add(&t->period, (double)(s->taken_ns - last->taken_ns) / 1e9);
-		/* of a batch that came early, with the next ones */
-		own = (ordered && i > 1 && times[i - 1] == 0 ? own : 0) + own_time(s, last);
-		if (!ordered || times[i] > 0)
-			values_add(&t->own, own);
+		/* between two messages, the trainer computes as many batches as the first one let
+		 * go; after none, it only took a batch that came early */
+		own += own_time(s, last);
+		let_go = ordered ? times[i - 1] : 1;
+		for (uint32_t k = 0; k < let_go; k++)
+			values_add(&t->own, own / let_go);
+		own = let_go > 0 ? 0 : own;
 		gap = (double)(s->asked_ns - last->taken_ns) / 1e9;
 		if (s->asked_ns == JOB_UNKNOWN || gap < 0)
 			continue;
