@@ -1,6 +1,7 @@
 /* Buffers in which readers of streams shuffle samples. They do not show by the order of requests,
  * which stays that of the files, but by how far the reads are ahead of the batches: a worker reads
  * until its buffer holds enough to begin, and then more than it delivers until it is full. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -121,8 +122,8 @@ void profile_shuffle_ahead(struct profile *a)
 		grows |= r[i].last[1] - r[i].last[0] > GROWS * batch;
 	}
 	if (most.n >= WORKERS_LEAST && values_median(&most) > SLACK) {
-		double size = (double)(int64_t)(values_median(&most) + 0.5);
-		double initial = (double)(int64_t)(values_median(&first) + 0.5);
+		double size = round(values_median(&most));
+		double initial = round(values_median(&first));
 
 		profile_inferred(a, PROFILE_SHUFFLE_WINDOW, size,
 				 FACT(JOB_AHEAD_OF_BATCHES, initial), 0, 0)

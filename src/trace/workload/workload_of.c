@@ -308,8 +308,8 @@ static void put_reader(const struct profile *a, const char *recorded,
 		put(out, "shuffle_size", known(&a->value[PROFILE_SHUFFLE_WINDOW]), "%.0f",
 		    a->value[PROFILE_SHUFFLE_WINDOW].number);
 	if (profile_has(a, PROFILE_SHUFFLE_WINDOW) && a->shuffle_initial >= 1)
-		put(out, "shuffle_initial", known(&a->value[PROFILE_SHUFFLE_WINDOW]), "%.0f",
-		    a->shuffle_initial);
+		buf_printf(out, "  # With reader.data_loader=webdataset: shuffle_initial: %.0f\n",
+			   a->shuffle_initial);
 	if (recorded && has->order)
 		put(out, "order", "seen: the order of each epoch", "recorded");
 	else if (workload_number(a, PROFILE_RANKS, 1) > 1)
