@@ -706,10 +706,23 @@ int dataset_set_name_total(struct dataset *d, const uint64_t total[DATASET_KINDS
 	return rc;
 }
 
+/* NULL: the dataset has no such files, or nothing is known of single ones (dataset_recall). */
 static const struct listed_file *listed_file(const struct dataset *d, enum dataset_kind kind,
 					     uint64_t index)
 {
-	return d->listed ? &d->listed->kind[kind].file[index] : NULL;
+	return d->listed && d->listed->kind[kind].file ? &d->listed->kind[kind].file[index] : NULL;
+}
+
+static const char *listed_path(const struct dataset *d, enum dataset_kind kind, uint64_t index)
+{
+	const struct listed_file *f = listed_file(d, kind, index);
+
+	if (f)
+		return f->path;
+	for (size_t i = 0; kind == DATASET_TRAIN && i < d->listed->names; i++)
+		if (d->listed->name[i].file == index)
+			return d->listed->name[i].path;
+	return "";
 }
 
 uint64_t dataset_file_index(const struct dataset *d, enum dataset_kind kind, uint64_t index)
@@ -725,15 +738,15 @@ uint64_t dataset_file_index_end(const struct dataset *d)
 void dataset_file_spec(const struct dataset *d, enum dataset_kind kind, uint64_t index,
 		       struct file_spec *out)
 {
+	const struct listed_file *listed = listed_file(d, kind, index);
+
 	*out = d->form;
 	out->file_index = dataset_file_index(d, kind, index);
-	if (d->listed) {
-		const struct listed_file *f = listed_file(d, kind, index);
-
-		out->samples = f->look.samples;
-		out->dims[0] = f->look.sample_bytes;
-		out->index = f->look.index;
-		out->bytes = f->bytes;
+	if (listed) {
+		out->samples = listed->look.samples;
+		out->dims[0] = listed->look.sample_bytes;
+		out->index = listed->look.index;
+		out->bytes = listed->bytes;
 		memset(out->room, 0, sizeof(out->room));
 		return;
 	}
@@ -755,8 +768,10 @@ uint64_t dataset_file_bytes(const struct dataset *d, enum dataset_kind kind, uin
 {
 	struct file_spec f;
 
-	if (d->listed)
+	if (listed_file(d, kind, index))
 		return listed_file(d, kind, index)->bytes;
+	if (d->listed)
+		return d->files[kind] ? d->kind_bytes[kind] / d->files[kind] : 0;
 	dataset_file_spec(d, kind, index, &f);
 	return d->format->file_bytes(&f);
 }
@@ -818,9 +833,9 @@ int dataset_path(const struct dataset *d, enum dataset_kind kind, uint64_t index
 	int rc;
 
 	if (d->listed)
-		return fitted(snprintf(out, out_size, "%s/%s", d->folder,
-				       listed_file(d, kind, index)->path),
-			      out_size, d, e);
+		return fitted(
+			snprintf(out, out_size, "%s/%s", d->folder, listed_path(d, kind, index)),
+			out_size, d, e);
 	rc = dataset_folder(d, kind, subs ? index % subs : 0, out, out_size, e);
 	if (rc < 0)
 		return rc;
@@ -853,7 +868,7 @@ static double sum_of_samples(const struct dataset *d, enum dataset_kind kind)
 {
 	double sum = 0;
 
-	if (!d->drawn && !d->listed)
+	if (!d->drawn)
 		return (double)dataset_sample_bytes(d, kind, 0) * (double)d->files[kind];
 	for (uint64_t i = 0; i < d->files[kind]; i++)
 		sum += (double)dataset_sample_bytes(d, kind, i);
@@ -862,16 +877,13 @@ static double sum_of_samples(const struct dataset *d, enum dataset_kind kind)
 
 double dataset_mean_sample_bytes(const struct dataset *d, enum dataset_kind kind)
 {
-	double sum = 0;
+	const struct listed_kind *listed = d->listed ? &d->listed->kind[kind] : NULL;
 
 	if (d->files[kind] == 0)
 		return NAN;
-	if (!d->listed)
+	if (!listed)
 		return sum_of_samples(d, kind) / (double)d->files[kind];
-	for (uint64_t i = 0; i < d->files[kind]; i++)
-		sum += (double)dataset_sample_bytes(d, kind, i) *
-		       (double)dataset_file_samples(d, kind, i);
-	return dataset_samples(d, kind) ? sum / (double)dataset_samples(d, kind) : NAN;
+	return listed->samples ? (double)listed->payload / (double)listed->samples : NAN;
 }
 
 static enum dataset_sizes sizes_known(const struct dataset *d, enum dataset_kind kind)

@@ -226,6 +226,8 @@ static int count(struct dataset *d, struct err *e)
 			kind->samples = u64_sum(kind->samples, f->look.samples);
 			first[i + 1] = kind->samples;
 			kind->bytes = u64_sum(kind->bytes, f->bytes);
+			kind->payload = u64_sum(kind->payload,
+						u64_product(f->look.samples, f->look.sample_bytes));
 		}
 		if (u64_product(kind->files, l->stride) > INT64_MAX || kind->samples > INT64_MAX ||
 		    kind->bytes > INT64_MAX)
@@ -237,18 +239,36 @@ static int count(struct dataset *d, struct err *e)
 	return 0;
 }
 
-/* Sizes and numbers become those of the files. */
-static void take_listed(struct dataset *d)
+/* Sizes and numbers become those of all files together. */
+static void take_totals(struct dataset *d)
 {
-	uint64_t samples = 0, payload = 0;
+	/* the mean is that of training */
+	const struct listed_kind *of =
+		&d->listed->kind[d->files[DATASET_TRAIN] ? DATASET_TRAIN : DATASET_EVAL];
+	uint64_t half = of->samples / 2;
 
 	d->samples_per_file = d->listed->stride;
-	d->max_sample_bytes = d->max_file_bytes = d->total_bytes = 0;
+	d->total_bytes = 0;
+	for (int k = 0; k < DATASET_KINDS; k++) {
+		d->kind_bytes[k] = d->listed->kind[k].bytes;
+		d->total_bytes = u64_sum(d->total_bytes, d->kind_bytes[k]);
+	}
+	d->likely_bytes = d->total_bytes;
+	free(d->drawn);
+	d->drawn = NULL;
+	d->elem = d->form.elem = elem_find("uint8");
+	d->ndims = d->form.ndims = 1;
+	d->dims[0] = d->form.dims[0] = of->samples ? u64_sum(of->payload, half) / of->samples : 0;
+	d->form.samples = d->samples_per_file;
+	d->form.bytes = d->max_file_bytes;
+}
+
+static void take_listed(struct dataset *d)
+{
+	d->max_sample_bytes = d->max_file_bytes = 0;
 	for (int k = 0; k < DATASET_KINDS; k++) {
 		const struct listed_kind *kind = &d->listed->kind[k];
 
-		d->kind_bytes[k] = kind->bytes;
-		d->total_bytes += kind->bytes;
 		for (uint64_t i = 0; i < kind->files; i++) {
 			const struct file_look *look = &kind->file[i].look;
 
@@ -259,21 +279,42 @@ static void take_listed(struct dataset *d)
 				d->max_sample_bytes = look->most_bytes;
 			if (kind->file[i].bytes > d->max_file_bytes)
 				d->max_file_bytes = kind->file[i].bytes;
-			/* the mean is that of training */
-			if (k == DATASET_EVAL && d->files[DATASET_TRAIN])
-				continue;
-			samples = u64_sum(samples, look->samples);
-			payload = u64_sum(payload, u64_product(look->samples, look->sample_bytes));
 		}
 	}
-	d->likely_bytes = d->total_bytes;
-	free(d->drawn);
-	d->drawn = NULL;
-	d->elem = d->form.elem = elem_find("uint8");
-	d->ndims = d->form.ndims = 1;
-	d->dims[0] = d->form.dims[0] = samples ? (payload + samples / 2) / samples : 0;
-	d->form.samples = d->samples_per_file;
-	d->form.bytes = d->max_file_bytes;
+	take_totals(d);
+}
+
+struct listed_totals dataset_listed_totals(const struct dataset *d)
+{
+	struct listed_totals t = {.max_sample_bytes = d->max_sample_bytes,
+				  .max_file_bytes = d->max_file_bytes};
+
+	for (int k = 0; k < DATASET_KINDS; k++) {
+		t.samples[k] = d->listed->kind[k].samples;
+		t.bytes[k] = d->listed->kind[k].bytes;
+		t.payload[k] = d->listed->kind[k].payload;
+	}
+	return t;
+}
+
+void dataset_recall(struct dataset *d, const struct listed_totals *t, struct listed_name *name,
+		    size_t names)
+{
+	struct listed_files *l = xcalloc(1, sizeof(*l));
+
+	listed_release(d->listed);
+	d->listed = l;
+	l->stride = d->samples_per_file;
+	l->name = name;
+	l->names = names;
+	for (int k = 0; k < DATASET_KINDS; k++)
+		l->kind[k] = (struct listed_kind){.files = d->files[k],
+						  .samples = t->samples[k],
+						  .bytes = t->bytes[k],
+						  .payload = t->payload[k]};
+	d->max_sample_bytes = t->max_sample_bytes;
+	d->max_file_bytes = t->max_file_bytes;
+	take_totals(d);
 }
 
 int dataset_find(struct dataset *d, struct store *store, unsigned threads,
@@ -363,5 +404,8 @@ void listed_release(struct listed_files *l)
 		free(l->kind[k].file);
 		free(l->kind[k].counts.first);
 	}
+	for (size_t i = 0; i < l->names; i++)
+		free(l->name[i].path);
+	free(l->name);
 	free(l);
 }

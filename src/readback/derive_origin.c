@@ -317,16 +317,16 @@ static void check_counts(struct derive *d, const struct run_record *r)
 	const struct workload *w = &r->workload;
 	const struct {
 		const char *key;
-		int64_t want;
+		double want;
 	} same[] = {
-		{"num_files_train", w->dataset.num_files_train},
-		{"num_files_eval", w->dataset.num_files_eval},
-		{"num_samples_per_file", w->dataset.num_samples_per_file},
+		{"num_files_train", (double)w->dataset.num_files_train},
+		{"num_files_eval", (double)w->dataset.num_files_eval},
+		{"num_samples_per_file", workload_file_samples(w, false)},
 	};
 	double epochs = derive_number(r->summary, "epochs");
 
 	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
-		derive_equal(d, derive_number(r->summary, same[i].key), (double)same[i].want,
+		derive_equal(d, derive_number(r->summary, same[i].key), same[i].want,
 			     ".hydra/config.yaml", "summary.json %s", same[i].key);
 	if (r->trained)
 		derive_at_most(d, epochs, (double)w->train.epochs, 0, "train.epochs",

@@ -118,24 +118,21 @@ void dlio_log_plan(const struct result *r)
 		log_noted("The amount of dataset is smaller than the host memory; data might be "
 			  "cached after the first epoch. Increase the size of dataset to eliminate "
 			  "the caching effect!!!");
-	log_output("%s Max steps per epoch: %llu = %lld * %lld / %lld / %u (samples per file * num "
-		   "files / batch size / comm size)",
+	log_output("%s Max steps per epoch: %llu = %.15g * %lld / %lld / %u (samples per file * "
+		   "num files / batch size / comm size)",
 		   stamp(0, ts), (unsigned long long)r->steps_per_epoch,
-		   (long long)w->dataset.num_samples_per_file,
-		   (long long)w->dataset.num_files_train, (long long)w->reader.batch_size,
-		   r->ranks);
+		   workload_file_samples(w, false), (long long)w->dataset.num_files_train,
+		   (long long)w->reader.batch_size, r->ranks);
 	if (w->train.total_training_steps > 0)
 		log_output("%s Total training steps is set to be %lld. Will only run up to %lld",
 			   ts, (long long)w->train.total_training_steps,
 			   (long long)w->train.total_training_steps);
 	if (w->workflow.evaluation)
-		log_output(
-			"%s Steps per eval: %llu = %lld * %lld / %lld / %u (samples per file * num "
-			"files / batch size eval / comm size)",
-			ts, (unsigned long long)r->eval_steps,
-			(long long)w->dataset.num_samples_per_file,
-			(long long)w->dataset.num_files_eval, (long long)w->reader.batch_size_eval,
-			r->ranks);
+		log_output("%s Steps per eval: %llu = %.15g * %lld / %lld / %u (samples per file * "
+			   "num files / batch size eval / comm size)",
+			   ts, (unsigned long long)r->eval_steps, workload_file_samples(w, true),
+			   (long long)w->dataset.num_files_eval,
+			   (long long)w->reader.batch_size_eval, r->ranks);
 }
 
 void dlio_log_epoch_start(uint32_t epoch, uint64_t steps)

@@ -11,8 +11,10 @@
 
 #include "base/alloc.h"
 #include "base/program.h"
+#include "base/saturate.h"
 #include "base/vector.h"
 #include "codec/columns.h"
+#include "dataset/listed.h"
 #include "metric/series.h"
 
 static const char first_line[] = "stoker measures 1\n";
@@ -299,6 +301,11 @@ DEFINE_SHAPE(holds, V(ranks), V(save_io), V(load_io), V(eval_io), V(usage), V(pr
 	     V(seen_bytes));
 #undef SHAPE
 
+#define SHAPE struct listed_totals
+DEFINE_SHAPE(listed_totals, V(samples), V(bytes), V(payload), V(max_sample_bytes),
+	     V(max_file_bytes));
+#undef SHAPE
+
 /* ---- what is in it, in the order of the file ---- */
 
 /* Arrays that are told in one chunk. */
@@ -515,6 +522,28 @@ static struct holds holds_of(const struct result *r)
 	return h;
 }
 
+/* Of files that others wrote: totals, and for each of the slowest samples the path of its file. */
+static void put_listed(struct buf *b, const struct result *r)
+{
+	const struct dataset *d = r->dataset;
+	struct listed_totals totals;
+	struct str_list path = {0};
+
+	if (!d || !d->listed)
+		return;
+	totals = dataset_listed_totals(d);
+	put_one(b, "listed", &shape_listed_totals, &totals, 1);
+	for (uint32_t k = 0; r->rank && k < r->ranks_here; k++)
+		for (uint32_t i = 0; i < r->rank[k].slow.n; i++) {
+			char at[DATASET_PATH_MAX];
+
+			result_sample_file(r, r->rank[k].slow.kept[i].sample, at, sizeof(at));
+			str_list_add(&path, xstrdup(at + (at[0] ? strlen(d->folder) + 1 : 0)));
+		}
+	put_list(b, "listed_paths", &path);
+	str_list_release(&path);
+}
+
 void measures_put(const struct result *r, struct buf *out)
 {
 	const struct holds holds = holds_of(r);
@@ -554,6 +583,7 @@ void measures_put(const struct result *r, struct buf *out)
 	put_one(out, "servers", &shape_server_use, r->servers.use, r->servers.n);
 	put_probe(out, &r->probe);
 	put_series(out, r->series);
+	put_listed(out, r);
 	columns_put_texts(out, "end", (const char *const[]){"end"}, 1);
 	levels_release(&l);
 }
@@ -677,7 +707,10 @@ static struct host_io_source *get_source(struct loading *x, bool there, const ch
 static void get_ranks(struct loading *x, const struct holds *h)
 {
 	struct result *r = x->r;
-	uint64_t samples = x->dataset ? dataset_samples(x->dataset, DATASET_TRAIN) : UINT64_MAX;
+	/* numbers of files with fewer samples than others have gaps (sample_counts.h) */
+	uint64_t samples = x->dataset ? u64_product(x->dataset->files[DATASET_TRAIN],
+						    x->dataset->samples_per_file)
+				      : UINT64_MAX;
 
 	demand(x, columns_count(&x->in, "ranks") == r->ranks && r->ranks > 0,
 	       "the number of ranks");
@@ -895,6 +928,31 @@ static bool holds_all(const struct columns_in *in, bool stated, const char *name
 	return stated || columns_count(in, name) == 0;
 }
 
+static void get_listed(struct loading *x, struct dataset *d)
+{
+	const struct result *r = x->r;
+	struct listed_totals totals = {0};
+	struct str_list path = {0};
+	struct listed_name *name;
+	size_t n = 0, paths = columns_count(&x->in, "listed_paths");
+
+	if (!d || d->workload->dataset.names != NAMES_LISTED ||
+	    columns_count(&x->in, "listed") != 1)
+		return;
+	get_one(x, "listed", &shape_listed_totals, &totals, 1);
+	name = room(x, paths + 1, sizeof(*name));
+	if (!name)
+		return;
+	get_list(x, "listed_paths", &path);
+	for (uint32_t k = 0; r->rank && k < r->ranks_here; k++)
+		for (uint32_t i = 0; i < r->rank[k].slow.n && n < path.n; i++, n++)
+			name[n] = (struct listed_name){r->rank[k].slow.kept[i].sample /
+							       d->samples_per_file,
+						       xstrdup(path.v[n])};
+	str_list_release(&path);
+	dataset_recall(d, &totals, name, n);
+}
+
 static void get_result(struct loading *x, struct workload *w, struct dataset *d)
 {
 	struct result *r = x->r;
@@ -965,6 +1023,8 @@ static void get_result(struct loading *x, struct workload *w, struct dataset *d)
 		d->seen_files[k] = h.seen_files[k];
 		d->seen_bytes[k] = h.seen_bytes[k];
 	}
+	if (x->rc == 0 && h.dataset)
+		get_listed(x, d);
 	r->dataset = h.dataset ? d : NULL;
 }
 

@@ -320,7 +320,12 @@ static json_t *summary(const struct result *r, const struct run_metrics *m)
 	json_put(s, "metric", metric);
 	json_put(s, "num_files_train", json_integer(w->dataset.num_files_train));
 	json_put(s, "num_files_eval", json_integer(w->dataset.num_files_eval));
-	json_put(s, "num_samples_per_file", json_integer(w->dataset.num_samples_per_file));
+	/* whoever multiplies it by the files has the samples, also where files have different
+	 * numbers */
+	if (workload_files_differ(w))
+		json_put_real(s, "num_samples_per_file", workload_file_samples(w, false));
+	else
+		json_put(s, "num_samples_per_file", json_integer(w->dataset.num_samples_per_file));
 	json_put(s, "host_cpu_count", by_host(r, HOST_CPUS));
 	json_put_text(s, "host_processor_name", r->host.processor);
 	json_put(s, "potential_caching", by_host(r, HOST_CACHING));

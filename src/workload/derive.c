@@ -435,6 +435,15 @@ int64_t workload_samples(const struct workload *w, bool evaluation)
 										    : all;
 }
 
+double workload_file_samples(const struct workload *w, bool evaluation)
+{
+	int64_t files = evaluation ? w->dataset.num_files_eval : w->dataset.num_files_train;
+
+	if (!workload_files_differ(w) || files == 0)
+		return (double)w->dataset.num_samples_per_file;
+	return (double)workload_samples(w, evaluation) / (double)files;
+}
+
 bool workload_files_differ(const struct workload *w)
 {
 	return w->dataset.names == NAMES_LISTED &&

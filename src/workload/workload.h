@@ -321,6 +321,8 @@ void workload_warn(struct workload *w, const char *fmt, ...) __attribute__((form
 void workload_note(struct workload *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Samples of all training or evaluation files; INT64_MAX where 64 bits do not count them. */
 int64_t workload_samples(const struct workload *w, bool evaluation);
+/* Of one file, in the mean over them: with num_files_train or _eval the product is all samples. */
+double workload_file_samples(const struct workload *w, bool evaluation);
 /* Whether files have different numbers of samples. */
 bool workload_files_differ(const struct workload *w);
 /* Whether sizes, order or requests are those of a recorded job (dataset.recorded_file). */

@@ -1,5 +1,6 @@
 """Parquet files that pyarrow and DuckDB wrote (tests/data/parquet) are trained from as they lie: --data names the folder, and every row
 comes once."""
+import json
 import os
 import shutil
 import sys
@@ -32,6 +33,13 @@ def refused(tmp, folder, *words, extra=(), status=2):
         assert word in done.stderr, (word, done.stderr)
 
 
+def audited(out, samples_per_file):
+    """What was made of the measures again is the same, and DLIO's counts give all samples."""
+    assert json.loads((out / "summary.json").read_text())["num_samples_per_file"] == samples_per_file
+    for finding in json.loads(stoker("audit", "--quick", out, "--json", status=None).stdout)["results"][0]["findings"]:
+        assert finding["check"] not in ("figures", "verdict", "summary") or finding["level"] not in ("fail", "warn", "warning"), finding
+
+
 def main():
     with tempfile.TemporaryDirectory() as tmp:
         folder, out = Path(tmp) / "hub", Path(tmp) / "run"
@@ -56,6 +64,7 @@ def main():
             assert "the workload specifies" not in str(result["verdicts"]), (extra, result["verdicts"])
             found = [v for v in result["verdicts"] if v["check"] == "dataset"][0]
             assert found["level"] == "pass" and "240 + 90 samples" in str(found), (extra, found)
+            audited(out, 120)
         # the metadata that s3dlio asks for are longer than it asks for
         refused(tmp, folder, "of metadata, more than the 100 that s3dlio asks for", "footer_cap", status=1,
                 extra=["reader.parquet_requests=s3dlio", "+storage.storage_options.footer_cap=100"])
