@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/saturate.h"
 #include "base/str.h"
+#include "base/vector.h"
 #include "dataset/each.h"
 #include "workload/extension.h"
 
@@ -31,8 +33,19 @@ struct names {
 	const struct stop_flag *stop;
 	struct name *v;
 	size_t n, room;
-	struct str_list folders; /* still to be listed, below the dataset's */
-	const char *folder;      /* that is listed now */
+	struct str_list folders; /* found below the dataset's: listed one after another */
+	struct place *place;     /* of each */
+	size_t places, place_room;
+	const char *folder; /* that is listed now: */
+	size_t folder_at;   /* in `folders`, or ROOT */
+};
+
+#define ROOT SIZE_MAX
+
+/* Which folder of the file system it is, and the one that it was found in. */
+struct place {
+	uint64_t device, inode; /* 0: unknown */
+	size_t parent;
 };
 
 static bool is_one_of(const char *word, size_t n, const char *const *words)
@@ -75,6 +88,8 @@ static int add_entry(void *arg, const char *name, bool is_dir)
 	path = l->folder[0] ? xasprintf("%s/%s", l->folder, name) : xstrdup(name);
 	if (is_dir) {
 		str_list_add(&l->folders, path);
+		VECTOR_PUSH(l->place, l->places, l->place_room,
+			    (struct place){.parent = l->folder_at});
 		return 0;
 	}
 	if (l->n == l->room) {
@@ -118,14 +133,49 @@ static int by_path(const void *a, const void *b)
 	return strcmp(((const struct name *)a)->path, ((const struct name *)b)->path);
 }
 
+static struct place place_of(const struct names *l, struct store *store, const char *folder)
+{
+	AUTO_FREE char *path = path_join(l->d->folder, folder);
+	struct store_stat st;
+
+	/* names of objects lead nowhere else */
+	if (!(workload_base_store(l->d->workload)->flags & STORE_HAS_FILES) ||
+	    store_stat_path(store, path, &st, NULL) < 0)
+		return (struct place){0};
+	return (struct place){.device = st.device, .inode = st.inode};
+}
+
+static bool are_same(const struct place *a, const struct place *b)
+{
+	return a->inode != 0 && a->inode == b->inode && a->device == b->device;
+}
+
+/* Whether a link leads back from folder `i` to one that it lies in. */
+static bool leads_back(struct names *l, struct store *store, const struct place *root, size_t i)
+{
+	struct place *of = &l->place[i];
+	size_t parent = of->parent;
+
+	*of = place_of(l, store, l->folders.v[i]);
+	of->parent = parent;
+	for (; parent != ROOT; parent = l->place[parent].parent)
+		if (are_same(of, &l->place[parent]))
+			return true;
+	return are_same(of, root);
+}
+
 static int list_all(struct names *l, struct store *store, struct err *e)
 {
-	int rc = list_folder(l, store, "", e);
+	struct place root = place_of(l, store, "");
+	int rc;
 
-	for (size_t i = 0; rc == 0 && i < l->folders.n; i++)
-		/* links may lead round in a circle */
-		if (depth_of(l->folders.v[i]) < DEPTH_MAX)
+	l->folder_at = ROOT;
+	rc = list_folder(l, store, "", e);
+	for (size_t i = 0; rc == 0 && i < l->folders.n; i++) {
+		l->folder_at = i;
+		if (depth_of(l->folders.v[i]) < DEPTH_MAX && !leads_back(l, store, &root, i))
 			rc = list_folder(l, store, l->folders.v[i], e);
+	}
 	if (rc == 0 && l->n == 0)
 		rc = err_set(e, -ENOENT,
 			     "'%.200s' has no file of format %s (dataset.names listed looks for "
@@ -141,6 +191,7 @@ static void release_names(struct names *l)
 	for (size_t i = 0; i < l->n; i++)
 		free(l->v[i].path);
 	free(l->v);
+	free(l->place);
 	str_list_release(&l->folders);
 }
 

@@ -22,6 +22,8 @@ def hub(folder):
     for source, name in ((PYARROW, "train-00000-of-00002-0a1b2c.parquet"), (DUCKDB, "train-00001-of-00002-3d4e5f.parquet"),
                          (PYARROW, "test-00000-of-00001-aa.parquet")):
         shutil.copyfile(source, folder / "data" / name)
+    # a link that leads round in a circle gives no file twice
+    (folder / "data" / "round").symlink_to("..")
     for name in ("README.md", "_SUCCESS", ".part-0.parquet.crc", "_metadata.parquet"):
         (folder / name).write_text("no rows")
 
@@ -82,7 +84,7 @@ def main():
             done = stoker("run", *keys, *BRIEF, *extra, f"hydra.run.dir={tmp}/refused", status=None)
             assert done.returncode == 2 and words in done.stderr, (extra, done.stderr)
         assert stoker("verify", *keys, status=None).returncode == 2
-        assert all((folder / "data" / name).exists() for name in os.listdir(folder / "data")) and len(os.listdir(folder / "data")) == 3
+        assert all((folder / "data" / name).exists() for name in os.listdir(folder / "data")) and len(os.listdir(folder / "data")) == 4
         # what cannot be used is named
         whole = PYARROW.read_bytes()
         for name, content, words in (("short", whole[:-9], "does not end as a Parquet file"), ("text", b"hello, world\n" * 9, "PAR1"),
