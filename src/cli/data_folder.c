@@ -210,14 +210,17 @@ static int refuse_own_files(const struct cli_args *a, const struct found *f, str
 	err_set(e, ERR_USAGE,
 		"generate files like these in another folder and run on them: "
 		"%s && %s%s (--data: '%.200s' holds %s, such as "
-		"'%.160s'; of format %s this program reads only files that 'stoker generate' or "
-		"DLIO made)",
+		"'%.160s'; of format %s %s)",
 		generate.data, run.data,
 		f->format->flags & FORMAT_IMAGE
 			? ""
 			: "; if a file has several samples, add dataset.num_samples_per_file=N to "
 			  "both",
-		folder, what.data, example + strspn(example, "/"), f->format->name);
+		folder, what.data, example + strspn(example, "/"), f->format->name,
+		f->format->flags & FORMAT_LISTED
+			? "'stoker run' without generating reads files as they lie, and nothing "
+			  "else does"
+			: "this program reads only files that 'stoker generate' or DLIO made");
 	buf_release(&what);
 	buf_release(&generate);
 	buf_release(&run);
