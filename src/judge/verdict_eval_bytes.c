@@ -110,7 +110,8 @@ static void judge_eval_bytes(const struct result *r, const struct run_metrics *m
 	verdict_found(
 		v, VERDICT_PASS,
 		FACT(BYTES_EVAL_MOVED, s.payload, s.returned_known ? s.returned : (double)NAN));
-	if (d && !d->drawn && s.samples > 0 && d->files[DATASET_EVAL] &&
+	/* of others' files each has its own */
+	if (d && !d->drawn && !d->listed && s.samples > 0 && d->files[DATASET_EVAL] &&
 	    r->workload->reader.read_type != READ_MEMORY) {
 		expected = (double)dataset_sample_bytes(d, DATASET_EVAL, 0);
 		if (s.payload != expected * s.samples) {

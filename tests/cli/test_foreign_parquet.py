@@ -85,6 +85,13 @@ def main():
             assert done.returncode == 2 and words in done.stderr, (extra, done.stderr)
         assert stoker("verify", *keys, status=None).returncode == 2
         assert all((folder / "data" / name).exists() for name in os.listdir(folder / "data")) and len(os.listdir(folder / "data")) == 4
+        # evaluation files differ in the size of their samples, too
+        (folder / "eval").mkdir()
+        shutil.copyfile(DUCKDB, folder / "eval" / "b.parquet")
+        stoker("run", "default", "--data", folder, *BRIEF[:1], *BRIEF[2:], "evaluation.eval_time=0", f"hydra.run.dir={out}")
+        found = [v for v in load(out)["verdicts"] if v["check"] == "eval-bytes"][0]
+        assert "the workload specifies" not in str(found), found
+        audited(out, 120)
         # what cannot be used is named
         whole = PYARROW.read_bytes()
         for name, content, words in (("short", whole[:-9], "does not end as a Parquet file"), ("text", b"hello, world\n" * 9, "PAR1"),
