@@ -411,10 +411,16 @@ static int arrow_look(const struct io *io, const char *path, uint64_t bytes,
 	struct arrow_table t = {.most = LOOK_BATCHES};
 	struct io uncounted = {.store = io->store};
 	struct blob *blob = NULL;
-	int rc = scratch ? store_map_check(io->store, e) : -ENOMEM;
+	struct err why = {0};
+	int rc = scratch ? store_map_check(io->store, &why) : -ENOMEM;
 
 	(void)form;
 	*out = (struct file_look){0};
+	/* what that advises is for files whose places follow from the workload */
+	if (scratch && rc < 0)
+		err_set(e, rc,
+			"Arrow files that others wrote are mapped into memory, which this store "
+			"does not allow: set storage.store to posix");
 	if (rc == 0) {
 		arrow_scratch_begin(scratch);
 		scratch->list_only = true;
