@@ -123,6 +123,10 @@ def main():
     COMPANIONS["dataset.sizes"] = [f"dataset.recorded_file={file.name}"]
     COMPANIONS["dataset.recorded_file"] = ["dataset.sizes=recorded"]
     VALUES["dataset.recorded_file"] = file.name
+    asked, parts = tempfile.NamedTemporaryFile(), [(64, 1, [5000] * 64, []), (8, 1, [5000] * 8, [])]
+    asked.write(recorded(1, parts, *([each * n for n, *_ in parts] for each in ([[], [(0, 5000)]], [100, 900]))))
+    asked.flush()
+    COMPANIONS["reader.recorded_work"] = [f"dataset.recorded_file={asked.name}", "reader.access=recorded"]
     for key, kind, default in keys:
         value = value_of(key, kind, default)
         done = stoker("show", "config", "default", *companions(key, shims), f"{key}={value}", status=None)
